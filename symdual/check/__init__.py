@@ -1,0 +1,1 @@
+"""Independent oracles: 50-digit evaluation, differences, dense numpy recursions."""
