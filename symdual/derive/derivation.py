@@ -1,0 +1,91 @@
+"""`derive`: everything that is known about a model before a line of code is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import sympy as sp
+
+from symdual.derive.calculus import Calculus, Hessian, Vector
+from symdual.derive.program import canonical_symbols, dynamics_program, observation_program
+from symdual.spec.model import Model
+
+
+@dataclass(frozen=True)
+class WeightBlock:
+    """Where the weights of one array stand in theta."""
+
+    symbol: sp.Symbol
+    family: str
+    start: int
+    count: int
+
+
+@dataclass(frozen=True, eq=False)
+class Derivation:
+    """A model with its derivatives on the augmented state z = (x, theta).
+
+    theta is ordered: scalar unknowns first, then the weight arrays of the families one after another.
+    """
+
+    model: Model
+    states: tuple[sp.Symbol, ...]
+    inputs: tuple[sp.Symbol, ...]
+    scalars: tuple[sp.Symbol, ...]
+    weights: tuple[WeightBlock, ...]
+    dynamics: Calculus
+    observation: Calculus
+
+    @property
+    def theta_size(self) -> int:
+        """The number of unknowns, p."""
+        return len(self.scalars) + sum(block.count for block in self.weights)
+
+    @property
+    def core(self) -> tuple[sp.Symbol, ...]:
+        """The rows of z that are not weights of a family: states and scalar unknowns."""
+        return self.states + self.scalars
+
+    @cached_property
+    def dynamics_hessian(self) -> Hessian:
+        """sum_i lam_i f^i_(zz, zu, uu)."""
+        return self.dynamics.hessian()
+
+    @cached_property
+    def observation_hessian(self) -> Hessian:
+        """sum_i lam_i h^i_zz."""
+        return self.observation.hessian()
+
+
+def derive(model: Model) -> Derivation:
+    """Derive the augmented system of a model.
+
+    Input: a checked `Model`. Output: its dynamics and observation as differentiated programs.
+    """
+    symbols = canonical_symbols(model)
+    states = tuple(symbols[s] for s in model.states)
+    inputs = tuple(symbols[s] for s in model.inputs)
+    scalars = tuple(symbols[s] for s in model.unknowns)
+    blocks: list[WeightBlock] = []
+    start = len(scalars)
+    for family in model.families:
+        for weight in family.weights:
+            blocks.append(WeightBlock(weight.symbol, family.name, start, family.count))
+            start += family.count
+    return Derivation(
+        model=model,
+        states=states,
+        inputs=inputs,
+        scalars=scalars,
+        weights=tuple(blocks),
+        dynamics=Calculus(dynamics_program(model), states + scalars + inputs),
+        observation=Calculus(observation_program(model), states + scalars),
+    )
+
+
+def theta_row(derivation: Derivation, calculus: Calculus, row: int) -> tuple[dict[int, sp.Expr], dict[int, Vector]]:
+    """Row `row` of f_theta (or h_theta): entries of scalar unknowns, and vectors by the start of their weight array."""
+    scalars = {i: calculus.jacobian(row, s) for i, s in enumerate(derivation.scalars)}
+    vectors = {block.start: calculus.weight_jacobian(row, block.symbol) for block in derivation.weights}
+    return {i: e for i, e in scalars.items() if e != 0}, {start: v for start, v in vectors.items() if v}

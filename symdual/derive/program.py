@@ -1,0 +1,193 @@
+"""The user's expressions as a program: scalars defined one after another, and points at which families are evaluated.
+
+A map F(x, u, theta) becomes an ordered list of nodes
+
+    Definition   t = e(earlier symbols)
+    Point        g_o = sum_i s_o(a_1, ..., a_q; weights_i, data_i)      a family at arguments a, for each output o in use
+
+followed by output expressions. Discretisation only adds definitions, so a Runge-Kutta step of a model with features is
+nothing special, and everything is differentiated exactly as discretised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import sympy as sp
+
+from symdual.spec.model import Model
+from symdual.spec.symbols import Family, FeatureSum
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One scalar assignment."""
+
+    symbol: sp.Symbol
+    expression: sp.Expr
+
+
+@dataclass(frozen=True)
+class Point:
+    """A family evaluated at scalar arguments; `values` holds the symbol of each output in use."""
+
+    label: str
+    family: Family
+    arguments: tuple[sp.Symbol, ...]
+    values: tuple[tuple[int, sp.Symbol], ...]
+
+    def summand(self, output: int) -> sp.Expr:
+        """The summand of an output for a generic index, at this point's arguments."""
+        return self.family.summands[output].xreplace(dict(zip(self.family.arguments, self.arguments, strict=True)))
+
+
+Node = Definition | Point
+
+
+@dataclass(frozen=True)
+class Program:
+    """Nodes in an order in which each uses only what stands before it, and the outputs."""
+
+    nodes: tuple[Node, ...]
+    outputs: tuple[sp.Expr, ...]
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """The points at which families are evaluated."""
+        return tuple(node for node in self.nodes if isinstance(node, Point))
+
+
+def canonical_symbols(model: Model) -> dict[sp.Symbol, sp.Symbol]:
+    """Map each symbol of the model to a plain real one of the same name, free of the user's assumptions."""
+    scalars = [*model.states, *model.inputs, *model.unknowns, *model.constants, *([model.time] if model.time else [])]
+    return {symbol: sp.Symbol(symbol.name, real=True) for symbol in scalars}
+
+
+def dynamics_program(model: Model) -> Program:
+    """The next state x_{k+1} = f(x, u, theta), discretised if the model was given in continuous time."""
+    symbols = canonical_symbols(model)
+    states = tuple(symbols[s] for s in model.states)
+    motion = tuple(e.xreplace(symbols) for e in model.dynamics)
+    if model.step is None:
+        return _build([], motion)
+    step = sp.Symbol("step_length", real=True)
+    if model.method == "euler":
+        return _build([], tuple(x + step * dx for x, dx in zip(states, motion, strict=True)))
+    clock = symbols[model.time] if model.time else None
+    return _build(*_runge_kutta(states, motion, step, clock))
+
+
+def observation_program(model: Model) -> Program:
+    """The measurement y = h(x, theta)."""
+    symbols = canonical_symbols(model)
+    return _build([], tuple(e.xreplace(symbols) for e in model.observation))
+
+
+def _runge_kutta(
+    states: tuple[sp.Symbol, ...], motion: tuple[sp.Expr, ...], step: sp.Symbol, clock: sp.Symbol | None
+) -> tuple[list[Definition], tuple[sp.Expr, ...]]:
+    """The classical fourth-order step; the state of each stage and its slope become definitions."""
+    definitions: list[Definition] = []
+    slopes: list[list[sp.Symbol]] = []
+    half = sp.Rational(1, 2)
+    for stage, shift in enumerate((sp.S.Zero, half, half, sp.S.One)):
+        place = dict(zip(states, states, strict=True))
+        if stage:
+            for x, slope in zip(states, slopes[-1], strict=True):
+                place[x] = sp.Symbol(f"_s{stage}_{x.name}", real=True)
+                definitions.append(Definition(place[x], x + shift * step * slope))
+        if clock is not None:
+            place[clock] = clock + shift
+        slopes.append([sp.Symbol(f"_k{stage}_{x.name}", real=True) for x in states])
+        definitions += [Definition(s, e.xreplace(place)) for s, e in zip(slopes[-1], motion, strict=True)]
+    first, second, third, fourth = slopes
+    outputs = tuple(
+        x + step * (first[i] + 2 * second[i] + 2 * third[i] + fourth[i]) / 6 for i, x in enumerate(states)
+    )
+    return definitions, outputs
+
+
+def _build(definitions: Sequence[Definition], outputs: Iterable[sp.Expr]) -> Program:
+    """Take the families out of the expressions, share common subexpressions, and put the nodes in order."""
+    listed = tuple(outputs)
+    taken = _FamilyExtraction()
+    scalars = [Definition(d.symbol, taken.replace(d.expression)) for d in definitions]
+    results = [taken.replace(e) for e in listed]
+    scalars += taken.argument_definitions
+    shared, reduced = sp.cse(
+        [d.expression for d in scalars] + results, symbols=(sp.Symbol(f"_c{i}", real=True) for i in range(10**6)), order="canonical"
+    )
+    nodes: list[Node] = [Definition(symbol, expression) for symbol, expression in shared]
+    nodes += [Definition(d.symbol, e) for d, e in zip(scalars, reduced, strict=False)]
+    nodes += taken.points()
+    return Program(tuple(_in_order(nodes)), tuple(reduced[len(scalars) :]))
+
+
+class _FamilyExtraction:
+    """Replaces each FeatureSum by a symbol, and remembers the points at which families are evaluated."""
+
+    def __init__(self) -> None:
+        self.argument_definitions: list[Definition] = []
+        self._points: dict[tuple[int, tuple[sp.Expr, ...]], tuple[str, Family, tuple[sp.Symbol, ...]]] = {}
+        self._values: dict[tuple[int, tuple[sp.Expr, ...]], dict[int, sp.Symbol]] = {}
+
+    def replace(self, expression: sp.Expr) -> sp.Expr:
+        """Replace innermost families first, so that a family may stand in another's argument."""
+        while True:
+            inner = [
+                part
+                for part in sp.preorder_traversal(expression)
+                if isinstance(part, FeatureSum) and not any(point.has(FeatureSum) for point in part.points)
+            ]
+            if not inner:
+                return expression
+            expression = expression.xreplace({part: self._value(part) for part in dict.fromkeys(inner)})
+
+    def _value(self, part: FeatureSum) -> sp.Symbol:
+        key = (id(part.family), part.points)
+        if key not in self._points:
+            # the number first: no two points can end up with one label, whatever the families are called
+            label = f"{len(self._points)}_{part.family.name}"
+            arguments = tuple(self._argument(label, q, point) for q, point in enumerate(part.points))
+            self._points[key] = (label, part.family, arguments)
+            self._values[key] = {}
+        label = self._points[key][0]
+        several = len(part.family.summands) > 1
+        name = f"_sum{label}_out{part.output}" if several else f"_sum{label}"
+        return self._values[key].setdefault(part.output, sp.Symbol(name, real=True))
+
+    def _argument(self, label: str, position: int, point: sp.Expr) -> sp.Symbol:
+        if isinstance(point, sp.Symbol):
+            return point
+        symbol = sp.Symbol(f"_arg{position}_{label}", real=True)
+        self.argument_definitions.append(Definition(symbol, point))
+        return symbol
+
+    def points(self) -> list[Point]:
+        return [
+            Point(label, family, arguments, tuple(sorted(self._values[key].items())))
+            for key, (label, family, arguments) in self._points.items()
+        ]
+
+
+def _in_order(nodes: Sequence[Node]) -> list[Node]:
+    """Sort so that each node uses only symbols defined before it, keeping the given order otherwise."""
+    defined = {symbol for node in nodes for symbol in _defines(node)}
+    ready: set[sp.Symbol] = set()
+    ordered: list[Node] = []
+    waiting = list(nodes)
+    while waiting:
+        node = next(n for n in waiting if not (_uses(n) & defined) - ready)
+        waiting.remove(node)
+        ordered.append(node)
+        ready.update(_defines(node))
+    return ordered
+
+
+def _defines(node: Node) -> tuple[sp.Symbol, ...]:
+    return (node.symbol,) if isinstance(node, Definition) else tuple(symbol for _, symbol in node.values)
+
+
+def _uses(node: Node) -> set[sp.Symbol]:
+    return set(node.expression.free_symbols) if isinstance(node, Definition) else set(node.arguments)

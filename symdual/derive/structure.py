@@ -1,0 +1,241 @@
+"""What can be said about a model's matrices without numbers: zero rows, linearity, when an input shows in the belief."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from symdual.derive.calculus import Calculus, Hessian, Vector
+from symdual.derive.derivation import Derivation, theta_row
+
+Spans = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Sizes and patterns of non-zeros; everything that templates need to know, as small tuples."""
+
+    nx: int
+    nu: int
+    ny: int
+    ns: int
+    ntheta: int
+    theta_rows: tuple[int, ...]
+    f_x_columns: tuple[tuple[int, ...], ...]
+    f_u_columns: tuple[tuple[int, ...], ...]
+    f_theta_spans: tuple[Spans, ...]
+    h_theta_rows: tuple[int, ...]
+    h_selects: tuple[int, ...]
+    h_x_columns: tuple[tuple[int, ...], ...]
+    linear: bool
+    input_delay: int
+    hessian_core_rows: tuple[int, ...]
+    hessian_input_rows: tuple[int, ...]
+    hessian_diagonals: tuple[tuple[int, int, int, int], ...]
+    npairs: int
+    huu_nonzero: bool
+
+    @property
+    def nz(self) -> int:
+        """The size of the augmented state."""
+        return self.nx + self.ntheta
+
+
+def structure(derivation: Derivation) -> Structure:
+    """Read the pattern of every block off the derivation."""
+    f, h = derivation.dynamics, derivation.observation
+    states, inputs = derivation.states, derivation.inputs
+    rows = [theta_row(derivation, f, i) for i in range(len(states))]
+    theta_rows = tuple(i for i, (scalars, vectors) in enumerate(rows) if scalars or vectors)
+    measured = [theta_row(derivation, h, i) for i in range(len(h.program.outputs))]
+    hessian = derivation.dynamics_hessian
+    return Structure(
+        nx=len(states),
+        nu=len(inputs),
+        ny=len(h.program.outputs),
+        ns=len(derivation.scalars),
+        ntheta=derivation.theta_size,
+        theta_rows=theta_rows,
+        f_x_columns=_columns(f, states),
+        f_u_columns=_columns(f, inputs),
+        f_theta_spans=tuple(_spans(derivation, *rows[i]) for i in theta_rows),
+        h_theta_rows=tuple(i for i, (scalars, vectors) in enumerate(measured) if scalars or vectors),
+        h_selects=tuple(states.index(e) if e in states else -1 for e in h.program.outputs),
+        h_x_columns=_columns(h, states),
+        linear=is_affine(derivation),
+        input_delay=input_delay(derivation),
+        hessian_core_rows=_hessian_rows(derivation, hessian, derivation.core),
+        hessian_input_rows=_hessian_rows(derivation, hessian, inputs),
+        hessian_diagonals=hessian_diagonals(derivation, hessian),
+        npairs=len(hessian.pairs()),
+        huu_nonzero=any(hessian.entry(a, b) != 0 for a in inputs for b in inputs),
+    )
+
+
+def _columns(calculus: Calculus, variables: tuple[sp.Symbol, ...]) -> tuple[tuple[int, ...], ...]:
+    return tuple(
+        tuple(j for j, variable in enumerate(variables) if calculus.jacobian(i, variable) != 0)
+        for i in range(len(calculus.program.outputs))
+    )
+
+
+def _spans(derivation: Derivation, scalars: dict[int, sp.Expr], vectors: dict[int, Vector]) -> Spans:
+    counts = {block.start: block.count for block in derivation.weights}
+    pieces = sorted([(i, i + 1) for i in scalars] + [(start, start + counts[start]) for start in vectors])
+    merged: list[tuple[int, int]] = []
+    for start, stop in pieces:
+        if merged and merged[-1][1] == start:
+            merged[-1] = (merged[-1][0], stop)
+        else:
+            merged.append((start, stop))
+    return tuple(merged)
+
+
+def _hessian_rows(derivation: Derivation, hessian: Hessian, variables: tuple[sp.Symbol, ...]) -> tuple[int, ...]:
+    core, weights = derivation.core, derivation.weights
+    return tuple(
+        i
+        for i, variable in enumerate(variables)
+        if any(hessian.entry(variable, other) != 0 for other in core)
+        or any(hessian.mixed(variable, block.symbol) for block in weights)
+    )
+
+
+def hessian_diagonals(derivation: Derivation, hessian: Hessian) -> tuple[tuple[int, int, int, int], ...]:
+    """(row, column, count, start) of each diagonal between two weight arrays of one family, in indices of z."""
+    nx = len(derivation.states)
+    found: list[tuple[int, int, int, int]] = []
+    start = 0
+    for i, one in enumerate(derivation.weights):
+        for other in derivation.weights[i:]:
+            if one.family == other.family and hessian.diagonal(one.symbol, other.symbol):
+                found.append((nx + one.start, nx + other.start, one.count, start))
+                start += one.count
+    return tuple(found)
+
+
+# -------------------------------------------------------------------- dependence
+
+
+def _dependence(calculus: Calculus) -> dict[sp.Symbol, set[sp.Symbol]]:
+    """For each defined symbol, the core variables and weights that it depends on."""
+    known: dict[sp.Symbol, set[sp.Symbol]] = {}
+
+    def of(expression: sp.Expr) -> set[sp.Symbol]:
+        return set().union(*(resolve(symbol) for symbol in expression.free_symbols))
+
+    def resolve(symbol: sp.Symbol) -> set[sp.Symbol]:
+        if symbol not in known:
+            if symbol in calculus.definitions:
+                known[symbol] = of(calculus.definitions[symbol])
+            elif symbol in calculus.sums:
+                known[symbol] = of(calculus.sums[symbol].body)
+            else:
+                return {symbol}
+        return known[symbol]
+
+    for symbol in (*calculus.definitions, *calculus.sums):
+        resolve(symbol)
+    return known
+
+
+def _depends(expressions: Iterable[sp.Expr], known: dict[sp.Symbol, set[sp.Symbol]]) -> set[sp.Symbol]:
+    return set().union(*(known.get(s, {s}) for e in expressions for s in e.free_symbols))
+
+
+def _vector_expressions(vector: Vector) -> list[sp.Expr]:
+    return [e for term in vector for e in (term.coefficient, term.body)]
+
+
+def is_affine(derivation: Derivation) -> bool:
+    """Whether f is affine in (x, u) for fixed theta and time: its Jacobians then contain neither."""
+    f = derivation.dynamics
+    known = _dependence(f)
+    variables = derivation.states + derivation.inputs
+    entries = [f.jacobian(i, v) for i in range(len(derivation.states)) for v in variables]
+    return not _depends(entries, known) & set(variables)
+
+
+def input_delay(derivation: Derivation) -> int:
+    """The first step s at which an input u_k can show in the belief on theta at k + s; 0 if it never does.
+
+    Two masks are carried along: which mean states, and which covariances, depend on u_k. The belief before u_k is taken
+    as full. One round is: linearise at the mean, predict, linearise the observation, update. Weights of one array share
+    one row of the masks.
+    """
+    n, groups = len(derivation.states), len(derivation.core) + len(derivation.weights)
+    f = _Masks(derivation, derivation.dynamics, n)
+    h = _Masks(derivation, derivation.observation, len(derivation.observation.program.outputs))
+    theta = slice(n, groups)
+    mean = np.zeros(n, dtype=bool)
+    shown = np.zeros((groups, groups), dtype=bool)
+    for step in range(1, 2 * groups + n + 2):
+        moves = f.moved(mean, inputs=step == 1)
+        shown = _product_depends(f.present, moves, shown)
+        mean = f.next_mean(mean, inputs=step == 1)
+        seen = h.moved(mean, inputs=False)
+        cross = _times_depends(h.present, seen, shown)
+        innovation = _product_depends(h.present, seen, shown).any()
+        touched = cross.any(axis=0)
+        shown = shown | touched[:, None] | touched[None, :] | innovation
+        if shown[theta, theta].any():
+            return step
+    return 0
+
+
+class _Masks:
+    """Non-zero pattern and dependence of the rows of [f_x f_theta; 0 I], or of C~, by groups of columns."""
+
+    def __init__(self, derivation: Derivation, calculus: Calculus, rows: int) -> None:
+        known = _dependence(calculus)
+        self._states, self._inputs = derivation.states, derivation.inputs
+        columns = [*derivation.core, *derivation.weights]
+        square = calculus is derivation.dynamics
+        size = len(columns) if square else rows
+        self.present: NDArray[np.bool_] = np.eye(size, len(columns), dtype=bool) if square else np.zeros((size, len(columns)), bool)
+        self._needs: dict[tuple[int, int], set[sp.Symbol]] = {}
+        for i in range(rows):
+            for j, column in enumerate(columns):
+                if isinstance(column, sp.Symbol):
+                    entry = calculus.jacobian(i, column)
+                    self.present[i, j] = entry != 0
+                    self._needs[i, j] = _depends([entry], known)
+                else:
+                    vector = calculus.weight_jacobian(i, column.symbol)
+                    self.present[i, j] = bool(vector)
+                    self._needs[i, j] = _depends(_vector_expressions(vector), known)
+        self._input_rows = [
+            any(calculus.jacobian(i, u) != 0 for u in derivation.inputs) if square else False for i in range(rows)
+        ]
+
+    def moved(self, mean: NDArray[np.bool_], inputs: bool) -> NDArray[np.bool_]:
+        """Which entries depend on u_k, given which mean states do."""
+        changed = {s for s, m in zip(self._states, mean, strict=True) if m} | (set(self._inputs) if inputs else set())
+        mask = np.zeros_like(self.present)
+        for (i, j), needs in self._needs.items():
+            mask[i, j] = bool(needs & changed)
+        return mask
+
+    def next_mean(self, mean: NDArray[np.bool_], inputs: bool) -> NDArray[np.bool_]:
+        """Which states of the next mean depend on u_k."""
+        n = len(self._states)
+        through = (self.present[:n, :n] & mean).any(axis=1)
+        return through | np.array(self._input_rows) if inputs else through
+
+
+def _times_depends(present: NDArray[np.bool_], moves: NDArray[np.bool_], shown: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Dependence mask of A P, for a full P."""
+    a, m, s = present.astype(int), moves.astype(int), shown.astype(int)
+    return np.asarray((m @ np.ones_like(s) + a @ s) > 0)
+
+
+def _product_depends(present: NDArray[np.bool_], moves: NDArray[np.bool_], shown: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Dependence mask of A P A', for a full P."""
+    left = _times_depends(present, moves, shown).astype(int)
+    a, m = present.astype(int), moves.astype(int)
+    full = (a @ np.ones_like(shown, dtype=int) > 0).astype(int)
+    return np.asarray((left @ a.T + full @ m.T) > 0)

@@ -1,0 +1,1 @@
+"""From a derivation to the text of a generated package, and onto the disk."""

@@ -1,0 +1,24 @@
+"""The errors that symdual shows to people: one sentence, no traceback."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class SymdualError(Exception):
+    """Bad input; its text is one sentence that names the symbol, argument or file to mend."""
+
+
+class ModelError(SymdualError):
+    """A model or scenario that cannot be what the user meant."""
+
+
+class PackageError(SymdualError):
+    """A generated package that is missing, damaged, or made by another version."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return `; did you mean "..."?` for the closest known name, or nothing."""
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f'; did you mean "{close[0]}"?' if close else ""

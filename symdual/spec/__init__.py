@@ -1,0 +1,1 @@
+"""What a user writes: models, scenarios, unknowns and feature families."""

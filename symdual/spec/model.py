@@ -1,0 +1,354 @@
+"""`Model`: what a user knows, and does not know, about a system.
+
+    x_{k+1} = f(x_k, u_k, theta) + xi_k,      xi ~ N(0, Q)
+    theta_{k+1} = D theta_k + eta_k,          eta ~ N(0, Xi)
+    y_k = h(x_k, theta) + gamma_k,            gamma ~ N(0, R)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sp
+from numpy.typing import ArrayLike
+
+from symdual.errors import ModelError, did_you_mean
+from symdual.spec.names import check_name, natural_order
+from symdual.spec.numbers import Array, as_numbers, as_semidefinite, as_vector
+from symdual.spec.symbols import Constant, Family, FeatureSum, Unknown, logistic, monomial
+
+#: Functions with a kink are differentiated on either side of it; those that jump are refused.
+_ACCEPTED = (
+    "exp log sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc Abs Max Min Piecewise ExprCondPair".split()
+)
+_JUMPS = ("Heaviside", "sign", "floor", "ceiling", "DiracDelta", "Mod", "frac")
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Model:
+    """Dynamics, observation, noise and unknowns of a system, checked and ready to be derived.
+
+    Args:
+        states, inputs: SymPy symbols.
+        dynamics: the next state, as a list in the order of `states` or a mapping from state to expression.
+        derivatives, step, method: instead of `dynamics`, the time derivative of the state, discretised with this step
+            by `"euler"` or `"rk4"`; derivatives of the discretised map are exact.
+        observation: expressions in the states and unknowns; the states themselves by default.
+        process_noise, measurement_noise: Q and R, as a number, a diagonal or a matrix. R = 0 is allowed.
+        transition, drift: D and Xi of the unknowns, as a number, a diagonal or a matrix; constant unknowns by default.
+        bounds: mapping from an input to its (lower, upper) bound; None or an infinity leaves a side open.
+        time: the symbol that stands for the step number k in time-varying dynamics. In continuous time it is k + 1/2 at
+            the middle of a step of `"rk4"`.
+        filter: `"plain"`, or `"square_root"` for ill-conditioned problems.
+        name: the name of the generated package; the model file's name by default.
+    """
+
+    name: str
+    states: tuple[sp.Symbol, ...]
+    inputs: tuple[sp.Symbol, ...]
+    unknowns: tuple[Unknown, ...]
+    families: tuple[Family, ...]
+    constants: tuple[Constant, ...]
+    time: sp.Symbol | None
+    dynamics: tuple[sp.Expr, ...]
+    step: float | None
+    method: str
+    observation: tuple[sp.Expr, ...]
+    process_noise: Array
+    measurement_noise: Array
+    transition: Array | None
+    drift: Array | None
+    lower: Array
+    upper: Array
+    filter: str
+
+    def __init__(
+        self,
+        states: Sequence[sp.Symbol],
+        inputs: Sequence[sp.Symbol],
+        dynamics: Sequence[sp.Expr] | Mapping[sp.Symbol, sp.Expr] | None = None,
+        *,
+        derivatives: Sequence[sp.Expr] | Mapping[sp.Symbol, sp.Expr] | None = None,
+        step: float | None = None,
+        method: str = "euler",
+        observation: Sequence[sp.Expr] | None = None,
+        process_noise: ArrayLike = 0.0,
+        measurement_noise: ArrayLike = 0.0,
+        transition: ArrayLike | None = None,
+        drift: ArrayLike | None = None,
+        bounds: Mapping[sp.Symbol, tuple[float | None, float | None]] | None = None,
+        time: sp.Symbol | None = None,
+        filter: str = "plain",
+        name: str = "",
+    ) -> None:
+        states, inputs = _symbols(states, "state"), _symbols(inputs, "input")
+        if not states:
+            raise ModelError("a model needs at least one state")
+        if not inputs:
+            raise ModelError("a model needs at least one input")
+        if (dynamics is None) == (derivatives is None):
+            raise ModelError("a model needs either dynamics= (the next state) or derivatives= (with step=), and not both")
+        if filter not in ("plain", "square_root"):
+            raise ModelError(f'filter must be "plain" or "square_root", not {filter!r}')
+        given = dynamics if derivatives is None else derivatives
+        assert given is not None
+        kind = "dynamics" if derivatives is None else "derivatives"
+        motion = _by_state(given, states, kind)
+        measured = states if observation is None else tuple(sp.sympify(e) for e in observation)
+        if not measured:
+            raise ModelError("the observation is empty; leave it out to observe the states")
+        clock = () if time is None else _symbols([time], "time")
+        declared = {s.name: s for s in (*states, *inputs, *clock)}
+        content = _Content()
+        for state, expression in zip(states, motion, strict=True):
+            content.add(expression, f'the {kind} of "{state.name}"', declared)
+        for row, expression in enumerate(measured):
+            content.add(expression, f"the observation number {row}", declared)
+            _refuse_inputs(expression, inputs, row)
+        content.check_names(declared)
+        parameters = len(content.unknowns) + sum(family.size for family in content.families)
+
+        def put(**values: object) -> None:
+            for key, value in values.items():
+                object.__setattr__(self, key, value)
+
+        put(name=check_name(name, "the model") if name else "", filter=filter)
+        put(states=states, inputs=inputs, time=clock[0] if clock else None)
+        put(unknowns=content.unknowns, families=content.families, constants=content.constants)
+        put(dynamics=motion, observation=measured)
+        put(step=_step(step, derivatives is not None), method=_method(method))
+        put(process_noise=as_semidefinite(process_noise, len(states), "process_noise"))
+        put(measurement_noise=as_semidefinite(measurement_noise, len(measured), "measurement_noise"))
+        put(transition=_transition(transition, parameters), drift=_drift(drift, parameters))
+        lower, upper = _bounds(bounds or {}, inputs)
+        put(lower=lower, upper=upper)
+
+    def named(self, name: str) -> Model:
+        """Return the same model under another name."""
+        twin = object.__new__(Model)
+        for key, value in self.__dict__.items():
+            object.__setattr__(twin, key, value)
+        object.__setattr__(twin, "name", check_name(name, "the model"))
+        return twin
+
+    @property
+    def unknown_names(self) -> tuple[str, ...]:
+        """The names of all unknowns in the order of theta; those of a family as `array[index]`."""
+        arrays = [(w.symbol.name, family.count) for family in self.families for w in family.weights]
+        return tuple(s.name for s in self.unknowns) + tuple(f"{name}[{i}]" for name, count in arrays for i in range(count))
+
+    @property
+    def prior_mean(self) -> Array:
+        """The prior mean of theta, (p,)."""
+        parts = [np.array([s.mean for s in self.unknowns])]
+        parts += [w.mean for family in self.families for w in family.weights]
+        return np.concatenate(parts)
+
+    @property
+    def prior_covariance(self) -> Array:
+        """The prior covariance of theta, (p, p), or its diagonal (p,) when nothing is correlated."""
+        parts = [np.array([s.variance for s in self.unknowns])]
+        parts += [w.covariance for family in self.families for w in family.weights]
+        if all(part.ndim == 1 for part in parts):
+            return np.concatenate(parts)
+        from scipy.linalg import block_diag
+
+        return np.asarray(block_diag(*(np.diag(part) if part.ndim == 1 else part for part in parts if part.size)))
+
+
+class _Content:
+    """Collects the unknowns, constants and families that occur in the expressions of a model."""
+
+    def __init__(self) -> None:
+        self._symbols: dict[str, set[sp.Symbol]] = {}
+        self._families: dict[str, list[Family]] = {}
+
+    def add(self, expression: sp.Expr, where: str, declared: Mapping[str, sp.Symbol]) -> None:
+        """Take the symbols of one expression, and refuse what cannot be understood or generated."""
+        if not isinstance(expression, sp.Expr):
+            raise ModelError(f"{where} is {expression!r}, which is not a scalar SymPy expression")
+        for part in sp.preorder_traversal(expression):
+            self._take(part, where, declared)
+
+    def _take(self, part: sp.Basic, where: str, declared: Mapping[str, sp.Symbol]) -> None:
+        if isinstance(part, FeatureSum):
+            known = self._families.setdefault(part.family.name, [])
+            if part.family not in known:
+                known.append(part.family)
+                for summand in part.family.summands:
+                    _check_functions(summand, f'the features "{part.family.name}"')
+        elif isinstance(part, (Unknown, Constant)):
+            self._symbols.setdefault(part.name, set()).add(part)
+        elif isinstance(part, sp.Symbol) and not hasattr(part, "family"):
+            if declared.get(part.name) != part:
+                _complain_about(part, where, [*declared, *self._symbols])
+        elif part.is_number and (part.has(sp.nan, sp.oo, -sp.oo, sp.zoo) or part.is_real is False):
+            raise ModelError(f"{where} contains {part}, which is not a finite real number")
+        elif isinstance(part, sp.core.function.AppliedUndef):
+            raise ModelError(f'{where} uses the function "{part.func}", which has no definition')
+        else:
+            _check_function(part, where)
+
+    @property
+    def families(self) -> tuple[Family, ...]:
+        return tuple(self._families[name][0] for name in natural_order(self._families))
+
+    @property
+    def unknowns(self) -> tuple[Unknown, ...]:
+        return tuple(s for s in self._scalars() if isinstance(s, Unknown))
+
+    @property
+    def constants(self) -> tuple[Constant, ...]:
+        named = {s.name: s for s in self._scalars() if isinstance(s, Constant)}
+        named |= {c.name: c for family in self.families for c in family.constants}
+        return tuple(named[name] for name in natural_order(named))
+
+    def _scalars(self) -> list[sp.Symbol]:
+        return [next(iter(self._symbols[name])) for name in natural_order(self._symbols)]
+
+    def check_names(self, declared: Mapping[str, sp.Symbol]) -> None:
+        """Every name means one thing."""
+        for name, symbols in self._symbols.items():
+            if len(symbols) > 1 or name in declared:
+                raise ModelError(f'the name "{name}" is given to two different symbols')
+        for name, families in self._families.items():
+            if len(families) > 1:
+                raise ModelError(f'the name "{name}" is given to two different feature families')
+        taken = set(declared) | set(self._symbols)
+        for family in self.families:
+            arrays = [*(w.symbol for w in family.weights), *(d.symbol for d in family.data), *family.constants]
+            for symbol in arrays:
+                if symbol.name in taken and symbol not in self._symbols.get(symbol.name, ()):
+                    raise ModelError(f'the name "{symbol.name}" is given twice, once by the features "{family.name}"')
+                taken.add(symbol.name)
+
+
+def _symbols(given: Iterable[sp.Symbol], what: str) -> tuple[sp.Symbol, ...]:
+    listed = tuple([given] if isinstance(given, sp.Symbol) else given)
+    seen: set[str] = set()
+    for symbol in listed:
+        if not isinstance(symbol, sp.Symbol):
+            raise ModelError(f"a {what} must be a SymPy symbol, but {symbol!r} is not")
+        if isinstance(symbol, (Unknown, Constant)):
+            raise ModelError(f'"{symbol.name}" is an unknown or a constant and cannot be a {what} as well')
+        check_name(symbol.name, f"a {what}")
+        if symbol.name in seen:
+            raise ModelError(f'the {what} "{symbol.name}" is given twice')
+        seen.add(symbol.name)
+    return listed
+
+
+def _by_state(
+    given: Sequence[sp.Expr] | Mapping[sp.Symbol, sp.Expr], states: tuple[sp.Symbol, ...], kind: str
+) -> tuple[sp.Expr, ...]:
+    if isinstance(given, Mapping):
+        for key in given:
+            if key not in states:
+                raise ModelError(f'{kind} has an entry for "{key}", which is not a state')
+        for state in states:
+            if state not in given:
+                raise ModelError(f'the state "{state.name}" has no {kind}')
+        return tuple(sp.sympify(given[state]) for state in states)
+    listed = tuple(sp.sympify(e) for e in given)
+    if len(listed) < len(states):
+        raise ModelError(f'the state "{states[len(listed)].name}" has no {kind}')
+    if len(listed) > len(states):
+        raise ModelError(f"{kind} has {len(listed)} entries for {len(states)} states")
+    return listed
+
+
+def _complain_about(symbol: sp.Symbol, where: str, known: Iterable[str]) -> None:
+    names = list(known)
+    if symbol.name in names:
+        raise ModelError(
+            f'{where} contains a symbol "{symbol.name}" that differs from the declared one of this name (other assumptions)'
+        )
+    shown = symbol.name if len(symbol.name) <= 60 else symbol.name[:57] + "..."
+    raise ModelError(f"{where} contains {shown!r}, which is not declared{did_you_mean(symbol.name, names)}")
+
+
+def _refuse_inputs(expression: sp.Expr, inputs: tuple[sp.Symbol, ...], row: int) -> None:
+    for symbol in inputs:
+        if symbol in expression.free_symbols:
+            raise ModelError(f'the observation number {row} contains the input "{symbol.name}"; y may depend on x and theta only')
+
+
+def _check_functions(expression: sp.Expr, where: str) -> None:
+    for part in sp.preorder_traversal(expression):
+        _check_function(part, where)
+
+
+def _check_function(part: sp.Basic, where: str) -> None:
+    if isinstance(part, (logistic, monomial)):
+        return
+    if isinstance(part, sp.Piecewise) and part.args[-1].cond != sp.true:
+        raise ModelError(f"{where} uses a Piecewise without a last case for all that remains (condition True)")
+    if isinstance(part, (sp.Function, sp.Max, sp.Min)):
+        name = type(part).__name__
+        if name in _JUMPS:
+            raise ModelError(f"{where} uses {name}, which has no derivative where it jumps")
+        if name not in _ACCEPTED:
+            raise ModelError(f"{where} uses {name}, which the generated code cannot compute")
+    elif isinstance(part, (sp.Derivative, sp.Integral, sp.Sum, sp.Product, sp.Limit, sp.MatrixExpr, sp.Indexed)):
+        raise ModelError(f"{where} uses {type(part).__name__}, which the generated code cannot compute")
+
+
+def _step(step: float | None, continuous: bool) -> float | None:
+    if not continuous:
+        if step is not None:
+            raise ModelError("step= belongs to derivatives=; dynamics= gives the next state already")
+        return None
+    if step is None:
+        raise ModelError("derivatives= needs step=, the length of a time step")
+    length = float(as_numbers(step, "step"))
+    if length <= 0:
+        raise ModelError(f"step must be positive, but is {length:g}")
+    return length
+
+
+def _method(method: str) -> str:
+    if method not in ("euler", "rk4"):
+        raise ModelError(f'method must be "euler" or "rk4", not {method!r}')
+    return method
+
+
+def _transition(value: ArrayLike | None, size: int) -> Array | None:
+    if value is None:
+        return None
+    numbers = as_numbers(value, "transition")
+    if numbers.ndim < 2:
+        return as_vector(numbers, size, "transition")
+    if numbers.shape != (size, size):
+        raise ModelError(f"transition must be a number, {size} numbers or a {size} x {size} matrix, but has shape {numbers.shape}")
+    return numbers
+
+
+def _drift(value: ArrayLike | None, size: int) -> Array | None:
+    if value is None:
+        return None
+    numbers = as_numbers(value, "drift")
+    if numbers.ndim < 2:
+        diagonal = as_vector(numbers, size, "drift")
+        if np.any(diagonal < 0):
+            raise ModelError(f"drift is not positive semidefinite: its smallest eigenvalue is {diagonal.min():.6g}")
+        return diagonal
+    return as_semidefinite(numbers, size, "drift")
+
+
+def _bounds(
+    bounds: Mapping[sp.Symbol, tuple[float | None, float | None]], inputs: tuple[sp.Symbol, ...]
+) -> tuple[Array, Array]:
+    lower, upper = np.full(len(inputs), -np.inf), np.full(len(inputs), np.inf)
+    for symbol, pair in bounds.items():
+        if symbol not in inputs:
+            raise ModelError(f'bounds has an entry for "{symbol}", which is not an input')
+        row = inputs.index(symbol)
+        low, high = (np.nan if side is None else float(side) for side in pair)
+        lower[row], upper[row] = (-np.inf if np.isnan(low) else low), (np.inf if np.isnan(high) else high)
+        if lower[row] > upper[row] or lower[row] == np.inf or upper[row] == -np.inf:
+            raise ModelError(f'the bounds of "{symbol}" leave no room: {lower[row]:g} to {upper[row]:g}')
+    return lower, upper
+
+

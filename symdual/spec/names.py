@@ -1,0 +1,47 @@
+"""Which names a user's symbols may have: they become local variables of the generated code."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterable
+
+from symdual.errors import ModelError
+
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+
+#: Names that generated modules use themselves. Every other name of the generator begins with an underscore.
+RESERVED = frozenset(
+    """
+    math np numba njit range max min abs float int len
+    time_index z_in u_in costate data work step_length
+    f_out f_x_out f_u_out f_theta_out h_out h_x_out h_theta_out
+    core_out input_out uu_out diagonal_out left_out right_out hessian_out
+    dynamics linearise dynamics_jacobian dynamics_hessian dynamics_hessians
+    observation observation_jacobian observation_hessian observation_hessians
+    """.split()
+)
+
+
+def check_name(name: str, what: str) -> str:
+    """Return `name` when it can stand in generated code, otherwise raise a `ModelError`."""
+    shown = name if len(name) <= 60 else name[:57] + "..."
+    if not _IDENTIFIER.match(name):
+        raise ModelError(
+            f"{what} has the name {shown!r}, which is not a plain identifier (letters, digits, underscores, a letter first)"
+        )
+    if keyword.iskeyword(name):
+        raise ModelError(f'{what} is named "{shown}", which is a Python keyword')
+    if name in RESERVED:
+        raise ModelError(f'{what} is named "{shown}", a name that the generated code uses itself')
+    return name
+
+
+def natural_order(names: Iterable[str]) -> list[str]:
+    """Sort names so that th2 comes before th10."""
+
+    def key(name: str) -> list[tuple[int, int, str]]:
+        parts = re.findall(r"\d+|\D+", name)
+        return [(0, int(part), part) if part.isdigit() else (1, 0, part) for part in parts]
+
+    return sorted(names, key=key)

@@ -1,0 +1,63 @@
+"""Numbers that a user gives: finite, of the right shape, covariances positive semidefinite."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from symdual.errors import ModelError
+
+Array = NDArray[np.float64]
+
+
+def as_numbers(value: ArrayLike, what: str) -> Array:
+    """Return `value` as finite float64 numbers."""
+    try:
+        numbers = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError) as problem:
+        raise ModelError(f"{what} must be numbers, but is {value!r}") from problem
+    if not np.all(np.isfinite(numbers)):
+        raise ModelError(f"{what} contains a value that is NaN or infinite")
+    return numbers
+
+
+def as_vector(value: ArrayLike, size: int, what: str) -> Array:
+    """Return a vector of `size` numbers; one number stands for `size` equal ones."""
+    numbers = as_numbers(value, what)
+    if numbers.ndim == 0:
+        return np.full(size, float(numbers))
+    if numbers.shape != (size,):
+        raise ModelError(f"{what} must be one number or {size} numbers, but has shape {numbers.shape}")
+    return numbers
+
+
+def as_square(value: ArrayLike, size: int, what: str) -> Array:
+    """Return a matrix (size, size); a number or a vector stands for a diagonal."""
+    numbers = as_numbers(value, what)
+    if numbers.ndim < 2:
+        return np.diag(as_vector(numbers, size, what))
+    if numbers.shape != (size, size):
+        raise ModelError(
+            f"{what} must be a number, {size} numbers or a {size} x {size} matrix, but has shape {numbers.shape}"
+        )
+    return numbers
+
+
+def as_semidefinite(value: ArrayLike, size: int, what: str) -> Array:
+    """Return a symmetric positive semidefinite matrix (size, size), or say its smallest eigenvalue."""
+    matrix = as_square(value, size, what)
+    if size == 0:
+        return matrix
+    largest = float(np.max(np.abs(matrix), initial=0.0))
+    if float(np.max(np.abs(matrix - matrix.T), initial=0.0)) > 1e-12 * largest:
+        raise ModelError(f"{what} is not symmetric")
+    off_diagonal = matrix - np.diag(np.diag(matrix))
+    smallest = float(np.linalg.eigvalsh(matrix)[0] if np.any(off_diagonal) else np.min(np.diag(matrix)))
+    if smallest < -1e-12 * largest:
+        raise ModelError(f"{what} is not positive semidefinite: its smallest eigenvalue is {smallest:.6g}")
+    return 0.5 * (matrix + matrix.T)
+
+
+def rounded(values: Array) -> Array:
+    """Round to 12 significant digits, so that every machine writes the same bytes."""
+    return np.array([float(f"{value:.12g}") for value in values.ravel()]).reshape(values.shape)

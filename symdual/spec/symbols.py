@@ -1,0 +1,207 @@
+"""The symbols that carry more than a name: unknown parameters, constants, sums of features, special functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import sympy as sp
+
+from symdual.errors import ModelError
+from symdual.spec.names import check_name
+from symdual.spec.numbers import Array, as_numbers
+
+
+class Unknown(sp.Symbol):
+    """A scalar parameter theta ~ N(mean, variance) that the controller has to learn."""
+
+    mean: float
+    variance: float
+
+    def __new__(cls, name: str, mean: float, variance: float) -> Unknown:
+        symbol = sp.Symbol.__xnew__(cls, name, real=True)
+        symbol.mean, symbol.variance = mean, variance
+        return symbol  # type: ignore[no-any-return]
+
+    def __getnewargs_ex__(self) -> tuple[tuple[str, float, float], dict[str, Any]]:
+        return (self.name, self.mean, self.variance), {}
+
+    def _hashable_content(self) -> tuple[Any, ...]:
+        # two unknowns of one name and different priors are different, so that the clash is noticed
+        return (self.name, self.mean, self.variance)
+
+
+class Constant(sp.Symbol):
+    """A known number that is data: changing its value needs no new code."""
+
+    value: float
+
+    def __new__(cls, name: str, value: float) -> Constant:
+        symbol = sp.Symbol.__xnew__(cls, name, real=True)
+        symbol.value = value
+        return symbol  # type: ignore[no-any-return]
+
+    def __getnewargs_ex__(self) -> tuple[tuple[str, float], dict[str, Any]]:
+        return (self.name, self.value), {}
+
+    def _hashable_content(self) -> tuple[Any, ...]:
+        return (self.name, self.value)
+
+
+def unknown(name: str, mean: float = 0.0, variance: float = 1.0) -> Unknown:
+    """Declare a scalar unknown parameter with the Gaussian prior N(mean, variance)."""
+    what = f'the unknown "{name}"'
+    check_name(name, what)
+    prior = as_numbers([mean, variance], f"the prior of {what}")
+    if variance < 0:
+        raise ModelError(f"the prior variance of {what} is negative ({variance:g})")
+    return Unknown(name, float(prior[0]), float(prior[1]))
+
+
+def constant(name: str, value: float) -> Constant:
+    """Declare a known number that can change without new code."""
+    what = f'the constant "{name}"'
+    check_name(name, what)
+    return Constant(name, float(as_numbers(value, what)))
+
+
+@dataclass(frozen=True, eq=False)
+class WeightArray:
+    """One unknown number per feature, with prior N(mean, covariance); `covariance` is a vector if diagonal."""
+
+    symbol: sp.Symbol
+    mean: Array
+    covariance: Array
+
+
+@dataclass(frozen=True, eq=False)
+class DataArray:
+    """One known number per feature, such as a frequency or a centre."""
+
+    symbol: sp.Symbol
+    values: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """A sum over an index, g = sum_i s(arguments; weights_i, data_i), kept as its summand for a generic i.
+
+    `summands` has one entry per output; all of them share the arguments, the data and the index.
+    """
+
+    name: str
+    kind: str
+    count: int
+    arguments: tuple[sp.Symbol, ...]
+    summands: tuple[sp.Expr, ...]
+    weights: tuple[WeightArray, ...]
+    data: tuple[DataArray, ...]
+    constants: tuple[Constant, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of unknowns that the family brings."""
+        return self.count * len(self.weights)
+
+
+class _FamilyToken(sp.Symbol):
+    """Carries a `Family` as an argument of a SymPy expression."""
+
+    family: Family
+
+    def __new__(cls, family: Family) -> _FamilyToken:
+        symbol = sp.Symbol.__xnew__(cls, family.name)
+        symbol.family = family
+        return symbol  # type: ignore[no-any-return]
+
+    def __getnewargs_ex__(self) -> tuple[tuple[Family], dict[str, Any]]:
+        return (self.family,), {}
+
+    def _hashable_content(self) -> tuple[Any, ...]:
+        return (self.name, id(self.family))
+
+
+class FeatureSum(sp.Expr):
+    """The value of one output of a family at given arguments, an ordinary scalar inside any SymPy expression."""
+
+    is_commutative = True
+
+    def __new__(cls, token: _FamilyToken, output: Any, *arguments: Any) -> FeatureSum:
+        return super().__new__(cls, token, sp.Integer(output), *map(sp.sympify, arguments))  # type: ignore[no-any-return]
+
+    @classmethod
+    def of(cls, family: Family, output: int, arguments: tuple[sp.Expr, ...]) -> FeatureSum:
+        """Evaluate output number `output` of `family` at `arguments`."""
+        return cls(_FamilyToken(family), output, *arguments)
+
+    @property
+    def family(self) -> Family:
+        """The family that is evaluated."""
+        return self.args[0].family  # type: ignore[no-any-return]
+
+    @property
+    def output(self) -> int:
+        """Which output of the family this is."""
+        return int(self.args[1])
+
+    @property
+    def points(self) -> tuple[sp.Expr, ...]:
+        """The arguments at which the family is evaluated."""
+        return tuple(self.args[2:])
+
+    @property
+    def free_symbols(self) -> set[sp.Symbol]:
+        """The symbols of the arguments (the family itself is not one that a user wrote)."""
+        return set().union(*(point.free_symbols for point in self.points))
+
+    def _eval_derivative(self, symbol: sp.Symbol) -> sp.Expr:
+        raise ModelError(
+            f'the features "{self.family.name}" cannot be differentiated in a model file: symdual derives what it needs itself'
+        )
+
+    def _sympystr(self, printer: Any) -> str:
+        return f"{self.family.name}({', '.join(printer._print(point) for point in self.points)})"
+
+
+class logistic(sp.Function):
+    """The logistic function 1 / (1 + exp(-a)), differentiated as logistic(a) logistic(-a): exact in both tails."""
+
+    nargs = 1
+
+    def fdiff(self, argindex: int = 1) -> sp.Expr:
+        """Return s'(a) = s(a) s(-a)."""
+        return logistic(self.args[0]) * logistic(-self.args[0])
+
+    def _eval_rewrite_as_exp(self, argument: sp.Expr, **hints: Any) -> sp.Expr:
+        return 1 / (1 + sp.exp(-argument))
+
+    def _eval_is_real(self) -> bool | None:
+        return self.args[0].is_real  # type: ignore[no-any-return]
+
+    def _eval_evalf(self, precision: int) -> sp.Expr:
+        return self.rewrite(sp.exp)._eval_evalf(precision)
+
+
+class monomial(sp.Function):
+    """x**p for a whole number p >= 0 that is data; its derivative p x**max(p-1, 0) is right at x = 0 too."""
+
+    nargs = 2
+
+    @classmethod
+    def eval(cls, base: sp.Expr, power: sp.Expr) -> sp.Expr | None:
+        """Evaluate when the power is a number."""
+        return base**power if power.is_Integer else None
+
+    def fdiff(self, argindex: int = 1) -> sp.Expr:
+        """Return d/dx x**p."""
+        base, power = self.args
+        if argindex != 1:
+            raise ModelError("the power of a monomial is data and cannot be differentiated")
+        return power * monomial(base, sp.Max(power - 1, 0))
+
+    def _eval_is_real(self) -> bool | None:
+        return self.args[0].is_real  # type: ignore[no-any-return]
+
+    def _eval_evalf(self, precision: int) -> sp.Expr:
+        base, power = (argument.evalf(precision) for argument in self.args)
+        return base ** sp.Integer(round(float(power))) if power.is_number else monomial(base, power)
