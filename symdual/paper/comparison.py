@@ -1,0 +1,237 @@
+"""Does a printed formula give what the derivation gives?  Equality of values, sizes, ranges and supplied constants."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from symdual.paper.case import Case, Coverage, Form, Single, Supplies
+from symdual.paper.machine import NotEvaluable, evaluate
+from symdual.paper.matrices import Matrix
+from symdual.paper.words import Blocks, Polynomial
+
+TOLERANCE = 1e-7
+"""Largest relative difference of two numbers that count as equal; rounding stays below 1e-9, a slip is above 1e-3."""
+
+PROBES = (0.37, 0.81, 1.13, 1.57, 0.59, 1.91, 0.23, 1.39, 0.71, 1.03, 0.47, 1.69)
+"""Values given to free symbols when two expressions are told apart by numbers."""
+
+
+class Status(Enum):
+    """How one confrontation ended."""
+
+    EQUAL = "equal"
+    DIFFERENT = "different"
+    NOT_EVALUABLE = "not evaluable"
+    GIVEN_TWICE = "given twice"
+    MISSING = "missing"
+    UNPROVEN = "unproven"
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """Numbers at which the printed formula fails."""
+
+    where: str
+    values: tuple[tuple[str, str], ...]
+    printed: str
+    derived: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The outcome over all cases: the first failure, or the worst error."""
+
+    status: Status
+    cases: int
+    formal: bool
+    worst: float
+    counterexample: Counterexample | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    status: Status
+    error: float = 0.0
+    printed: str = ""
+    derived: str = ""
+    values: tuple[tuple[str, str], ...] = ()
+
+
+def compare(text: str, cases: Iterable[Case]) -> Comparison:
+    """Evaluate ``text`` in every case; stop at the first one that fails."""
+    count, formal, worst = 0, True, 0.0
+    for case in cases:
+        count += 1
+        formal = formal and isinstance(case.expected, Form | Coverage | Supplies | Single)
+        outcome = _one(text, case)
+        worst = max(worst, outcome.error)
+        if outcome.status is not Status.EQUAL:
+            values = outcome.values or shown_values(text, case.symbols)
+            example = Counterexample(case.where, values, outcome.printed, outcome.derived)
+            return Comparison(outcome.status, count, formal, worst, example)
+    if not count:
+        raise ValueError("a derivation without cases decides nothing")
+    return Comparison(Status.EQUAL, count, formal, worst)
+
+
+def _one(text: str, case: Case) -> _Outcome:
+    try:
+        value = evaluate(text, case.symbols)
+    except NotEvaluable as error:
+        return _Outcome(Status.NOT_EVALUABLE, printed=str(error), derived=show(case.expected))
+    return _confront(value, case.expected)
+
+
+def _confront(value: Any, expected: Any) -> _Outcome:
+    if isinstance(expected, Form):
+        return _form(value, expected)
+    if isinstance(expected, Single):
+        return _single(value)
+    if isinstance(expected, Coverage):
+        return _coverage(value, expected)
+    if isinstance(expected, Supplies):
+        return _supplies(value, expected)
+    if isinstance(expected, Matrix | float | int) and not isinstance(expected, bool):
+        return _numbers(value, expected)
+    if isinstance(expected, sp.Basic | sp.MatrixBase):
+        return _expressions(value, expected)
+    return _plain(value, expected)
+
+
+def _form(value: Any, expected: Form) -> _Outcome:
+    shape = value.shape if isinstance(value, Matrix | sp.MatrixBase) else (1, 1)
+    if shape == (expected.rows, expected.columns):
+        return _Outcome(Status.EQUAL)
+    return _Outcome(Status.DIFFERENT, printed=f"size {shape}", derived=f"size {(expected.rows, expected.columns)}")
+
+
+def _single(values: Any) -> _Outcome:
+    first, *others = values
+    for other in others:
+        if _confront(other, first).status is not Status.EQUAL:
+            return _Outcome(Status.GIVEN_TWICE, printed=" and ".join(map(show, values)), derived="one value")
+    return _Outcome(Status.EQUAL)
+
+
+def _coverage(schedule: Any, expected: Coverage) -> _Outcome:
+    given: dict[int, list[Any]] = {}
+    for first, last, value in schedule:
+        for step in range(first, last + 1):
+            given.setdefault(step, []).append(value)
+    wanted = range(expected.first, expected.last + 1)
+    twice = [step for step in wanted if len(given.get(step, ())) > 1]
+    if twice:
+        printed = "; ".join(f"step {s}: " + " and ".join(map(str, given[s])) for s in twice)
+        return _Outcome(Status.GIVEN_TWICE, printed=printed, derived="one value for each step")
+    missing = [step for step in wanted if step not in given]
+    beyond = sorted(set(given) - set(wanted))
+    if missing:
+        return _Outcome(Status.MISSING, printed=f"nothing for {missing}", derived="one value for each step")
+    if beyond:
+        return _Outcome(Status.DIFFERENT, printed=f"steps {beyond}", derived=f"steps {wanted[0]} to {wanted[-1]}")
+    return _Outcome(Status.EQUAL)
+
+
+def _supplies(constants: Any, expected: Supplies) -> _Outcome:
+    missing = sorted(expected.needed - set(constants))
+    if missing:
+        return _Outcome(Status.MISSING, printed="not supplied: " + ", ".join(missing), derived="a value for each")
+    return _Outcome(Status.EQUAL)
+
+
+def _numbers(value: Any, expected: Matrix | float) -> _Outcome:
+    right = expected if isinstance(expected, Matrix) else Matrix(expected)
+    try:
+        left = value if isinstance(value, Matrix) else Matrix(value)
+    except (TypeError, ValueError):
+        return _Outcome(Status.DIFFERENT, printed=show(value), derived=show(expected))
+    if left.shape != right.shape:
+        printed = f"{show(left)} of size {left.shape}"
+        return _Outcome(Status.DIFFERENT, printed=printed, derived=f"{show(right)} of size {right.shape}")
+    scale = max(1.0, float(np.max(np.abs(right.array))))
+    error = float(np.max(np.abs(left.array - right.array))) / scale
+    if error <= TOLERANCE:
+        return _Outcome(Status.EQUAL, error)
+    return _Outcome(Status.DIFFERENT, error, show(left), show(right))
+
+
+def _expressions(value: Any, expected: Any) -> _Outcome:
+    left, right = _column(value), _column(expected)
+    if left.shape != right.shape:
+        return _Outcome(Status.DIFFERENT, printed=f"size {left.shape}", derived=f"size {right.shape}")
+    difference = left - right
+    numbers = dict(zip(sorted(difference.free_symbols, key=str), PROBES * 4, strict=False))
+    for shift in (0, sp.Rational(1, 7), sp.Rational(3, 11)):
+        point = {symbol: sp.Float(number, 30) + shift for symbol, number in numbers.items()}
+        if any(abs(entry.evalf(20)) > sp.Float(10) ** -12 for entry in difference.subs(point)):
+            values = tuple((str(symbol), f"{float(number):.4g}") for symbol, number in point.items())
+            return _Outcome(
+                Status.DIFFERENT,
+                printed=_numeric(left.subs(point)),
+                derived=_numeric(right.subs(point)),
+                values=values,
+            )
+    if all(vanishes(entry) for entry in difference):
+        return _Outcome(Status.EQUAL)
+    return _Outcome(Status.UNPROVEN, printed=show(value), derived=show(expected))
+
+
+def vanishes(expression: Any) -> bool:
+    """Whether SymPy reduces the expression to zero."""
+    return bool(sp.simplify(sp.expand(expression)) == 0)
+
+
+def _column(value: Any) -> Any:
+    return value if isinstance(value, sp.MatrixBase) else sp.Matrix([sp.sympify(value)])
+
+
+def _numeric(matrix: Any) -> str:
+    entries = [f"{float(entry):.6g}" for entry in matrix]
+    return entries[0] if len(entries) == 1 else "(" + ", ".join(entries) + ")"
+
+
+def _plain(value: Any, expected: Any) -> _Outcome:
+    if type(value) is type(expected) and value == expected:
+        return _Outcome(Status.EQUAL)
+    return _Outcome(Status.DIFFERENT, printed=show(value), derived=show(expected))
+
+
+def show(value: Any) -> str:
+    """A value in a few characters."""
+    if isinstance(value, Matrix):
+        if value.array.size > 12:
+            return f"[{value.array.flat[0]:.6g}, ...]"
+        rows = [", ".join(f"{entry:.6g}" for entry in row) for row in value.array]
+        return rows[0] if value.array.size == 1 else "[" + "; ".join(rows) + "]"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, frozenset):
+        return "{" + ", ".join(map(str, sorted(value))) + "}"
+    if isinstance(value, tuple):
+        return "(" + ", ".join(map(show, value)) + ")"
+    if isinstance(value, Polynomial | Blocks):
+        text = str(value)
+        return text if len(text) < 160 else text[:157] + "..."
+    return str(value)
+
+
+def shown_values(text: str, symbols: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """The numbers of the case that the formula uses, as far as they are short."""
+    try:
+        used = {node.id for node in ast.walk(ast.parse(text.strip(), mode="eval")) if isinstance(node, ast.Name)}
+    except SyntaxError:
+        used = set()
+    shown = []
+    for name in sorted(used):
+        value = symbols.get(name)
+        short = isinstance(value, float | int) or (isinstance(value, Matrix) and value.array.size <= 4)
+        if short:
+            shown.append((name, show(value)))
+    return tuple(shown[:8])
