@@ -1,3 +1,48 @@
-"""Symbolic code generation for dual control: controllers that learn while they steer."""
+"""Symbolic code generation for dual control: controllers that learn while they steer.
+
+A model file needs `Model`, `Scenario`, `unknown`, `constant`, `features` and `logistic`; programs use `generate`,
+`load` and `check`. Everything is imported when it is first used, so that `import symdual` and the runtime stay light.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from symdual.api import check as check
+    from symdual.api import generate as generate
+    from symdual.errors import SymdualError as SymdualError
+    from symdual.runtime.loading import load as load
+    from symdual.spec import features as features
+    from symdual.spec.model import Model as Model
+    from symdual.spec.scenario import Scenario as Scenario
+    from symdual.spec.symbols import constant as constant
+    from symdual.spec.symbols import logistic as logistic
+    from symdual.spec.symbols import unknown as unknown
+
+_PLACES = {
+    "Model": "symdual.spec.model",
+    "Scenario": "symdual.spec.scenario",
+    "SymdualError": "symdual.errors",
+    "check": "symdual.api",
+    "constant": "symdual.spec.symbols",
+    "features": "symdual.spec",
+    "generate": "symdual.api",
+    "load": "symdual.runtime.loading",
+    "logistic": "symdual.spec.symbols",
+    "unknown": "symdual.spec.symbols",
+}
+
+__all__ = ["__version__", *_PLACES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'symdual' has no attribute {name!r}")
+    import importlib
+
+    if name == "features":
+        return importlib.import_module("symdual.spec.features")
+    return getattr(importlib.import_module(_PLACES[name]), name)

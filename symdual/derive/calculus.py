@@ -266,6 +266,11 @@ class Hessian:
                 found.append((c, rho))
         return tuple(found)
 
+    @staticmethod
+    def own_gradient(evaluation: Evaluation, weight: sp.Symbol) -> Vector:
+        """phi_c[w] = s_c,w for a generic index."""
+        return _vector([(sp.S.One, evaluation.point, _diff(evaluation.summand, weight))])
+
     def _weights(self) -> list[sp.Symbol]:
         families = {id(e.point.family): e.point.family for e in self.calculus.evaluations}
         return [w.symbol for family in families.values() for w in family.weights]

@@ -39,7 +39,9 @@ class Point:
 
     def summand(self, output: int) -> sp.Expr:
         """The summand of an output for a generic index, at this point's arguments."""
-        return self.family.summands[output].xreplace(dict(zip(self.family.arguments, self.arguments, strict=True)))
+        rule = dict(zip(self.family.arguments, self.arguments, strict=True))
+        rule |= {c: sp.Symbol(c.name, real=True) for c in self.family.constants}
+        return self.family.summands[output].xreplace(rule)
 
 
 Node = Definition | Point

@@ -1,0 +1,312 @@
+"""Which kernels a model gets, what each writes where, and how it is described."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import sympy as sp
+
+from symdual.derive.calculus import Calculus, Hessian
+from symdual.derive.derivation import Derivation, theta_row
+from symdual.derive.structure import Structure, hessian_diagonals
+from symdual.emit.kernel import KernelBuilder
+from symdual.emit.steps import Kernel
+
+
+class KernelFunction(NamedTuple):
+    """A kernel with its signature and the text of its docstring."""
+
+    name: str
+    arguments: tuple[str, ...]
+    summary: str
+    equations: tuple[str, ...]
+    shapes: str
+    kernel: Kernel
+
+
+class DataLayout(NamedTuple):
+    """The flat array of known numbers: (name, start, count) of each array, then of each constant."""
+
+    entries: tuple[tuple[str, int, int], ...]
+
+    @property
+    def size(self) -> int:
+        """The length of the array."""
+        return sum(count for _, _, count in self.entries)
+
+
+def data_layout(derivation: Derivation) -> DataLayout:
+    """Place the families' data arrays and the constants one after another."""
+    entries: list[tuple[str, int, int]] = []
+    start = 0
+
+    def place(name: str, count: int) -> None:
+        nonlocal start
+        entries.append((name, start, count))
+        start += count
+
+    for family in derivation.model.families:
+        for array in family.data:
+            place(array.symbol.name, family.count)
+    for constant in derivation.model.constants:
+        place(constant.name, 1)
+    if derivation.model.step is not None:
+        place("step_length", 1)
+    return DataLayout(tuple(entries))
+
+
+def kernel_functions(derivation: Derivation, structure: Structure) -> tuple[KernelFunction, ...]:
+    """All kernels of a model."""
+    functions = (
+        _dynamics(derivation),
+        _linearise(derivation),
+        _dynamics_jacobian(derivation, structure),
+        _dynamics_hessian(derivation),
+        _observation(derivation),
+        _observation_jacobian(derivation, structure),
+        _observation_hessian(derivation),
+    )
+    work = max(function.kernel.work for function in functions)
+    return tuple(f._replace(shapes=_shapes(derivation, structure, f, work)) for f in functions)
+
+
+def _shapes(derivation: Derivation, structure: Structure, function: KernelFunction, work: int) -> str:
+    s = structure
+    observed = function.name.startswith("observation")
+    hessian = derivation.observation_hessian if observed else derivation.dynamics_hessian
+    diagonals = sum(count for _, _, count, _ in hessian_diagonals(derivation, hessian))
+    pairs = len(hessian.pairs())
+    shapes: dict[str, tuple[int, ...]] = {
+        "z_in": (s.nz,),
+        "u_in": (s.nu,),
+        "costate": (s.ny if observed else s.nx,),
+        "data": (data_layout(derivation).size,),
+        "work": (work,),
+        "f_out": (s.nx,),
+        "f_x_out": (s.nx, s.nx),
+        "f_u_out": (s.nx, s.nu),
+        "f_theta_out": (len(s.theta_rows), s.ntheta),
+        "h_out": (s.ny,),
+        "h_x_out": (s.ny, s.nx),
+        "h_theta_out": (len(s.h_theta_rows), s.ntheta),
+        "core_out": (s.nx + s.ns, s.nz),
+        "input_out": (s.nu, s.nz),
+        "uu_out": (s.nu, s.nu),
+        "diagonal_out": (diagonals,),
+        "left_out": (pairs, s.ntheta),
+        "right_out": (pairs, s.ntheta),
+    }
+    return ", ".join(f"{a} ({', '.join(map(str, shapes[a]))})" for a in function.arguments if a in shapes)
+
+
+def _builder(derivation: Derivation, calculus: Calculus) -> KernelBuilder:
+    nx = len(derivation.states)
+    scalars = {s: f"z_in[{i}]" for i, s in enumerate(derivation.states)}
+    scalars |= {s: f"z_in[{nx + i}]" for i, s in enumerate(derivation.scalars)}
+    scalars |= {s: f"u_in[{i}]" for i, s in enumerate(derivation.inputs)}
+    if derivation.model.time is not None:
+        scalars[sp.Symbol(derivation.model.time.name, real=True)] = "float(time_index)"
+    scalars |= {s: f"costate[{i}]" for i, s in enumerate(calculus.costate)}
+    layout = {name: start for name, start, _ in data_layout(derivation).entries}
+    single = [c.name for c in derivation.model.constants] + ["step_length"]
+    scalars |= {sp.Symbol(name, real=True): f"data[{layout[name]}]" for name in single if name in layout}
+    indexed = {block.symbol: _indexed("z_in", nx + block.start) for block in derivation.weights}
+    indexed |= {
+        array.symbol: _indexed("data", layout[array.symbol.name])
+        for family in derivation.model.families
+        for array in family.data
+    }
+    return KernelBuilder(calculus, scalars, indexed)
+
+
+def _indexed(array: str, start: int, row: int | None = None) -> str:
+    before = "" if row is None else f"{row}, "
+    return f"{array}[{before}{start} + {{i}}]" if start else f"{array}[{before}{{i}}]"
+
+
+def _write_values(builder: KernelBuilder, calculus: Calculus, place: str) -> None:
+    for i, expression in enumerate(calculus.program.outputs):
+        # a value that is identically zero is still a value
+        builder.write(f"{place}[{i}]", expression if expression != 0 else sp.Float(0))
+
+
+def _write_jacobian(builder: KernelBuilder, calculus: Calculus, place: str, variables: tuple[sp.Symbol, ...]) -> None:
+    for i in range(len(calculus.program.outputs)):
+        for j, variable in enumerate(variables):
+            builder.write(f"{place}[{i}, {j}]", calculus.jacobian(i, variable))
+
+
+def _write_theta(
+    builder: KernelBuilder, derivation: Derivation, calculus: Calculus, place: str, rows: tuple[int, ...]
+) -> None:
+    counts = {block.start: block.count for block in derivation.weights}
+    for position, row in enumerate(rows):
+        scalars, vectors = theta_row(derivation, calculus, row)
+        for column, expression in scalars.items():
+            builder.write(f"{place}[{position}, {column}]", expression)
+        for start, vector in vectors.items():
+            builder.write_vector(_indexed(place, start, position), counts[start], vector)
+
+
+def _write_hessian(builder: KernelBuilder, derivation: Derivation, hessian: Hessian) -> None:
+    nx, core = len(derivation.states), derivation.core
+    for i, row in enumerate(core):
+        for j, column in enumerate(core):
+            builder.write(f"core_out[{i}, {j}]", hessian.entry(row, column))
+        for block in derivation.weights:
+            vector = hessian.mixed(row, block.symbol)
+            builder.write_vector(_indexed("core_out", nx + block.start, i), block.count, vector)
+    weights = {nx + block.start: block.symbol for block in derivation.weights}
+    for row_start, column_start, count, start in hessian_diagonals(derivation, hessian):
+        vector = hessian.diagonal(weights[row_start], weights[column_start])
+        builder.write_vector(_indexed("diagonal_out", start), count, vector)
+    for position, (evaluation, rho) in enumerate(hessian.pairs()):
+        for block in derivation.weights:
+            phi = hessian.own_gradient(evaluation, block.symbol)
+            builder.write_vector(_indexed("left_out", block.start, position), block.count, phi)
+            builder.write_vector(_indexed("right_out", block.start, position), block.count, rho.get(block.symbol, ()))
+
+
+def _equations(names: tuple[str, ...], expressions: tuple[sp.Expr, ...]) -> tuple[str, ...]:
+    texts = (sp.sstr(e) for e in expressions)
+    shown = (text if len(text) <= 400 else f"({len(text)} characters, see the model file)" for text in texts)
+    return tuple(f"{name} = {text}" for name, text in zip(names, shown, strict=True))
+
+
+def _dynamics(derivation: Derivation) -> KernelFunction:
+    calculus = derivation.dynamics
+    builder = _builder(derivation, calculus)
+    _write_values(builder, calculus, "f_out")
+    model = derivation.model
+    if model.step is None:
+        names = tuple(f"{s.name}'" for s in derivation.states)
+    else:
+        names = tuple(f"d {s.name} / dt" for s in derivation.states)
+    discretised = () if model.step is None else (f"discretised by {model.method} with step_length",)
+    return KernelFunction(
+        "dynamics",
+        ("time_index", "z_in", "u_in", "data", "work", "f_out"),
+        "The next state, f_out = f(x, u, theta).",
+        _equations(names, model.dynamics) + discretised,
+        "",
+        builder.build(),
+    )
+
+
+def _linearise(derivation: Derivation) -> KernelFunction:
+    calculus = derivation.dynamics
+    builder = _builder(derivation, calculus)
+    _write_values(builder, calculus, "f_out")
+    _write_jacobian(builder, calculus, "f_x_out", derivation.states)
+    _write_jacobian(builder, calculus, "f_u_out", derivation.inputs)
+    return KernelFunction(
+        "linearise",
+        ("time_index", "z_in", "u_in", "data", "work", "f_out", "f_x_out", "f_u_out"),
+        "The next state with its Jacobians by state and input.",
+        ("f_x_out = df/dx, f_u_out = df/du",),
+        "",
+        builder.build(),
+    )
+
+
+def _dynamics_jacobian(derivation: Derivation, structure: Structure) -> KernelFunction:
+    calculus = derivation.dynamics
+    builder = _builder(derivation, calculus)
+    _write_values(builder, calculus, "f_out")
+    _write_jacobian(builder, calculus, "f_x_out", derivation.states)
+    _write_jacobian(builder, calculus, "f_u_out", derivation.inputs)
+    _write_theta(builder, derivation, calculus, "f_theta_out", structure.theta_rows)
+    rows = ", ".join(derivation.states[i].name for i in structure.theta_rows) or "none"
+    return KernelFunction(
+        "dynamics_jacobian",
+        ("time_index", "z_in", "u_in", "data", "work", "f_out", "f_x_out", "f_u_out", "f_theta_out"),
+        "The next state with its Jacobians by state, input and unknowns: the rows of A~ = [f_x f_theta; 0 D], B~ = [f_u; 0].",
+        (f"f_theta_out = df/dtheta, only the rows that are not identically zero: {rows}",),
+        "",
+        builder.build(),
+    )
+
+
+def _dynamics_hessian(derivation: Derivation) -> KernelFunction:
+    calculus, hessian = derivation.dynamics, derivation.dynamics_hessian
+    builder = _builder(derivation, calculus)
+    _write_hessian(builder, derivation, hessian)
+    nx = len(derivation.states)
+    for a, one in enumerate(derivation.inputs):
+        for j, column in enumerate(derivation.core):
+            builder.write(f"input_out[{a}, {j}]", hessian.entry(one, column))
+        for block in derivation.weights:
+            vector = hessian.mixed(one, block.symbol)
+            builder.write_vector(_indexed("input_out", nx + block.start, a), block.count, vector)
+        for b, other in enumerate(derivation.inputs):
+            builder.write(f"uu_out[{a}, {b}]", hessian.entry(one, other))
+    return KernelFunction(
+        "dynamics_hessian",
+        (
+            "time_index",
+            "z_in",
+            "u_in",
+            "costate",
+            "data",
+            "work",
+            "core_out",
+            "input_out",
+            "uu_out",
+            "diagonal_out",
+            "left_out",
+            "right_out",
+        ),
+        "The second derivatives of costate' f by (z, z), (u, z) and (u, u), by structure.",
+        (
+            "core_out: full rows of the states and scalar unknowns; input_out: f_uz; uu_out: f_uu",
+            "theta by theta of the families: diagonal_out on diagonals, plus left' right + right' left",
+        ),
+        "",
+        builder.build(),
+    )
+
+
+def _observation(derivation: Derivation) -> KernelFunction:
+    calculus = derivation.observation
+    builder = _builder(derivation, calculus)
+    _write_values(builder, calculus, "h_out")
+    names = tuple(f"y{i}" for i in range(len(calculus.program.outputs)))
+    return KernelFunction(
+        "observation",
+        ("time_index", "z_in", "data", "work", "h_out"),
+        "The expected measurement, h_out = h(x, theta).",
+        _equations(names, derivation.model.observation),
+        "",
+        builder.build(),
+    )
+
+
+def _observation_jacobian(derivation: Derivation, structure: Structure) -> KernelFunction:
+    calculus = derivation.observation
+    builder = _builder(derivation, calculus)
+    _write_values(builder, calculus, "h_out")
+    _write_jacobian(builder, calculus, "h_x_out", derivation.states)
+    _write_theta(builder, derivation, calculus, "h_theta_out", structure.h_theta_rows)
+    rows = ", ".join(f"y{i}" for i in structure.h_theta_rows) or "none"
+    return KernelFunction(
+        "observation_jacobian",
+        ("time_index", "z_in", "data", "work", "h_out", "h_x_out", "h_theta_out"),
+        "The expected measurement with its Jacobians: C~ = [h_x h_theta].",
+        (f"h_theta_out = dh/dtheta, only the rows that are not identically zero: {rows}",),
+        "",
+        builder.build(),
+    )
+
+
+def _observation_hessian(derivation: Derivation) -> KernelFunction:
+    calculus, hessian = derivation.observation, derivation.observation_hessian
+    builder = _builder(derivation, calculus)
+    _write_hessian(builder, derivation, hessian)
+    return KernelFunction(
+        "observation_hessian",
+        ("time_index", "z_in", "costate", "data", "work", "core_out", "diagonal_out", "left_out", "right_out"),
+        "The second derivatives of costate' h by (z, z), by structure.",
+        ("the blocks are those of dynamics_hessian",),
+        "",
+        builder.build(),
+    )

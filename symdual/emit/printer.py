@@ -1,0 +1,70 @@
+"""Prints a SymPy expression as one line of Python that numba compiles."""
+
+from __future__ import annotations
+
+import sympy as sp
+from sympy.printing.codeprinter import PrintMethodNotImplementedError
+from sympy.printing.pycode import PythonCodePrinter
+
+from symdual.errors import ModelError
+
+
+class KernelPrinter(PythonCodePrinter):  # type: ignore[misc]
+    """`PythonCodePrinter` with numbers in full precision and with the functions of symdual.
+
+    `NumPyPrinter` would be wrong here: its `Max` and `Piecewise` work on arrays and do not compile on scalars.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"fully_qualified_modules": True, "strict": True})
+
+    def _print_Float(self, expression: sp.Float) -> str:
+        return repr(float(expression))
+
+    def _print_Rational(self, expression: sp.Rational) -> str:
+        # the quotient is rounded here, once, instead of being an operation of the generated code
+        return repr(float(expression))
+
+    def _print_Integer(self, expression: sp.Integer) -> str:
+        return repr(float(expression))
+
+    def _print_Pow(self, expression: sp.Pow, rational: bool = False) -> str:
+        base, exponent = expression.args
+        if exponent.is_Integer and abs(int(exponent)) <= 16:
+            # a whole exponent: multiplications, no call of pow
+            shown = self.parenthesize(base, sp.printing.precedence.PRECEDENCE["Pow"])
+            power = shown if abs(int(exponent)) == 1 else f"{shown}**{abs(int(exponent))}"
+            return power if exponent > 0 else f"1.0/{power}"
+        if exponent == sp.Rational(-1, 2):
+            return f"1.0/math.sqrt({self._print(base)})"
+        return str(super()._print_Pow(expression, rational=False))
+
+    def _print_Heaviside(self, expression: sp.Expr) -> str:
+        # from the derivative of Max and Min; one half at the kink itself
+        argument = self._print(expression.args[0])
+        return f"(0.5 if {argument} == 0.0 else (1.0 if {argument} > 0.0 else 0.0))"
+
+    def _print_sign(self, expression: sp.Expr) -> str:
+        argument = self._print(expression.args[0])
+        return f"(0.0 if {argument} == 0.0 else math.copysign(1.0, {argument}))"
+
+    def _print_logistic(self, expression: sp.Expr) -> str:
+        return f"_logistic({self._print(expression.args[0])})"
+
+    def _print_monomial(self, expression: sp.Expr) -> str:
+        base, power = (self._print(argument) for argument in expression.args)
+        return f"math.pow({base}, {power})"
+
+
+_PRINTER = KernelPrinter()
+
+
+def print_expression(expression: sp.Expr) -> str:
+    """Return the Python text of an expression, or say which function cannot be generated."""
+    try:
+        return str(_PRINTER.doprint(expression))
+    except PrintMethodNotImplementedError as problem:
+        functions = sorted({type(part).__name__ for part in sp.preorder_traversal(expression) if isinstance(part, sp.Function)})
+        raise ModelError(
+            f"a derivative needs {', '.join(functions)}, of which the generated code cannot compute at least one"
+        ) from problem

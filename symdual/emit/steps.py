@@ -1,0 +1,48 @@
+"""The statements of a kernel as small tuples of strings: all that the template sees."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Line(NamedTuple):
+    """One statement: `target operator value`."""
+
+    target: str
+    operator: str
+    value: str
+
+    kind = "line"
+
+
+class Loop(NamedTuple):
+    """A loop over the features of a family, with a comment that says whose."""
+
+    comment: str
+    count: int
+    lines: tuple[Line, ...]
+
+    kind = "loop"
+
+
+class Call(NamedTuple):
+    """A call of a block function, such as `_sincos_32(work, 0, 32, 64)`."""
+
+    code: str
+
+    kind = "call"
+
+
+Step = Line | Loop | Call
+
+
+class Kernel(NamedTuple):
+    """The body of one generated function."""
+
+    unpack: tuple[Line, ...]
+    steps: tuple[Step, ...]
+    work: int
+    operations: str
+    sincos_counts: tuple[int, ...]
+    exp_counts: tuple[int, ...]
+    uses_logistic: bool

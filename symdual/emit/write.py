@@ -1,0 +1,83 @@
+"""Puts a package on the disk: whole or not at all, one writer at a time, nothing touched that has not changed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from symdual.emit.package import Package
+from symdual.errors import SymdualError
+from symdual.runtime.loading import restore_interrupted
+
+
+def is_unchanged(folder: Path, name: str, input_digest: str) -> bool:
+    """Whether `folder` holds an intact package made from the same inputs."""
+    from symdual.errors import PackageError
+    from symdual.runtime.loading import verify
+
+    try:
+        return verify(folder / name)["input_digest"] == input_digest
+    except PackageError:
+        return False
+
+
+@contextmanager
+def exclusive(folder: Path) -> Iterator[None]:
+    """Hold the folder for this process; a second generator is told so instead of waiting."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder / ".symdual.lock", os.O_CREAT | os.O_RDWR, 0o644)
+    except OSError as problem:
+        raise SymdualError(f"cannot write to the folder {folder}: {problem.strerror}") from problem
+    try:
+        try:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ImportError:
+            pass  # no advisory locks on this platform
+        except OSError as problem:
+            raise SymdualError(f"another symdual is generating into {folder} at this moment; try again when it is done") from problem
+        yield
+    finally:
+        os.close(handle)
+
+
+def write(package: Package, folder: Path) -> Path:
+    """Write the package as `folder/<name>`, replacing an older one in one go.
+
+    The files are written beside it first. Then the old folder steps aside and the new one takes its place; if the
+    process dies in between, the next reader or writer puts the old one back. Compiled code that numba has cached for
+    files that did not change is kept.
+    """
+    target = folder / package.name
+    fresh = folder / f".{package.name}.new"
+    aside = folder / f".{package.name}.old"
+    try:
+        restore_interrupted(target)
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir()
+        for name, content in package.files.items():
+            with open(fresh / name, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        if target.exists():
+            if not (target / "manifest.json").is_file() and any(target.iterdir()):
+                raise SymdualError(f"{target} exists and is not a generated package; move it away or choose another folder")
+            cache = target / "__pycache__"
+            if cache.is_dir():
+                os.replace(cache, fresh / "__pycache__")
+            os.replace(target, aside)
+        os.replace(fresh, target)
+    except OSError as problem:
+        raise SymdualError(f"cannot write the package {target}: {problem.strerror or problem}") from problem
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+    shutil.rmtree(aside, ignore_errors=True)
+    return target
+
+

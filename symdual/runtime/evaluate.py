@@ -1,0 +1,140 @@
+"""Calls the compiled kernels of a package from Python, with checked arguments and dense results."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from symdual.errors import SymdualError
+from symdual.runtime.loading import LoadedPackage
+
+Array = NDArray[np.float64]
+
+
+class Jacobian(NamedTuple):
+    """f with df/dx (n, n), df/du (n, m) and df/dtheta (n, p)."""
+
+    f: Array
+    f_x: Array
+    f_u: Array
+    f_theta: Array
+
+
+class ObservationJacobian(NamedTuple):
+    """h with dh/dx (d, n) and dh/dtheta (d, p)."""
+
+    h: Array
+    h_x: Array
+    h_theta: Array
+
+
+class Hessian(NamedTuple):
+    """Second derivatives of costate' f by (z, z), (u, z) and (u, u), dense."""
+
+    zz: Array
+    uz: Array
+    uu: Array
+
+
+def argument(value: ArrayLike, shape: tuple[int, ...], name: str) -> Array:
+    """Return a C-contiguous float64 array of the given shape, or say which argument is wrong."""
+    try:
+        array = np.ascontiguousarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as problem:
+        raise SymdualError(f"{name} must be an array of numbers") from problem
+    if array.shape != shape:
+        raise SymdualError(f"{name} must have shape {shape}, but has {array.shape}")
+    return array
+
+
+def dynamics(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLike, k: int = 0) -> Array:
+    """f(x, u, theta), the expected next state."""
+    z, inputs = _point(package, x, theta), argument(u, (package.NU,), "u")
+    out = np.zeros(package.NX)
+    package.kernels.dynamics(int(k), z, inputs, package.numbers["data"], np.zeros(package.WORK), out)
+    return out
+
+
+def jacobian(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLike, k: int = 0) -> Jacobian:
+    """f with its Jacobians by state, input and unknowns."""
+    z, inputs = _point(package, x, theta), argument(u, (package.NU,), "u")
+    f, f_x, f_u = np.zeros(package.NX), np.zeros((package.NX, package.NX)), np.zeros((package.NX, package.NU))
+    rows = np.zeros((package.NR, package.NTHETA))
+    data, work = package.numbers["data"], np.zeros(package.WORK)
+    package.kernels.dynamics_jacobian(int(k), z, inputs, data, work, f, f_x, f_u, rows)
+    f_theta = np.zeros((package.NX, package.NTHETA))
+    f_theta[list(package.THETA_ROWS)] = rows
+    return Jacobian(f, f_x, f_u, f_theta)
+
+
+def hessian(
+    package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLike, costate: ArrayLike, k: int = 0
+) -> Hessian:
+    """The second derivatives of costate' f."""
+    z, inputs = _point(package, x, theta), argument(u, (package.NU,), "u")
+    weight = argument(costate, (package.NX,), "costate")
+    blocks = _HessianBlocks(package, package.HESSIAN_DIAGONALS, package.NPAIRS)
+    uz, uu = np.zeros((package.NU, package.NZ)), np.zeros((package.NU, package.NU))
+    data, work = package.numbers["data"], np.zeros(package.WORK)
+    package.kernels.dynamics_hessian(
+        int(k), z, inputs, weight, data, work, blocks.core, uz, uu, blocks.diagonal, blocks.left, blocks.right
+    )
+    return Hessian(blocks.dense(), uz, uu)
+
+
+def observation(package: LoadedPackage, x: ArrayLike, theta: ArrayLike, k: int = 0) -> Array:
+    """h(x, theta), the expected measurement."""
+    out = np.zeros(package.NY)
+    package.kernels.observation(int(k), _point(package, x, theta), package.numbers["data"], np.zeros(package.WORK), out)
+    return out
+
+
+def observation_jacobian(package: LoadedPackage, x: ArrayLike, theta: ArrayLike, k: int = 0) -> ObservationJacobian:
+    """h with its Jacobians by state and unknowns."""
+    h, h_x, rows = np.zeros(package.NY), np.zeros((package.NY, package.NX)), np.zeros((package.NHR, package.NTHETA))
+    data, work = package.numbers["data"], np.zeros(package.WORK)
+    package.kernels.observation_jacobian(int(k), _point(package, x, theta), data, work, h, h_x, rows)
+    h_theta = np.zeros((package.NY, package.NTHETA))
+    h_theta[list(package.H_THETA_ROWS)] = rows
+    return ObservationJacobian(h, h_x, h_theta)
+
+
+def observation_hessian(package: LoadedPackage, x: ArrayLike, theta: ArrayLike, costate: ArrayLike, k: int = 0) -> Array:
+    """The second derivatives of costate' h by (z, z), dense."""
+    weight = argument(costate, (package.NY,), "costate")
+    blocks = _HessianBlocks(package, package.OBSERVATION_DIAGONALS, package.OBSERVATION_PAIRS)
+    data, work = package.numbers["data"], np.zeros(package.WORK)
+    package.kernels.observation_hessian(
+        int(k), _point(package, x, theta), weight, data, work, blocks.core, blocks.diagonal, blocks.left, blocks.right
+    )
+    return blocks.dense()
+
+
+def _point(package: LoadedPackage, x: ArrayLike, theta: ArrayLike) -> Array:
+    return np.concatenate([argument(x, (package.NX,), "x"), argument(theta, (package.NTHETA,), "theta")])
+
+
+class _HessianBlocks:
+    """The structured outputs of a Hessian kernel, and the matrix that they stand for."""
+
+    def __init__(self, package: LoadedPackage, diagonals: tuple[tuple[int, int, int, int], ...], pairs: int) -> None:
+        self._nx, self._nz, self._diagonals = package.NX, package.NZ, diagonals
+        self.core = np.zeros((package.NX + package.NS, package.NZ))
+        self.diagonal = np.zeros(sum(count for _, _, count, _ in diagonals))
+        self.left, self.right = np.zeros((pairs, package.NTHETA)), np.zeros((pairs, package.NTHETA))
+
+    def dense(self) -> Array:
+        matrix = np.zeros((self._nz, self._nz))
+        theta = matrix[self._nx :, self._nx :]
+        theta += self.left.T @ self.right + self.right.T @ self.left
+        for row, column, count, start in self._diagonals:
+            index = np.arange(count)
+            matrix[row + index, column + index] += self.diagonal[start : start + count]
+            if row != column:
+                matrix[column + index, row + index] += self.diagonal[start : start + count]
+        rows = len(self.core)
+        matrix[:rows] = self.core
+        matrix[:, :rows] = self.core.T
+        return matrix

@@ -1,0 +1,89 @@
+"""Loads a model file: an ordinary Python file with one `Model` or several, and perhaps scenarios, at module level."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import sys
+import traceback
+import types
+from dataclasses import dataclass
+from pathlib import Path
+
+from symdual.errors import ModelError
+from symdual.spec.model import Model
+from symdual.spec.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """The models and scenarios of a file, under the names of their generated packages."""
+
+    path: Path
+    models: dict[str, Model]
+    scenarios: dict[str, Scenario]
+
+
+def load_model_file(path: str | Path) -> ModelFile:
+    """Run a model file and collect its models.
+
+    A model's name is its own `name=`; otherwise, a variable called `model` takes the file's name and any other variable
+    its own name. Scenarios are named in the same way after the variable or their `name=`.
+    """
+    path = Path(path)
+    module = _run(path)
+    models: dict[str, Model] = {}
+    renamed: dict[int, Model] = {}
+    for variable, value in vars(module).items():
+        if isinstance(value, Model) and not variable.startswith("_") and id(value) not in renamed:
+            name = value.name or (_stem(path) if variable == "model" else variable)
+            if name in models:
+                raise ModelError(f'{path}: two models have the name "{name}"')
+            models[name] = renamed[id(value)] = value.named(name)
+    if not models:
+        raise ModelError(f"{path} contains no Model (a variable of this type at module level)")
+    scenarios: dict[str, Scenario] = {}
+    for variable, value in vars(module).items():
+        if isinstance(value, Scenario) and not variable.startswith("_"):
+            name = value.name or (_stem(path) if variable == "scenario" else variable)
+            if name in scenarios and scenarios[name] is not value:
+                raise ModelError(f'{path}: two scenarios have the name "{name}"')
+            scenarios[name] = value.completed(name, renamed)
+    return ModelFile(path, models, scenarios)
+
+
+def _stem(path: Path) -> str:
+    return path.stem.replace("-", "_")
+
+
+def _run(path: Path) -> types.ModuleType:
+    if not path.is_file():
+        raise ModelError(f"the model file {path} does not exist")
+    if path.suffix != ".py":
+        raise ModelError(f"{path} is not a Python file (.py)")
+    name = "symdual_model_" + hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    sys.path.insert(0, str(path.resolve().parent))
+    write_bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        spec.loader.exec_module(module)
+    except SyntaxError as problem:
+        raise ModelError(f"{path}:{problem.lineno}: the file is not valid Python: {problem.msg}") from problem
+    except Exception as problem:
+        line = _line_in(path, problem)
+        text = str(problem) if isinstance(problem, ModelError) else f"the file raises {type(problem).__name__}: {problem}"
+        raise ModelError(f"{path}:{line}: {text}") from problem
+    finally:
+        sys.dont_write_bytecode = write_bytecode
+        sys.path.remove(str(path.resolve().parent))
+        sys.modules.pop(name, None)
+    return module
+
+
+def _line_in(path: Path, problem: BaseException) -> int:
+    """The last line of the model file in the traceback."""
+    lines = [f.lineno for f in traceback.extract_tb(problem.__traceback__) if Path(f.filename).resolve() == path.resolve()]
+    return (lines[-1] if lines else None) or 1

@@ -1,0 +1,161 @@
+"""`Scenario`: what is to be done with a model; every number in it is data.
+
+    L = sum_{k=0..T} (x_k - r_k)' W_k (x_k - r_k)  +  sum_{k=0..T-1} u_k' U_k u_k
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from symdual.errors import ModelError, did_you_mean
+from symdual.spec.model import Model
+from symdual.spec.names import check_name
+from symdual.spec.numbers import Array, as_numbers, as_semidefinite, as_vector
+
+Schedule = ArrayLike | Callable[[int], ArrayLike]
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Scenario:
+    """A horizon, a cost, a start, a prior, and the plant that is really there.
+
+    Args:
+        model: the model that the controller believes in.
+        horizon: T, the number of inputs.
+        state_cost, input_cost: W and U as a number, a diagonal or a matrix, or a function of the step that returns one.
+        reference: r as a number or vector, or a function of the step that returns one.
+        start: the mean of x_0; start_covariance: its covariance, zero by default (the start is known).
+        prior_mean, prior_covariance: those of theta in the order of `Model.unknown_names`, instead of the model's own.
+        plant: the true system, the model itself by default; its noise is the noise of the simulation.
+        truth: the plant's true parameters, as a mapping from name to number (or list, for the weights of a family) or as
+            a vector; None if they are to be drawn from the prior.
+        bonus: tau, the weight of the exploration bonus.
+        dual_weight: the weight of the dual part of the cost.
+        name: the scenario's name; the variable's or file's name by default.
+    """
+
+    name: str
+    model: Model
+    horizon: int
+    state_cost: Array
+    input_cost: Array
+    reference: Array
+    start: Array
+    start_covariance: Array
+    prior_mean: Array
+    prior_covariance: Array
+    plant: Model
+    truth: Array | None
+    bonus: float
+    dual_weight: float
+
+    def __init__(
+        self,
+        model: Model,
+        horizon: int,
+        *,
+        state_cost: Schedule = 1.0,
+        input_cost: Schedule = 1.0,
+        reference: Schedule = 0.0,
+        start: ArrayLike = 0.0,
+        start_covariance: ArrayLike = 0.0,
+        prior_mean: ArrayLike | None = None,
+        prior_covariance: ArrayLike | None = None,
+        plant: Model | None = None,
+        truth: Mapping[str, ArrayLike] | ArrayLike | None = None,
+        bonus: float = 1.0,
+        dual_weight: float = 1.0,
+        name: str = "",
+    ) -> None:
+        if not isinstance(horizon, int) or horizon < 1:
+            raise ModelError(f"the horizon must be a whole number of at least 1, but is {horizon!r}")
+        plant = plant or model
+        n, m, p = len(model.states), len(model.inputs), len(model.prior_mean)
+        _check_plant(model, plant)
+        weights = as_numbers([bonus, dual_weight], "bonus and dual_weight")
+        if weights.min() < 0:
+            raise ModelError("bonus and dual_weight must not be negative")
+        prior = model.prior_covariance if prior_covariance is None else prior_covariance
+
+        def put(**values: object) -> None:
+            for key, value in values.items():
+                object.__setattr__(self, key, value)
+
+        put(name=check_name(name, "the scenario") if name else "", model=model, plant=plant, horizon=horizon)
+        put(state_cost=_schedule(state_cost, horizon + 1, lambda v, w: as_semidefinite(v, n, w), "state_cost"))
+        put(input_cost=_schedule(input_cost, horizon, lambda v, w: as_semidefinite(v, m, w), "input_cost"))
+        put(reference=_schedule(reference, horizon + 1, lambda v, w: as_vector(v, n, w), "reference"))
+        put(start=as_vector(start, n, "start"))
+        put(start_covariance=as_semidefinite(start_covariance, n, "start_covariance"))
+        put(prior_mean=model.prior_mean if prior_mean is None else as_vector(prior_mean, p, "prior_mean"))
+        put(prior_covariance=as_semidefinite(prior, p, "prior_covariance"))
+        put(truth=_truth(plant, truth), bonus=float(weights[0]), dual_weight=float(weights[1]))
+
+    def completed(self, name: str, renamed: Mapping[int, Model]) -> Scenario:
+        """Return the scenario under `name`, with its models under the names that their file gives them."""
+        twin = object.__new__(Scenario)
+        for key, value in self.__dict__.items():
+            object.__setattr__(twin, key, value)
+        object.__setattr__(twin, "name", check_name(name, "the scenario"))
+        for role in ("model", "plant"):
+            own = getattr(self, role)
+            if id(own) in renamed:
+                object.__setattr__(twin, role, renamed[id(own)])
+            elif not own.name:
+                raise ModelError(f'the {role} of the scenario "{name}" has no name: give it one or make it a variable of the file')
+        return twin
+
+    def numbers(self) -> dict[str, Array]:
+        """The scenario as arrays, as they are stored beside the generated code."""
+        arrays = {
+            "state_cost": self.state_cost,
+            "input_cost": self.input_cost,
+            "reference": self.reference,
+            "start": self.start,
+            "start_covariance": self.start_covariance,
+            "prior_mean": self.prior_mean,
+            "prior_covariance": self.prior_covariance,
+            "weights": np.array([self.bonus, self.dual_weight]),
+        }
+        return arrays if self.truth is None else arrays | {"truth": self.truth}
+
+
+def _check_plant(model: Model, plant: Model) -> None:
+    for role in ("states", "inputs", "observation"):
+        own, other = len(getattr(model, role)), len(getattr(plant, role))
+        if own != other:
+            raise ModelError(f"the plant has {other} {role}, but the model has {own}")
+
+
+def _schedule(value: Schedule, steps: int, convert: Callable[[ArrayLike, str], Array], what: str) -> Array:
+    """One array per step, first axis time."""
+    if callable(value):
+        return np.stack([convert(value(k), f"{what} at step {k}") for k in range(steps)])
+    return np.repeat(convert(value, what)[None], steps, axis=0)
+
+
+def _truth(plant: Model, truth: Mapping[str, ArrayLike] | ArrayLike | None) -> Array | None:
+    size = len(plant.prior_mean)
+    if truth is None:
+        return None if size else np.zeros(0)
+    if not isinstance(truth, Mapping):
+        return as_vector(truth, size, "truth")
+    entries: dict[str, tuple[int, int]] = {s.name: (i, 1) for i, s in enumerate(plant.unknowns)}
+    start = len(entries)
+    for family in plant.families:
+        for weight in family.weights:
+            entries[weight.symbol.name] = (start, family.count)
+            start += family.count
+    values = plant.prior_mean.copy()
+    for name in truth:
+        if name not in entries:
+            raise ModelError(f'truth names "{name}", which is not an unknown of the plant{did_you_mean(str(name), entries)}')
+    for name, (first, count) in entries.items():
+        if name not in truth:
+            raise ModelError(f'truth has no value for the unknown "{name}" of the plant')
+        values[first : first + count] = as_vector(truth[name], count, f'the truth of "{name}"')
+    return values
