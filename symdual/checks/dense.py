@@ -1,0 +1,352 @@
+"""Dense numpy recursions: the equations of the filter, the plan and the dual cost, written down with full matrices.
+
+No structure is exploited and nothing is shared with the generated code, so that agreement means something. Everything is
+meant for small sizes and clarity.
+
+    x' = f(x, u, theta) + N(0, Q),   theta' = D theta + N(0, Xi),   y = h(x, theta) + N(0, R),   z = (x, theta)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+MEASUREMENT_FLOOR = (
+    1e-12  # measurement variance at least this share of the predicted variance, as in the filter
+)
+
+
+@dataclass(frozen=True)
+class DenseModel:
+    """A model as plain functions of time index, augmented state z and input u.
+
+    `jacobian` returns df/d(z, u), shape (nx, nz + nu); `hessian` returns the second derivatives of lam' f with respect to
+    (z, u), shape (nz + nu, nz + nu); `observation_jacobian` returns dh/dz, shape (ny, nz).
+    """
+
+    nx: int
+    nu: int
+    ny: int
+    ntheta: int
+    dynamics: Callable[[int, Array, Array], Array]
+    jacobian: Callable[[int, Array, Array], Array]
+    hessian: Callable[[int, Array, Array, Array], Array]
+    observation: Callable[[int, Array], Array]
+    observation_jacobian: Callable[[int, Array], Array]
+
+    @property
+    def nz(self) -> int:
+        """Length of the augmented state."""
+        return self.nx + self.ntheta
+
+
+class Noise(NamedTuple):
+    """Covariances and the parameters' motion as full matrices."""
+
+    process: Array
+    measurement: Array
+    transition: Array
+    diffusion: Array
+
+
+class Cost(NamedTuple):
+    """Weights (T+1, nx, nx), (T, nu, nu), reference (T+1, nx) and bounds (2, nu) of L = sum (x-r)'W(x-r) + sum u'Uu."""
+
+    state: Array
+    input: Array
+    reference: Array
+    bounds: Array
+
+
+class Belief(NamedTuple):
+    """Mean and covariance of z."""
+
+    mean: Array
+    covariance: Array
+
+
+class DualCost(NamedTuple):
+    """Nominal cost, uncertain part Jd, and whether order 2 fell back to order 1."""
+
+    nominal: float
+    uncertain: float
+    fallback: bool
+
+
+class Parts(NamedTuple):
+    """Jd divided in the part that future learning cannot change and the part that it can (both sum to Jd)."""
+
+    caution: float
+    probing: float
+
+
+def augmented(model: DenseModel, noise: Noise, time: int, z: Array, u: Array) -> tuple[Array, Array]:
+    """A~ = [f_x f_theta; 0 D] and B~ = [f_u; 0]."""
+    jacobian = model.jacobian(time, z, u)
+    A = np.zeros((model.nz, model.nz))
+    A[: model.nx] = jacobian[:, : model.nz]
+    A[model.nx :, model.nx :] = noise.transition
+    B = np.zeros((model.nz, model.nu))
+    B[: model.nx] = jacobian[:, model.nz :]
+    return A, B
+
+
+def predict(model: DenseModel, noise: Noise, time: int, belief: Belief, u: Array) -> Belief:
+    """z <- (f, D theta),  P <- A~ P A~' + blkdiag(Q, Xi)."""
+    z, P = belief
+    A, _ = augmented(model, noise, time, z, u)
+    covariance = A @ P @ A.T
+    covariance[: model.nx, : model.nx] += noise.process
+    covariance[model.nx :, model.nx :] += noise.diffusion
+    mean = np.concatenate([model.dynamics(time, z, u), noise.transition @ z[model.nx :]])
+    return Belief(mean, covariance)
+
+
+def innovation_covariance(C: Array, P: Array, R: Array) -> Array:
+    """S = C P C' + R with the floor on the measurement variances."""
+    predicted = C @ P @ C.T
+    lifted = R.copy()
+    for a in range(len(R)):
+        lifted[a, a] = max(R[a, a], MEASUREMENT_FLOOR * predicted[a, a])
+    return np.asarray(predicted + lifted)
+
+
+def update(
+    model: DenseModel, noise: Noise, time: int, belief: Belief, y: Array, *, learning: bool = True
+) -> Belief:
+    """z <- z + K (y - h),  P <- (I - K C) P (I - K C)' + K R K'; NaN entries of y are missing.
+
+    With learning off, the rows of K that belong to the parameters are zero (consider filter).
+    """
+    z, P = belief
+    measured = ~np.isnan(y)
+    C = model.observation_jacobian(time, z)[measured]
+    S = innovation_covariance(C, P, noise.measurement[np.ix_(measured, measured)])
+    K = np.linalg.solve(S, C @ P).T
+    if not learning:
+        K[model.nx :] = 0.0
+    left = np.eye(model.nz) - K @ C
+    effective = S - C @ P @ C.T
+    mean = z + K @ (y - model.observation(time, z))[measured]
+    return Belief(mean, left @ P @ left.T + K @ effective @ K.T)
+
+
+def rollout(model: DenseModel, noise: Noise, k: int, z: Array, inputs: Array) -> Array:
+    """Augmented states (len(inputs) + 1, nz) of the noise-free model from time k."""
+    states = [z]
+    for i, u in enumerate(inputs):
+        here = states[-1]
+        states.append(np.concatenate([model.dynamics(k + i, here, u), noise.transition @ here[model.nx :]]))
+    return np.array(states)
+
+
+def nominal_cost(model: DenseModel, cost: Cost, k: int, states: Array, inputs: Array) -> float:
+    """L along a trajectory from time k."""
+    total = 0.0
+    for i, z in enumerate(states):
+        error = z[: model.nx] - cost.reference[k + i]
+        total += float(error @ cost.state[k + i] @ error)
+    for i, u in enumerate(inputs):
+        total += float(u @ cost.input[k + i] @ u)
+    return total
+
+
+def costates(model: DenseModel, noise: Noise, cost: Cost, k: int, states: Array, inputs: Array) -> Array:
+    """lam_j for j = k..T: lam_T = (W (x - r); 0),  lam_j = (W (x - r); 0) + A~' lam_{j+1}."""
+    steps = len(inputs)
+    lam = np.zeros((steps + 1, model.nz))
+    for i in range(steps, -1, -1):
+        lam[i, : model.nx] = cost.state[k + i] @ (states[i, : model.nx] - cost.reference[k + i])
+        if i < steps:
+            A, _ = augmented(model, noise, k + i, states[i], inputs[i])
+            lam[i] += A.T @ lam[i + 1]
+    return lam
+
+
+class PlanCovariances(NamedTuple):
+    """Predicted (steps) and filtered (steps + 1) covariances along a plan."""
+
+    predicted: list[Array]
+    filtered: list[Array]
+
+
+def plan_covariances(
+    model: DenseModel, noise: Noise, k: int, P: Array, states: Array, inputs: Array, learning: bool = True
+) -> PlanCovariances:
+    """S_{j+1|j} and S_{j|j} with the measurements that the plan expects (the mean does not move)."""
+    predicted: list[Array] = []
+    filtered = [P]
+    for i, u in enumerate(inputs):
+        before = predict(model, noise, k + i, Belief(states[i], filtered[-1]), u)
+        predicted.append(before.covariance)
+        expected = model.observation(k + i + 1, states[i + 1])
+        belief = Belief(states[i + 1], before.covariance)
+        filtered.append(update(model, noise, k + i + 1, belief, expected, learning=learning).covariance)
+    return PlanCovariances(predicted, filtered)
+
+
+class Curvature(NamedTuple):
+    """Second derivatives of the Hamiltonian at one step."""
+
+    Hzz: Array
+    Hzu: Array
+    Huu: Array
+
+
+def curvatures(
+    model: DenseModel, noise: Noise, cost: Cost, k: int, states: Array, inputs: Array, order: int
+) -> list[Curvature]:
+    """Hzz = W~ + lam' f_zz, Hzu = lam' f_zu, Huu = U + lam' f_uu for each step; at order 1 without the terms in f."""
+    lam = costates(model, noise, cost, k, states, inputs)
+    found = []
+    for i, u in enumerate(inputs):
+        full = np.zeros((model.nz + model.nu, model.nz + model.nu))
+        if order == 2:
+            full = np.array(model.hessian(k + i, states[i], u, lam[i + 1, : model.nx]))
+        full[: model.nx, : model.nx] += cost.state[k + i]
+        full[model.nz :, model.nz :] += cost.input[k + i]
+        found.append(
+            Curvature(
+                full[: model.nz, : model.nz], full[: model.nz, model.nz :], full[model.nz :, model.nz :]
+            )
+        )
+    return found
+
+
+class CostToGo(NamedTuple):
+    """K_{j+1} of each step, the reductions M G^-1 M' of all but the first, and whether each G - U is semidefinite."""
+
+    matrices: list[Array]
+    reductions: list[Array]
+    semidefinite: bool
+
+
+def cost_to_go(
+    model: DenseModel, noise: Noise, cost: Cost, k: int, states: Array, inputs: Array, order: int
+) -> CostToGo:
+    """K_T = W~, K_j = Hzz + A~'K A~ - M G^-1 M', M = Hzu + A~'K B~, G = Huu + B~'K B~; inputs at a bound leave B~, Hzu, Huu."""
+    steps = len(inputs)
+    bent = curvatures(model, noise, cost, k, states, inputs, order)
+    K = np.zeros((model.nz, model.nz))
+    K[: model.nx, : model.nx] = cost.state[k + steps]
+    matrices = [K]
+    reductions: list[Array] = []
+    fine = True
+    for i in range(steps - 1, 0, -1):
+        A, B = augmented(model, noise, k + i, states[i], inputs[i])
+        free = (inputs[i] > cost.bounds[0]) & (inputs[i] < cost.bounds[1])
+        B, Hzu = B[:, free], bent[i].Hzu[:, free]
+        G = bent[i].Huu[np.ix_(free, free)] + B.T @ K @ B
+        reduction = np.zeros_like(K)
+        if free.any():
+            excess = G - cost.input[k + i][np.ix_(free, free)]
+            scale = float(np.abs(np.diag(excess)).max())
+            fine = fine and bool(np.linalg.eigvalsh(excess).min() >= -1e-10 * scale)
+            M = Hzu + A.T @ K @ B
+            reduction = M @ np.linalg.solve(G, M.T)
+        K = bent[i].Hzz + A.T @ K @ A - reduction
+        matrices.insert(0, K)
+        reductions.insert(0, reduction)
+    return CostToGo(matrices, reductions, fine)
+
+
+def dual_cost(
+    model: DenseModel,
+    noise: Noise,
+    cost: Cost,
+    k: int,
+    belief: Belief,
+    inputs: Array,
+    *,
+    order: int = 1,
+    learning: bool = True,
+) -> DualCost:
+    """Jbar and Jd = tr{W~ S_T|T + sum_j [Hzz_j S_j|j + K_{j+1} (S_{j+1|j} - S_{j+1|j+1})]} of a plan, with the fallback."""
+    states = rollout(model, noise, k, belief.mean, inputs)
+    covariances = plan_covariances(model, noise, k, belief.covariance, states, inputs, learning)
+    bar = nominal_cost(model, cost, k, states, inputs)
+    to_go = cost_to_go(model, noise, cost, k, states, inputs, order)
+    bent = curvatures(model, noise, cost, k, states, inputs, order)
+    steps = len(inputs)
+    uncertain = float(np.sum(cost.state[k + steps] * covariances.filtered[steps][: model.nx, : model.nx]))
+    for i in range(steps):
+        uncertain += float(np.sum(bent[i].Hzz * covariances.filtered[i]))
+        uncertain += float(
+            np.sum(to_go.matrices[i] * (covariances.predicted[i] - covariances.filtered[i + 1]))
+        )
+    if order == 2 and (not to_go.semidefinite or uncertain < 0.0):
+        first = dual_cost(model, noise, cost, k, belief, inputs, order=1, learning=learning)
+        return DualCost(bar, first.uncertain, True)
+    return DualCost(bar, uncertain, False)
+
+
+def parts(
+    model: DenseModel, noise: Noise, cost: Cost, k: int, belief: Belief, inputs: Array, *, order: int = 1
+) -> Parts:
+    """The same Jd written as caution + probing.
+
+    caution = tr[Hzz_k S_k|k + K_{k+1} S_{k+1|k} + sum_{j>k} K_{j+1} blkdiag(Q, Xi)],  probing = sum_{j>k} tr[M G^-1 M' S_j|j].
+    """
+    states = rollout(model, noise, k, belief.mean, inputs)
+    covariances = plan_covariances(model, noise, k, belief.covariance, states, inputs)
+    to_go = cost_to_go(model, noise, cost, k, states, inputs, order)
+    bent = curvatures(model, noise, cost, k, states, inputs, order)
+    spread = np.zeros((model.nz, model.nz))
+    spread[: model.nx, : model.nx] = noise.process
+    spread[model.nx :, model.nx :] = noise.diffusion
+    caution = float(np.sum(bent[0].Hzz * covariances.filtered[0]))
+    caution += float(np.sum(to_go.matrices[0] * covariances.predicted[0]))
+    probing = 0.0
+    for i in range(1, len(inputs)):
+        caution += float(np.sum(to_go.matrices[i] * spread))
+        probing += float(np.sum(to_go.reductions[i - 1] * covariances.filtered[i]))
+    return Parts(caution, probing)
+
+
+def parameter_spread(
+    model: DenseModel, noise: Noise, k: int, belief: Belief, inputs: Array, steps: int
+) -> float:
+    """tr Stt_{k+s|k+s} along a plan after s = steps steps."""
+    states = rollout(model, noise, k, belief.mean, inputs)
+    covariances = plan_covariances(model, noise, k, belief.covariance, states, inputs)
+    return float(np.trace(covariances.filtered[steps][model.nx :, model.nx :]))
+
+
+def best_plan(
+    model: DenseModel,
+    noise: Noise,
+    cost: Cost,
+    k: int,
+    z: Array,
+    first_input: Array,
+    start: Array | None = None,
+) -> tuple[float, Array]:
+    """Minimise L over the inputs after the first, within the bounds, by a general optimiser; returns (L, inputs)."""
+    from scipy.optimize import minimize
+
+    steps = len(cost.input) - k
+
+    def inputs_of(free: Array) -> Array:
+        return np.vstack([first_input[None], free.reshape(steps - 1, model.nu)])
+
+    def value(free: Array) -> tuple[float, Array]:
+        inputs = inputs_of(free)
+        states = rollout(model, noise, k, z, inputs)
+        lam = costates(model, noise, cost, k, states, inputs)
+        gradient = np.zeros_like(inputs)
+        for i, u in enumerate(inputs):
+            _, B = augmented(model, noise, k + i, states[i], u)
+            gradient[i] = 2.0 * (cost.input[k + i] @ u + B.T @ lam[i + 1])
+        return nominal_cost(model, cost, k, states, inputs), gradient[1:].ravel()
+
+    guess = np.zeros((steps - 1) * model.nu) if start is None else start[1:].ravel()
+    limits = [(lo, hi) for _ in range(steps - 1) for lo, hi in cost.bounds.T]
+    options = {"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-10}
+    found = minimize(value, guess, jac=True, bounds=limits, method="L-BFGS-B", options=options)
+    return float(found.fun), inputs_of(np.asarray(found.x))
