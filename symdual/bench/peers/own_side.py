@@ -1,0 +1,161 @@
+"""symdual's own side: the generated package of the Fourier cart, repeated inside compiled loops.
+
+The generated package orders the unknowns by kind, all sine weights and then all cosine weights; the common
+workload alternates them. Answers are put back into the workload's order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import njit
+
+import symdual
+from symdual.bench import workload
+from symdual.bench.contender import OWN, Implementation
+from symdual.bench.workload import Answer, Workload
+
+if TYPE_CHECKING:
+    from symdual import Model
+    from symdual.runtime.loading import LoadedPackage
+
+compiled: Any = njit(fastmath={"contract", "reassoc"}, error_model="numpy")
+
+
+def missing() -> str | None:
+    """Return None: symdual is always there."""
+    return None
+
+
+def cart(work: Workload) -> Model:
+    """Return the model of the workload, as a user writes it."""
+    import sympy as sp
+
+    from symdual import Model, features
+
+    position, velocity, force = sp.symbols("position velocity force")
+    slope = features.fourier("v", position, count=work.features, frequencies=work.frequencies)
+    return Model(
+        states=[position, velocity],
+        inputs=[force],
+        dynamics=[position + workload.STEP * velocity, velocity + slope + force],
+        process_noise=workload.PROCESS_VARIANCE,
+        measurement_noise=workload.MEASUREMENT_VARIANCE,
+        name=package_name(work.features),
+    )
+
+
+def package_name(features: int) -> str:
+    """Return the name of the generated package with this number of features."""
+    return f"fourier_cart_{features}"
+
+
+def generated(work: Workload, build: Path) -> LoadedPackage:
+    """Return the loaded package of the workload; an unchanged one in the folder is used as it is."""
+    symdual.generate(cart(work), folder=build)
+    return symdual.load(build / package_name(work.features))
+
+
+def order(work: Workload) -> np.ndarray:
+    """Return where the entries of the package's z stand in the workload's z."""
+    weights = np.arange(2, work.size)
+    return np.concatenate([[0, 1], weights[0::2], weights[1::2]])
+
+
+def implementations(work: Workload, build: Path) -> list[Implementation]:
+    """Return the five kernels of the generated package."""
+    package = generated(work, build)
+    return [*_kernels(work, package), _ekf(work, package)]
+
+
+def _offer(kernel: str, repeat: Callable[[int], object], answer: Callable[[], Answer]) -> Implementation:
+    return Implementation(kernel, OWN, "generated", repeat, answer, True)
+
+
+def _kernels(work: Workload, package: LoadedPackage) -> list[Implementation]:
+    """Return dynamics, Jacobian and contracted Hessian."""
+    kernels, data, space = package.kernels, package.numbers["data"], np.zeros(package.WORK)
+    place = order(work)
+    back = np.argsort(place)
+    z, u, costate = work.mean[place], np.array([work.control]), work.costate[:2].copy()
+    f, f_x, f_u, f_theta = np.zeros(2), np.zeros((2, 2)), np.zeros((2, 1)), np.zeros((1, work.features))
+    core, mixed, effort = np.zeros((2, work.size)), np.zeros((1, work.size)), np.zeros((1, 1))
+    diagonals = np.zeros(sum(count for _, _, count, _ in package.HESSIAN_DIAGONALS))
+    left, right = np.zeros((package.NPAIRS, work.features)), np.zeros((package.NPAIRS, work.features))
+    move, linearise, curve = _loops(kernels.dynamics, kernels.dynamics_jacobian, kernels.dynamics_hessian)
+
+    def slope() -> Answer:
+        matrix = np.eye(work.size)
+        matrix[:2, :2], matrix[1, 2:] = f_x, f_theta[0]
+        return (matrix[np.ix_(back, back)],)
+
+    def curvature() -> Answer:
+        matrix = np.zeros((work.size, work.size))
+        matrix[:2], matrix[:, :2] = core, core.T
+        return (matrix[np.ix_(back, back)],)
+
+    derivatives, blocks = (f, f_x, f_u, f_theta), (core, mixed, effort, diagonals, left, right)
+    return [
+        _offer(
+            "dynamics", lambda n: move(n, z, u, data, space, f), lambda: (np.concatenate([f, z[2:]])[back],)
+        ),
+        _offer("jacobian", lambda n: linearise(n, z, u, data, space, *derivatives), slope),
+        _offer("hessian", lambda n: curve(n, z, u, costate, data, space, *blocks), curvature),
+    ]
+
+
+def _loops(dynamics: Any, jacobian: Any, hessian: Any) -> tuple[Any, Any, Any]:
+    """Return compiled loops over three kernels.
+
+    Each turn adds to z a nothing that the compiler cannot know to be nothing, so that none is left out. The
+    arguments are spelled out: unpacking a tuple of arrays costs 40 ns a turn, which is not the kernel's time.
+    """
+
+    @compiled
+    def move(n, z, u, data, space, f):  # type: ignore[no-untyped-def]
+        for _ in range(n):
+            dynamics(0, z, u, data, space, f)
+            z[0] = z[0] + 1e-300 * f[1]
+
+    @compiled
+    def slope(n, z, u, data, space, f, f_x, f_u, f_theta):  # type: ignore[no-untyped-def]
+        for _ in range(n):
+            jacobian(0, z, u, data, space, f, f_x, f_u, f_theta)
+            z[0] = z[0] + 1e-300 * f_x[1, 0]
+
+    @compiled
+    def curve(n, z, u, costate, data, space, core, mixed, effort, diagonals, left, right):  # type: ignore[no-untyped-def]
+        for _ in range(n):
+            hessian(0, z, u, costate, data, space, core, mixed, effort, diagonals, left, right)
+            z[0] = z[0] + 1e-300 * core[0, 0]
+
+    return move, slope, curve
+
+
+def _ekf(work: Workload, package: LoadedPackage) -> Implementation:
+    """Return one prediction and update; as in the C program each turn first restores the start."""
+    filter_step, numbers = package.filter.step, package.numbers
+    place = order(work)
+    back = np.argsort(place)
+    start, spread = work.mean[place], np.ascontiguousarray(work.covariance[np.ix_(place, place)])
+    z, covariance = start.copy(), spread.copy()
+    space, rows = package.filter.workspace()
+    settings = [
+        numbers[name] for name in ("process_noise", "measurement_noise", "transition", "drift", "data")
+    ]
+    u, y, statistics = np.array([work.control]), work.measurement, np.zeros(3)
+
+    @compiled
+    def loop(n, z, P, start, spread, u, y, Q, R, D, Xi, data, space, rows, statistics):  # type: ignore[no-untyped-def]
+        for _ in range(n):
+            z[:] = start
+            P[:, :] = spread
+            filter_step(0, z, P, u, y, Q, R, D, Xi, data, space, rows, statistics)
+
+    def repeat(n: int) -> None:
+        loop(n, z, covariance, start, spread, u, y, *settings, space, rows, statistics)
+
+    return _offer("ekf", repeat, lambda: (z[back], covariance[np.ix_(back, back)]))

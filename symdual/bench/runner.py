@@ -1,0 +1,127 @@
+"""Run the benchmark in fresh processes, one after the other, and put their results together."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from symdual.bench.contender import PEERS, contender
+from symdual.bench.results import Box, Results, fastest, fastest_boxes, from_rows, machine, versions
+from symdual.bench.session import Progress
+from symdual.bench.start import starts
+from symdual.bench.timing import Timing
+from symdual.errors import SymdualError
+
+SIZES: Final = (2, 30, 100, 300)
+# every participant on one core, set before its libraries are loaded
+ONE_THREAD: Final = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+}
+
+
+class BenchmarkError(SymdualError):
+    """A run that cannot be done as asked, or that broke off."""
+
+
+def run(
+    sizes: Sequence[int] = SIZES,
+    peers: Sequence[str] | None = None,
+    rounds: int = 25,
+    processes: int = 1,
+    progress: Progress | None = None,
+) -> Results:
+    """Measure symdual beside its peers on the Fourier cart and return all times.
+
+    Args:
+        sizes: numbers of features, even.
+        peers: names out of `PEERS`; all that are installed when None. One that is named must be there.
+        rounds: visits to each implementation; the fastest counts.
+        processes: fresh processes, one after the other; the fastest counts.
+        progress: called with a text and the fraction done.
+    """
+    wanted = _checked(sizes, rounds, processes)
+    chosen, absent = _available(peers)
+    report = progress or (lambda text, fraction: None)
+    timings: list[Timing] = []
+    boxes: list[Box] = []
+    with tempfile.TemporaryDirectory(prefix="symdual-bench-") as folder:
+        build = Path(folder)
+        request = {"sizes": wanted, "peers": chosen, "rounds": rounds, "build": folder}
+        for turn in range(processes):
+
+            def partial(text: str, fraction: float, turn: int = turn) -> None:
+                report(f"process {turn + 1} of {processes}, {text}", (turn + fraction) / (processes + 1))
+
+            answer = _session(request, build, partial)
+            timings += from_rows(Timing, answer["timings"])
+            boxes += from_rows(Box, answer["boxes"])
+        report("start of a package in fresh processes", processes / (processes + 1))
+        started = starts(wanted, build)
+        report("done", 1.0)
+    return Results(
+        machine=machine(),
+        versions=versions(),
+        sizes=tuple(wanted),
+        rounds=rounds,
+        processes=processes,
+        absent=absent,
+        timings=fastest(timings),
+        starts=started,
+        boxes=fastest_boxes(boxes),
+    )
+
+
+def _checked(sizes: Sequence[int], rounds: int, processes: int) -> list[int]:
+    for size in sizes:
+        if size < 2 or size % 2:
+            raise BenchmarkError(f"the number of features must be even and at least 2, not {size}")
+    if not sizes:
+        raise BenchmarkError("no number of features is given")
+    if rounds < 1:
+        raise BenchmarkError(f"the number of rounds must be at least 1, not {rounds}")
+    if processes < 1:
+        raise BenchmarkError(f"the number of processes must be at least 1, not {processes}")
+    return sorted(set(sizes))
+
+
+def _available(peers: Sequence[str] | None) -> tuple[list[str], dict[str, str]]:
+    """Return the peers that take part, and why the others do not."""
+    asked = PEERS if peers is None else tuple(dict.fromkeys(peers))
+    reasons = {name: contender(name).missing() for name in asked}
+    absent = {name: reason for name, reason in reasons.items() if reason is not None}
+    if absent and peers is not None:
+        raise BenchmarkError(f"a peer that was asked for cannot run: {next(iter(absent.values()))}")
+    return [name for name in asked if name not in absent], absent
+
+
+def _session(request: dict[str, Any], build: Path, progress: Progress) -> Any:
+    """Run one process and return what it measured."""
+    asked, answered, errors = build / "request.json", build / "answer.json", build / "errors.txt"
+    asked.write_text(json.dumps(request))
+    command = [sys.executable, "-m", "symdual.bench.session", str(asked), str(answered)]
+    with (
+        errors.open("w") as complaints,
+        subprocess.Popen(
+            command, env={**os.environ, **ONE_THREAD}, stdout=subprocess.PIPE, stderr=complaints, text=True
+        ) as worker,
+    ):
+        assert worker.stdout is not None
+        for line in worker.stdout:
+            fraction, _, text = line.strip().partition(" ")
+            try:
+                progress(text, float(fraction))
+            except ValueError:  # a line that some participant's library printed
+                continue
+    if worker.returncode != 0:
+        last = (errors.read_text().strip().splitlines() or ["no message"])[-1]
+        raise BenchmarkError(f"a process of the benchmark broke off: {last}")
+    return json.loads(answered.read_text())
