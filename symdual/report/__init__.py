@@ -1,1 +1,1 @@
-"""Figures and pages made from derivations and results."""
+"""Figures, tables and pages made from derivations and results."""

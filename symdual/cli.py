@@ -1,0 +1,208 @@
+"""The command line. Heavy imports stand inside the commands, so that `symdual --help` answers at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from symdual import __version__
+from symdual.errors import SymdualError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+
+class _Commands(click.Group):
+    """A group that turns symdual's own errors into one sentence and exit status 2."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; `--debug` lets errors through with their traceback."""
+        try:
+            return super().invoke(ctx)
+        except SymdualError as problem:
+            if ctx.params.get("debug"):
+                raise
+            click.echo(f"symdual: {problem}", err=True)
+            sys.exit(2)
+        except KeyboardInterrupt:
+            click.echo("symdual: interrupted", err=True)
+            sys.exit(130)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="symdual")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def main(debug: bool) -> None:
+    """Derive, generate and run dual controllers: controllers that learn a system while they steer it."""
+
+
+_model_file = click.argument("model_file", metavar="MODEL.py", type=click.Path(path_type=Path))
+_json_option = click.option("--json", "json_file", metavar="FILE", type=click.Path(path_type=Path), help="Write the result as JSON.")
+_folder_option = click.option(
+    "-o", "folder", metavar="DIR", type=click.Path(path_type=Path), help="Parent folder of the generated packages [generated]."
+)
+
+
+@main.command()
+@_model_file
+@_folder_option
+@click.option("--force", is_flag=True, help="Write and compile again even if nothing has changed.")
+@_json_option
+def generate(model_file: Path, folder: Path | None, force: bool, json_file: Path | None) -> None:
+    """Write and compile the package of every Model in MODEL.py."""
+    from symdual import api
+    from symdual.derive.derivation import derive
+    from symdual.derive.structure import structure
+    from symdual.emit.kernels import kernel_functions
+    from symdual.report.terminal import kernel_table, model_summary
+    from symdual.runtime.loading import load
+    from symdual.runtime.warm import warm
+
+    console = _console()
+    started = time.perf_counter()
+    items = api.generate(model_file, folder, force)
+    written = time.perf_counter() - started
+    report = []
+    for item in items:
+        name = item.model.name
+        entry: dict[str, Any] = {"name": name, "folder": str(item.folder), "changed": item.changed}
+        report.append(entry)
+        if not item.changed:
+            console.print(f"[bold]{name}[/] is up to date in {_shown(item.folder)}")
+            continue
+        derivation = derive(item.model)
+        pattern = structure(derivation)
+        functions = kernel_functions(derivation, pattern)
+        console.print(f"[bold]{name}[/] -> {_shown(item.folder)}")
+        with _progress(console) as progress:
+            task = progress.add_task(f"compiling {name}", total=1.0)
+            seconds = warm(load(item.folder), lambda fraction: progress.update(task, completed=fraction))
+        console.print(model_summary(item.model, pattern))
+        console.print(kernel_table(functions, seconds))
+        entry["operations"] = {f.name: f.kernel.operations for f in functions}
+        entry["compile_seconds"] = seconds
+    if any(item.changed for item in items):
+        console.print(f"derived and written in {written:.1f} s, compiled in {time.perf_counter() - started - written:.1f} s")
+    _write_json(json_file, {"models": report})
+
+
+@main.command()
+@_model_file
+@_json_option
+def show(model_file: Path, json_file: Path | None) -> None:
+    """Show what is derived for every Model in MODEL.py: equations, zero blocks, sizes, operation counts."""
+    from symdual.derive.derivation import derive
+    from symdual.derive.display import equations
+    from symdual.derive.structure import structure
+    from symdual.emit.kernels import kernel_functions
+    from symdual.report.terminal import derivation_view, kernel_table, left_side, model_summary, right_side
+    from symdual.spec.loading import load_model_file
+
+    console = _console()
+    report = []
+    for name, model in load_model_file(model_file).models.items():
+        derivation = derive(model)
+        pattern = structure(derivation)
+        functions = kernel_functions(derivation, pattern)
+        console.print(f"[bold]{name}[/]")
+        console.print(model_summary(model, pattern))
+        console.print(derivation_view(derivation))
+        console.print()
+        console.print(kernel_table(functions))
+        report.append(
+            {
+                "name": name,
+                "structure": {key: getattr(pattern, key) for key in pattern.__dataclass_fields__},
+                "equations": [
+                    {"block": e.block, "left": left_side(e), "right": right_side(e), "operations": e.operations}
+                    for e in equations(derivation)
+                ],
+                "operations": {f.name: f.kernel.operations for f in functions},
+            }
+        )
+    _write_json(json_file, {"models": report})
+
+
+@main.command()
+@_model_file
+@_folder_option
+@click.option("--points", default=20, show_default=True, type=click.IntRange(min=1), help="Random points for each kernel.")
+@_json_option
+def check(model_file: Path, folder: Path | None, points: int, json_file: Path | None) -> None:
+    """Compare the compiled kernels of every Model in MODEL.py with independent oracles; exit status 1 on a miss."""
+    from symdual import api
+    from symdual.report.terminal import check_table
+
+    console = _console()
+    with _progress(console) as progress:
+        tasks: dict[str, Any] = {}
+
+        def report(name: str, fraction: float) -> None:
+            if name not in tasks:
+                tasks[name] = progress.add_task(f"checking {name}", total=1.0)
+            progress.update(tasks[name], completed=fraction)
+
+        results = api.check(model_file, folder, points, report)
+    misses = [(name, r) for name, blocks in results.items() for r in blocks if not r.passed]
+    for name, blocks in results.items():
+        worst = max(blocks, key=lambda r: r.error)
+        console.print(f"[bold]{name}[/]: {len(blocks)} comparisons, worst {worst.ulps:.1f} ulp ({worst.block}, {worst.oracle})")
+        console.print(check_table(blocks))
+    for name, result in misses:
+        console.print(f"[bold red]miss[/] in {name}: {result.block} differs from {result.oracle} by {result.error:.2e}")
+    rows = {
+        name: [
+            {"block": r.block, "oracle": r.oracle, "entries": r.entries, "error": r.error, "passed": r.passed} for r in blocks
+        ]
+        for name, blocks in results.items()
+    }
+    _write_json(json_file, {"passed": not misses, "models": rows})
+    if misses:
+        sys.exit(1)
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def _progress(console: Console) -> Progress:
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console, transient=True)
+
+
+def _shown(folder: Path) -> str:
+    """A folder as seen from here."""
+    try:
+        return str(folder.relative_to(Path.cwd()))
+    except ValueError:
+        return str(folder)
+
+
+def _write_json(file: Path | None, content: dict[str, Any]) -> None:
+    """Write JSON in one go, so that a reader never sees half a file."""
+    if file is None:
+        return
+    text = json.dumps(content, indent=2, default=_plain) + "\n"
+    fresh = file.with_name(f".{file.name}.new")
+    try:
+        fresh.write_text(text)
+        os.replace(fresh, file)
+    except OSError as problem:
+        raise SymdualError(f"cannot write {file}: {problem.strerror}") from problem
+
+
+def _plain(value: object) -> object:
+    convert: Callable[[object], object] = getattr(value, "tolist", str)  # type: ignore[assignment]
+    return convert() if convert is not str else str(value)

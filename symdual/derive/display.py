@@ -1,0 +1,151 @@
+"""The derivation as equations for people: definitions put back, sums written with a generic index i."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sympy as sp
+
+from symdual.derive.calculus import Calculus, Hessian, Vector
+from symdual.derive.derivation import Derivation, WeightBlock, theta_row
+from symdual.derive.structure import hessian_diagonals
+
+INDEX = sp.Symbol("i", integer=True)
+LARGEST = 4000  #: operations of an expression beyond which it is not shown
+
+
+@dataclass(frozen=True)
+class Equation:
+    """`symbol by variables = right`; `right` is None when the expression is too large to be read."""
+
+    block: str
+    function: str
+    variables: tuple[str, ...]
+    right: sp.Expr | None
+    operations: int
+
+
+def equations(derivation: Derivation) -> list[Equation]:
+    """Every entry of the Jacobians and of the contracted Hessians that is not identically zero."""
+    f, h = derivation.dynamics, derivation.observation
+    motion = [f"{s.name}'" for s in derivation.states]
+    measured = [f"y{i}" for i in range(len(h.program.outputs))]
+    shown = _first(derivation, f, "f", motion, derivation.inputs)
+    shown += _first(derivation, h, "h", measured, ())
+    shown += _second(derivation, f, derivation.dynamics_hessian, "f", derivation.inputs)
+    return shown + _second(derivation, h, derivation.observation_hessian, "h", ())
+
+
+def _first(
+    derivation: Derivation, calculus: Calculus, letter: str, names: list[str], inputs: tuple[sp.Symbol, ...]
+) -> list[Equation]:
+    display = Display(derivation, calculus)
+    found = []
+    for row, name in enumerate(names):
+        for block, variables in ((f"{letter}_x", derivation.states), (f"{letter}_u", inputs)):
+            found += [
+                display.equation(block, name, (v.name,), calculus.jacobian(row, v))
+                for v in variables
+                if calculus.jacobian(row, v) != 0
+            ]
+        scalars, vectors = theta_row(derivation, calculus, row)
+        block = f"{letter}_theta"
+        found += [display.equation(block, name, (derivation.scalars[i].name,), e) for i, e in scalars.items()]
+        for weight in derivation.weights:
+            if weight.start in vectors:
+                found.append(display.vector(block, name, (_element(weight),), vectors[weight.start]))
+    return found
+
+
+def _second(
+    derivation: Derivation, calculus: Calculus, hessian: Hessian, letter: str, inputs: tuple[sp.Symbol, ...]
+) -> list[Equation]:
+    display = Display(derivation, calculus)
+    name = f"lam'{letter}"
+    rows = [(f"{letter}_zz", v) for v in derivation.core] + [(f"{letter}_zu", v) for v in inputs]
+    variables = [v for _, v in rows]
+    found = []
+    for position, (block, one) in enumerate(rows):
+        for other in variables[position:]:
+            kind = f"{letter}_uu" if one in inputs and other in inputs else (f"{letter}_zu" if other in inputs else block)
+            if hessian.entry(one, other) != 0:
+                found.append(display.equation(kind, name, (one.name, other.name), hessian.entry(one, other)))
+        for weight in derivation.weights:
+            if vector := hessian.mixed(one, weight.symbol):
+                found.append(display.vector(block, name, (one.name, _element(weight)), vector))
+    by_start = {len(derivation.states) + b.start: b for b in derivation.weights}
+    for row, column, _, _ in hessian_diagonals(derivation, hessian):
+        one, other = by_start[row], by_start[column]
+        vector = hessian.diagonal(one.symbol, other.symbol)
+        found.append(display.vector(f"{letter}_zz, diagonal", name, (_element(one), _element(other)), vector))
+    for evaluation, rho in hessian.pairs():
+        for weight in derivation.weights:
+            if vector := hessian.own_gradient(evaluation, weight.symbol):
+                found.append(display.vector(f"{letter}_zz, pair left", evaluation.symbol.name[1:], (_element(weight),), vector))
+            if vector := rho.get(weight.symbol):
+                found.append(display.vector(f"{letter}_zz, pair right", evaluation.symbol.name[1:], (_element(weight),), vector))
+    return found
+
+
+def _element(weight: WeightBlock) -> str:
+    return f"{weight.symbol.name}[i]"
+
+
+class Display:
+    """Writes the expressions of one `Calculus` out in full."""
+
+    def __init__(self, derivation: Derivation, calculus: Calculus) -> None:
+        self._calculus = calculus
+        arrays = [b.symbol for b in derivation.weights]
+        arrays += [a.symbol for family in derivation.model.families for a in family.data]
+        self._elements = {s: sp.Indexed(sp.IndexedBase(s.name, real=True), INDEX) for s in arrays}
+        self._known: dict[sp.Symbol, sp.Expr | None] = {}
+        names = [s.name for s in derivation.states]
+        self._costate = {
+            s: sp.Symbol(f"lam_{names[i] if calculus is derivation.dynamics else i}", real=True)
+            for i, s in enumerate(calculus.costate)
+        }
+
+    def equation(self, block: str, function: str, variables: tuple[str, ...], expression: sp.Expr) -> Equation:
+        """An equation for a scalar entry."""
+        right = self.written_out(expression)
+        return self._finished(block, function, variables, right)
+
+    def vector(self, block: str, function: str, variables: tuple[str, ...], vector: Vector) -> Equation:
+        """An equation for the entry of a generic feature."""
+        parts = [(self.written_out(t.coefficient), self.written_out(t.body)) for t in vector]
+        if any(part is None for pair in parts for part in pair):
+            return self._finished(block, function, variables, None)
+        right = sp.Add(*(c * b for c, b in parts)).xreplace(self._elements)
+        return self._finished(block, function, variables, right)
+
+    @staticmethod
+    def _finished(block: str, function: str, variables: tuple[str, ...], right: sp.Expr | None) -> Equation:
+        operations = 0 if right is None else int(sp.count_ops(right))
+        return Equation(block, function, variables, right if operations <= LARGEST else None, operations)
+
+    def written_out(self, expression: sp.Expr) -> sp.Expr | None:
+        """Replace definitions by what they stand for and sums by `Sum` over the generic index."""
+        rule: dict[sp.Symbol, sp.Expr] = {}
+        for symbol in sorted(expression.free_symbols, key=lambda s: str(s.name)):
+            value = self._resolve(symbol)
+            if value is None:
+                return None
+            rule[symbol] = value
+        full = expression.xreplace(rule)
+        return full if sp.count_ops(full) <= LARGEST else None
+
+    def _resolve(self, symbol: sp.Symbol) -> sp.Expr | None:
+        if symbol in self._costate:
+            return self._costate[symbol]
+        if symbol not in self._known:
+            if symbol in self._calculus.definitions:
+                self._known[symbol] = self.written_out(self._calculus.definitions[symbol])
+            elif symbol in self._calculus.sums:
+                total = self._calculus.sums[symbol]
+                body = self.written_out(total.body)
+                limits = (INDEX, 1, total.point.family.count)
+                self._known[symbol] = None if body is None else sp.Sum(body.xreplace(self._elements), limits)
+            else:
+                return symbol
+        return self._known[symbol]

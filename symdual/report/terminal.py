@@ -1,0 +1,122 @@
+"""The derivation, the generated code and the checks as seen in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sympy as sp
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+from sympy.printing.str import StrPrinter
+
+from symdual.checks.kernels import BlockResult
+from symdual.derive.derivation import Derivation
+from symdual.derive.display import Equation, equations
+from symdual.derive.structure import Structure
+from symdual.emit.kernels import KernelFunction
+from symdual.spec.model import Model
+
+
+class _OneLine(StrPrinter):  # type: ignore[misc]
+    """SymPy's own text, with sums written as `sum_i`."""
+
+    def _print_Sum(self, expression: sp.Sum) -> str:
+        return f"sum_i({self._print(expression.function)})"
+
+
+def one_line(expression: sp.Expr) -> str:
+    """An expression on one line."""
+    return str(_OneLine().doprint(expression))
+
+
+def left_side(equation: Equation) -> str:
+    """The left side of an equation, such as `d velocity' / d position`."""
+    if "pair" in equation.block:
+        return f"{equation.function}, {', '.join(equation.variables)}"
+    order = "" if len(equation.variables) == 1 else str(len(equation.variables))
+    return f"d{order} {equation.function} / {' '.join('d ' + v for v in equation.variables)}"
+
+
+def right_side(equation: Equation) -> str:
+    """The right side of an equation on one line."""
+    return "(too large to be shown)" if equation.right is None else one_line(equation.right)
+
+
+def model_summary(model: Model, structure: Structure) -> Table:
+    """Sizes and names of a model, and what is known about it without numbers."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim")
+    table.add_column()
+    for label, text in summary_rows(model, structure):
+        table.add_row(label, escape(text))
+    return table
+
+
+def summary_rows(model: Model, structure: Structure) -> list[tuple[str, str]]:
+    """The facts of `model_summary` as plain text."""
+    s = structure
+    scalars = [u.name for u in model.unknowns]
+    families = [f"{f.name} ({f.kind}, {f.count} x {len(f.weights)})" for f in model.families]
+    untouched = [model.states[i].name for i in range(s.nx) if i not in s.theta_rows]
+    rows = [
+        ("states", ", ".join(x.name for x in model.states)),
+        ("inputs", ", ".join(u.name for u in model.inputs)),
+        ("unknowns", f"{s.ntheta}: " + (", ".join([*scalars, *families]) or "none")),
+        ("z = (x, theta)", f"{s.nz} numbers"),
+        ("f_theta", f"rows of {', '.join(untouched)} vanish" if untouched else "no row vanishes"),
+        ("f", "affine in x and u: the nominal trajectory is exact" if s.linear else "not affine in x and u"),
+        (
+            "u shows in theta",
+            f"in the belief {s.input_delay} step{'s' if s.input_delay > 1 else ''} later" if s.input_delay else "never",
+        ),
+    ]
+    if model.step is not None:
+        rows.insert(2, ("time", f"continuous, {model.method} with step {model.step:g}"))
+    return rows
+
+
+def kernel_table(functions: Sequence[KernelFunction], seconds: dict[str, float] | None = None) -> Table:
+    """The kernels with their operation counts and, if known, the time to compile each."""
+    table = Table(box=None, padding=(0, 2), header_style="bold")
+    table.add_column("kernel")
+    table.add_column("operations")
+    if seconds is not None:
+        table.add_column("compiled in", justify="right")
+    for function in functions:
+        row = [function.name, function.kernel.operations]
+        if seconds is not None:
+            row.append(f"{seconds[function.name]:.2f} s" if function.name in seconds else "")
+        table.add_row(*row)
+    return table
+
+
+def derivation_view(derivation: Derivation) -> RenderableType:
+    """All equations of a derivation, block by block."""
+    parts: list[RenderableType] = []
+    block = ""
+    for equation in equations(derivation):
+        if equation.block != block:
+            block = equation.block
+            parts.append(Text(f"\n{block}", style="bold"))
+        line = Text(f"  {left_side(equation)}", style="cyan")
+        line.append(" = ", style="dim")
+        line.append(right_side(equation), style="default")
+        parts.append(line)
+    return Group(*parts)
+
+
+def check_table(results: Sequence[BlockResult]) -> Table:
+    """The worst error of each block that is not trivially zero, and all that miss."""
+    table = Table(box=None, padding=(0, 2), header_style="bold")
+    for column in ("block", "oracle"):
+        table.add_column(column)
+    for column in ("entries", "relative error", "ulp", ""):
+        table.add_column(column, justify="right")
+    for result in results:
+        if result.error > 0 or not result.passed:
+            verdict = "[green]ok[/]" if result.passed else "[bold red]MISS[/]"
+            error, ulps = f"{result.error:.1e}", f"{result.ulps:.1f}"
+            table.add_row(escape(result.block), result.oracle, str(result.entries), error, ulps, verdict)
+    return table
