@@ -12,7 +12,7 @@ import numpy as np
 import sympy as sp
 
 from symdual.paper.case import Case, Coverage, Form, Single, Supplies
-from symdual.paper.machine import NotEvaluable, evaluate
+from symdual.paper.machine import Indexed, NotEvaluable, evaluate
 from symdual.paper.matrices import Matrix
 from symdual.paper.words import Blocks, Polynomial
 
@@ -222,6 +222,15 @@ def show(value: Any) -> str:
     return str(value)
 
 
+def _few(family: Indexed) -> str:
+    """The members of a family of single numbers, if there are not many of them."""
+    members = [(index, value) for index, value in family.items() if not isinstance(value, str)]
+    single = all(isinstance(v, float | int) or (isinstance(v, Matrix) and v.array.size == 1) for _, v in members)
+    if not single or not 0 < len(members) <= 6:
+        return ""
+    return ", ".join(f"{index}: {show(value)}" for index, value in members)
+
+
 def shown_values(text: str, symbols: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """The numbers of the case that the formula uses, as far as they are short."""
     try:
@@ -231,7 +240,8 @@ def shown_values(text: str, symbols: Mapping[str, Any]) -> tuple[tuple[str, str]
     shown = []
     for name in sorted(used):
         value = symbols.get(name)
-        short = isinstance(value, float | int) or (isinstance(value, Matrix) and value.array.size <= 4)
-        if short:
+        if isinstance(value, float | int) or (isinstance(value, Matrix) and value.array.size <= 4):
             shown.append((name, show(value)))
+        elif isinstance(value, Indexed) and (few := _few(value)):
+            shown.append((name, few))
     return tuple(shown[:8])

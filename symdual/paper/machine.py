@@ -7,7 +7,7 @@ case at hand binds its names to.  The texts are part of the package, never a use
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import CodeType
 from typing import Any
 
@@ -29,8 +29,9 @@ class Indexed:
             known = sorted(self._values, key=str)
             raise NotEvaluable(f"index {index} does not exist, only {known[0]} to {known[-1]}") from None
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._values.values())
+    def items(self) -> Iterable[tuple[Any, Any]]:
+        """Indices and values."""
+        return self._values.items()
 
 
 def counted(values: Any, first: int = 1) -> Indexed:

@@ -136,10 +136,10 @@ class Blocks:
         """Block rows and block columns."""
         return len(self.rows), len(self.rows[0])
 
-    def __matmul__(self, other: Blocks) -> Blocks:
+    def __matmul__(self, other: Blocks) -> Polynomial | Blocks:
         if self.shape[1] != other.shape[0]:
             raise ValueError(f"{self.shape} blocks times {other.shape} blocks")
-        return Blocks([[self._entry(row, other, j) for j in range(other.shape[1])] for row in self.rows])
+        return blocks([[self._entry(row, other, j) for j in range(other.shape[1])] for row in self.rows])
 
     @staticmethod
     def _entry(row: Sequence[Polynomial], other: Blocks, column: int) -> Polynomial:

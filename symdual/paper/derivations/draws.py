@@ -21,7 +21,7 @@ def matrix(rng: Generator, rows: int, columns: int = 1) -> Matrix:
 
 def stable(rng: Generator, size: int) -> Matrix:
     """A transition matrix that neither dies out nor explodes within a few steps."""
-    return Matrix(np.eye(size) * 0.6 + matrix(rng, size, size).array * 0.4)
+    return Matrix(np.eye(size) * 0.5 + matrix(rng, size, size).array * 0.4)
 
 
 def covariance(rng: Generator, size: int, scale: float = 1.0) -> Matrix:

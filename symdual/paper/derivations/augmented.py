@@ -1,0 +1,439 @@
+"""Appendix A.2 and the posterior of Section 5.2 against the recursive filter on z = (x, w).
+
+Transitions x_{j+1} = A_j x_j + Phi_j w + c_j + q_j, measurements y_{j+1} = x_{j+1} + r_{j+1}; n = 1..3, k = 1..5,
+full Q and R that do not commute, non-zero prior means and offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+from symdual.paper.case import Case, Convention, Correction, Derivation, Form, Single
+from symdual.paper.derivations import draws, lettered, multistep
+from symdual.paper.derivations.filtering import Belief, predict, update
+from symdual.paper.derivations.gaussians import Array, moments
+from symdual.paper.derivations.multistep import COLUMN, Steps
+from symdual.paper.machine import Indexed, counted
+from symdual.paper.matrices import Matrix, kronecker, stack, zeros
+
+FEATURES = 3
+INDEPENDENT = "x_0 and the weights are independent before the first step (Sigma^xw_0 = 0)"
+
+
+@dataclass(frozen=True)
+class Learning:
+    """A linear system of k steps with features whose weights are unknown."""
+
+    n: int
+    k: int
+
+    @property
+    def steps(self) -> Steps:
+        """The part without weights."""
+        return Steps(self.n, self.k, self.n)
+
+    @cached_property
+    def numbers(self) -> dict[str, Array]:
+        """Priors, offsets, and the points at which the features are evaluated."""
+        rng = draws.source(70, self.n, self.k)
+        return {
+            "Sww": draws.covariance(rng, FEATURES).array,
+            "Sxw": 0.2 * draws.matrix(rng, self.n, FEATURES).array,
+            "w0": draws.matrix(rng, FEATURES).array[:, 0],
+            "c": draws.matrix(rng, self.k, self.n).array,
+            "points": draws.matrix(rng, self.k, self.n).array,
+            "waves": draws.matrix(rng, FEATURES, self.n).array,
+            "mix": draws.matrix(rng, self.n, FEATURES).array,
+        }
+
+    def features(self, x: Array) -> Array:
+        """Phi(x), an n x p matrix."""
+        v = self.numbers
+        return v["mix"] * np.sin(v["waves"] @ x + 0.3)[None, :]
+
+    @property
+    def phis(self) -> list[Array]:
+        """Phi_0 .. Phi_{k-1}, at the estimates of x_0 .. x_{k-1}."""
+        return [self.features(point) for point in self.numbers["points"]]
+
+    def jacobian(self, step: int) -> Array:
+        """The transition matrix of (x, w)."""
+        whole = np.eye(self.n + FEATURES)
+        whole[: self.n, : self.n] = self.steps.transitions[step]
+        whole[: self.n, self.n :] = self.phis[step]
+        return whole
+
+    def prior(self, correlated: bool) -> Belief:
+        """The belief on (x_0, w)."""
+        v, s = self.numbers, self.steps.numbers
+        cross = v["Sxw"] if correlated else np.zeros_like(v["Sxw"])
+        return Belief(np.append(s["m0"], v["w0"]), np.block([[s["P0"], cross], [cross.T, v["Sww"]]]))
+
+    @cached_property
+    def belief(self) -> Belief:
+        """The recursive filter's belief on (x_k, w), x_0 and w independent."""
+        s, belief = self.steps.numbers, self.prior(False)
+        select = np.eye(self.n, self.n + FEATURES)
+        drift = np.zeros((self.n + FEATURES,) * 2)
+        drift[: self.n, : self.n] = s["Q"]
+        for j in range(self.k):
+            offset = np.append(self.numbers["c"][j], np.zeros(FEATURES))
+            belief = update(predict(belief, self.jacobian(j), drift, offset), select, s["R"], s["y"][j])
+        return belief
+
+    @cached_property
+    def from_start(self) -> Array:
+        """x_{1:k} as a map of (x_0, w), simulated."""
+        state, rows = np.eye(self.n + FEATURES), []
+        for j in range(self.k):
+            state = self.jacobian(j) @ state
+            rows.append(state[: self.n])
+        return np.vstack(rows)
+
+    def measurement_covariance(self, correlated: bool = False) -> Array:
+        """The joint covariance of y_{1:k}."""
+        parts = self.steps.parts
+        states = self.from_start @ self.prior(correlated).cov @ self.from_start.T
+        return states + self.steps.impulse @ parts["calQ"].array @ self.steps.impulse.T + parts["calR"].array
+
+    def symbols(self, column_is_row: bool = False) -> dict[str, object]:
+        """Everything that the printed formulas refer to; the parts as they follow from the system."""
+        v, parts = self.numbers, self.steps.parts
+        increments = np.linalg.solve(self.steps.impulse, self.from_start[:, self.n :])
+        inverse = np.linalg.inv(self.steps.impulse)
+        phi_all = np.vstack(self.phis)
+        offsets = Matrix(phi_all @ v["w0"] + v["c"].reshape(-1))
+        return {
+            **self.steps.symbols(column_is_row),
+            **{name: Matrix(v[name]) for name in ("Sww", "Sxw", "w0")},
+            "p": FEATURES,
+            "Lambda": Matrix(v["Sww"]),
+            "Phi_all": Matrix(phi_all),
+            "calK": Matrix(increments @ v["Sww"] @ increments.T),
+            "calG": Matrix(inverse @ self.measurement_covariance() @ inverse.T),
+            "mu": parts["mu"] + offsets,
+            "Phi": self._phi,
+            "x_hat": counted([Matrix(point) for point in v["points"]], 0),
+        }
+
+    def _phi(self, x: Matrix) -> Matrix:
+        return Matrix(self.features(x.array[:, 0]))
+
+
+def everything() -> Iterator[Learning]:
+    """n = 1..3, k = 1..5."""
+    for n in (1, 2, 3):
+        for k in range(1, 6):
+            yield Learning(n, k)
+
+
+def _general(wanted: Callable[[Learning], Array], column_is_row: bool = False) -> Iterator[Case]:
+    for learning in everything():
+        yield Case(learning.steps.where(), learning.symbols(column_is_row), Matrix(wanted(learning)))
+
+
+def state_covariance(learning: Learning) -> Array:
+    """P_k."""
+    return learning.belief.cov[: learning.n, : learning.n]
+
+
+def cross_covariance(learning: Learning) -> Array:
+    """Sigma^xw_k."""
+    return learning.belief.cov[: learning.n, learning.n :]
+
+
+def weight_covariance(learning: Learning) -> Array:
+    """Sigma^ww_k."""
+    return learning.belief.cov[learning.n :, learning.n :]
+
+
+def _compact_gram(learning: Learning) -> Array:
+    whitened = np.linalg.solve(learning.steps.impulse, learning.measurement_covariance())
+    return np.linalg.solve(learning.steps.impulse, whitened.T).T
+
+
+def _two(correlated: bool, kernels: bool, letters: bool) -> Iterator[Case]:
+    for n in (1, 2, 3):
+        learning = Learning(n, 2)
+        phi, sww = learning.phis, learning.numbers["Sww"]
+        kappa = {(i, j): Matrix(phi[i] @ sww @ phi[j].T) for i in range(2) for j in range(2)}
+        symbols = {
+            **learning.symbols(),
+            "G": Matrix(learning.steps.measurement_covariance()),
+            "Phi": counted([Matrix(value) for value in phi], 0),
+            "kappa": Indexed(kappa),
+        }
+        yield Case(f"n = {n}", symbols, Matrix(learning.measurement_covariance(correlated)))
+    if letters:
+        yield from lettered.gram(kernels)
+
+
+def _kernel() -> Iterator[Case]:
+    """cov(f(x), f(x')) of f = Phi w for random weights, by quadrature."""
+    for n in (1, 2):
+        learning = Learning(n, 2)
+        x, other = learning.numbers["points"]
+        both = np.vstack([learning.features(x), learning.features(other)])
+        _, spread = moments(lambda w, both=both: both @ w, np.zeros(FEATURES), learning.numbers["Sww"])
+        symbols = {
+            **learning.symbols(),
+            "x": Matrix(x),
+            "x2": Matrix(other),
+            "phi": lambda i, at, learning=learning: Matrix(learning.features(at.array[:, 0])[:, i - 1]),
+        }
+        yield Case(f"n = {n}", symbols, Matrix(spread[:n, n:]))
+
+
+def _kernel_points() -> Iterator[Case]:
+    for learning in everything():
+        sww = learning.numbers["Sww"]
+
+        def kernel(points: Indexed, first: int, last: int, learning: Learning = learning, sww: Array = sww) -> Matrix:
+            phis = [learning.features(points[i].array[:, 0]) for i in range(first, last + 1)]
+            if not phis:
+                return zeros(0, 0)
+            return stack([[Matrix(left @ sww @ right.T) for right in phis] for left in phis])
+
+        symbols = learning.symbols()
+        seen = counted([Matrix(value) for value in learning.steps.numbers["y"]], 1)
+        symbols |= {"kernel": kernel, "y_at": seen, "m": learning.k - 1}
+        yield Case(learning.steps.where(), symbols, symbols["calK"])
+
+
+def kernel_block() -> Derivation:
+    """The kernel matrix, for the appendix and for the main text."""
+    return Derivation(
+        "The covariance that the weights give to the increments d = F^-1 x_{1:k}, by simulation.",
+        _kernel_points,
+        correction=Correction(
+            r"\K = \kappa(\hat{\vec{x}}_{0:k-1},\hat{\vec{x}}_{0:k-1})",
+            "kernel(x_hat, 0, k - 1)",
+            "The features are evaluated where the transitions start, at the estimates of x_0 to x_{k-1}: one block more"
+            " than y_{1:m} with the m of F, and not at measurements.",
+        ),
+    )
+
+
+def _jacobian(printed_phi: bool) -> Iterator[Case]:
+    """The Jacobian of (x, w) -> (Phi(x) w, w), by complex steps."""
+    for n in (1, 2, 3):
+        learning = Learning(n, 1)
+        x, w = learning.numbers["points"][0], learning.numbers["w0"]
+        size, tiny = n + FEATURES, 1e-30
+        columns = []
+        for unit in np.eye(size):
+            at = np.append(x, w) + 1j * tiny * unit
+            value = np.append(learning.features(at[:n]) @ at[n:], at[n:])
+            columns.append(value.imag / tiny)
+        whole = np.stack(columns, axis=1)
+        phi = Matrix(learning.features(x).T if printed_phi else learning.features(x))
+        symbols = {**learning.symbols(), "slope_x": Matrix(whole[:n, :n]), "Phi": phi}
+        yield Case(f"n = {n}, p = {FEATURES}", symbols, Matrix(whole))
+
+
+def _forms(kind: str) -> Iterator[Case]:
+    for n in (1, 2):
+        learning = Learning(n, 2)
+        rng = draws.source(71, n)
+        symbols = {
+            **learning.symbols(),
+            "k": 1,
+            "x": counted([draws.matrix(rng, n), draws.matrix(rng, n)], 0),
+            "q": counted([draws.matrix(rng, n)], 0),
+            "r": counted([draws.matrix(rng, n)], 1),
+            "w": draws.matrix(rng, FEATURES),
+            "f": lambda x: Matrix(np.sin(x.array)),
+            "Phi_printed": draws.matrix(rng, FEATURES, n),
+        }
+        sizes = {"state": (n, 1), "augmented": (n + FEATURES, 1), "blocks": (n + FEATURES, n + FEATURES)}
+        yield Case(f"n = {n}, p = {FEATURES}", symbols, Form(*sizes[kind]))
+
+
+def _prediction() -> Iterator[Case]:
+    """One predict step of the recursive filter from a correlated belief: the block of x."""
+    for n in (1, 2, 3):
+        learning = Learning(n, 1)
+        belief, s = learning.prior(True), learning.steps.numbers
+        drift = np.zeros((n + FEATURES,) * 2)
+        drift[:n, :n] = s["Q"]
+        after = predict(belief, learning.jacobian(0), drift).cov[:n, :n]
+        cov = belief.cov
+        symbols = {
+            **learning.symbols(),
+            "Ak": Matrix(s["A0"]),
+            "Phik": Matrix(learning.phis[0]),
+            "Sxx": Matrix(cov[:n, :n]),
+            "Sxt": Matrix(cov[:n, n:]),
+            "Stx": Matrix(cov[n:, :n]),
+            "Stt": Matrix(cov[n:, n:]),
+        }
+        yield Case(f"n = {n}", symbols, Matrix(after))
+
+
+def _measurement() -> Iterator[Case]:
+    for n in (1, 2, 3):
+        learning = Learning(n, 1)
+        s = learning.steps.numbers
+        prior = draws.covariance(draws.source(72, n), n).array
+        after = update(Belief(np.zeros(n), prior), np.eye(n), s["R"], s["y"][0]).cov
+        yield Case(f"n = {n}", {**learning.symbols(), "Sbar": Matrix(prior)}, Matrix(after))
+
+
+def _transposed_cross() -> Iterator[Case]:
+    for learning in everything():
+        cov = learning.belief.cov
+        symbols = {"Sxt": Matrix(cov[: learning.n, learning.n :])}
+        yield Case(learning.steps.where(), symbols, Matrix(cov[learning.n :, : learning.n]))
+
+
+def _posterior_mean() -> Iterator[Case]:
+    for learning in everything():
+        symbols = learning.symbols()
+        symbols |= {"x_last": Matrix(learning.numbers["points"][-1])}
+        yield Case(learning.steps.where(), symbols, Matrix(learning.belief.mean))
+
+
+def _prior_given_twice() -> Iterator[Case]:
+    rng = draws.source(73)
+    phi = draws.matrix(rng, 4, FEATURES)
+    symbols = {
+        "V": draws.covariance(rng, 2),
+        "Phi": phi,
+        "Lambda": Matrix(np.diag([0.9, 0.5, 0.2])),
+        "kron": kronecker,
+    }
+    yield Case("n = 2, three features at four points", symbols, Single())
+
+
+def _gram_size() -> Iterator[Case]:
+    for n, horizon in ((1, 3), (2, 4), (3, 5)):
+        size = Learning(n, horizon).measurement_covariance().shape[0]
+        yield Case(f"n = {n}, T = {horizon}", {"n": n, "T": horizon}, size)
+
+
+_RECURSIVE = "The recursive filter on (x, w), n = 1..3, k = 1..5; the parts as derived."
+
+_MEAN = (
+    r"\q \mu = \begin{bmatrix} A_0 m_0 \\ 0 \end{bmatrix} + \Phi \bar w_0 + c",
+    "The measurements enter through F^-1 and minus their prior mean, to which the weights and the offsets c_j of the"
+    " linearisation contribute.",
+)
+
+CROSS = Derivation(_RECURSIVE, partial(_general, cross_covariance))
+WEIGHTS = Derivation(_RECURSIVE, partial(_general, weight_covariance))
+GRAM = Derivation(
+    "The joint covariance of F^-1 y by simulation; the parts as derived.", partial(_general, _compact_gram)
+)
+
+APPENDIX = {
+    "A.2.system-state": Derivation("Sizes.", partial(_forms, "state")),
+    "A.2.system-measurement": Derivation("Sizes.", partial(_forms, "state")),
+    "A.2.weight-space": Derivation("Sizes: Phi has one row for each weight here.", partial(_forms, "state")),
+    "A.2.state": Derivation("Sizes.", partial(_forms, "augmented")),
+    "A.2.blocks": Derivation("Sizes.", partial(_forms, "blocks")),
+    "A.2.jacobian": Derivation(
+        "The Jacobian of (x, w) -> (f, w) by complex steps.",
+        partial(_jacobian, True),
+        conventions=(
+            Convention("Phi stands for df/dw, that is f = Phi w and not f = Phi' w", partial(_jacobian, False)),
+        ),
+    ),
+    "A.2.gram-two": Derivation(
+        "The joint covariance of y_1 and y_2 by simulation; and with non-commuting letters.",
+        partial(_two, True, False, False),
+        conventions=(Convention(INDEPENDENT, partial(_two, False, False, True)),),
+    ),
+    "A.2.kernel": Derivation(
+        "cov(f(x), f(x')) for random weights, by quadrature.",
+        _kernel,
+        correction=Correction(
+            r"\Phi(x) \Sigma^{ww}_0 \Phi(x')\T",
+            "Phi(x) @ Sww @ Phi(x2).T",
+            "The second factor belongs to x'; the sum beside it has it right.",
+        ),
+    ),
+    "A.2.kernel-sum": Derivation("cov(f(x), f(x')) for random weights, by quadrature.", _kernel),
+    "A.2.gram-kernel": Derivation(
+        "The joint covariance of y_1 and y_2 by simulation; and with non-commuting letters.",
+        partial(_two, False, True, True),
+        remark="x_0 and the weights are independent.",
+    ),
+    "A.2.gram": Derivation(
+        "The joint covariance of all measurements by simulation; the parts as derived.",
+        partial(_general, lambda learning: learning.measurement_covariance()),
+    ),
+    "A.2.kernel-block": kernel_block(),
+    "A.2.gram-compact": GRAM,
+    "A.2.covariance": Derivation(
+        _RECURSIVE,
+        partial(_general, state_covariance),
+        conventions=(Convention(COLUMN, partial(_general, state_covariance, True)),),
+    ),
+    "A.2.cross": Derivation(
+        _RECURSIVE,
+        partial(_general, lambda learning: cross_covariance(learning).T),
+        correction=Correction(
+            r"\Sigma^{xw}_k = \left(\Sigma^{wx}_k\right)\T = \F_{k,:} \Phi \Sigma^{ww}_0"
+            r" - \F_{k,:} \left( \P + \K + \Q \right) \G\inv\Phi\Sigma^{ww}_0",
+            "(row(F, k) @ Phi_all @ Sww - row(F, k) @ (calP + calK + calQ) @ inv(calG) @ Phi_all @ Sww).T",
+            "The right-hand side is the block of (x, w), not of (w, x); Section 5.2 has it right.",
+        ),
+    ),
+    "A.2.weight-covariance": WEIGHTS,
+    "A.2.mean": Derivation(
+        f"{_RECURSIVE} F_{{k,0}} is read as A_{{k-1}} ... A_0.",
+        partial(_general, lambda learning: learning.belief.mean[: learning.n]),
+        correction=Correction(
+            r"m_k = \F_{k,:}\left[\mu + (\P + \Q + \K)\G\inv (\F\inv\vec{y} - \mu)\right]," + _MEAN[0],
+            "row(F, k) @ (mu + (calP + calQ + calK) @ inv(calG) @ (inv(F) @ y - mu))",
+            _MEAN[1],
+        ),
+    ),
+    "A.2.weight-mean": Derivation(
+        _RECURSIVE,
+        partial(_general, lambda learning: learning.belief.mean[learning.n :]),
+        correction=Correction(
+            r"\bar w_k = \bar w_0 + \Sigma^{ww}_0\Phi\T \G\inv(\F\inv\vec{y} - \mu)," + _MEAN[0],
+            "w0 + Sww @ Phi_all.T @ inv(calG) @ (inv(F) @ y - mu)",
+            _MEAN[1],
+        ),
+    ),
+}
+
+MAIN_TEXT = {
+    "5.2.prior-covariance": Derivation(
+        "The prior covariance of theta as printed here, and as the posterior's first term Lambda further down.",
+        _prior_given_twice,
+    ),
+    "5.2.gram": GRAM,
+    "5.2.prior-block": multistep.prior_block(),
+    "5.2.drift-block": multistep.kron_block("calQ", "drift"),
+    "5.2.kernel-block": kernel_block(),
+    "5.2.noise-block": multistep.kron_block("calR", "measurement noise"),
+    "5.2.transition": multistep.transition_matrix(),
+    "5.2.transition-inverse": multistep.transition_inverse(),
+    "5.2.posterior-mean": Derivation(
+        _RECURSIVE,
+        _posterior_mean,
+        correction=Correction(
+            r"""\begin{bmatrix} \hat{x}_k\\ \hat{\theta}_k \end{bmatrix} =
+            \begin{bmatrix} \F_{k,:}\mu \\ \hat\theta_0 \end{bmatrix} +
+            \begin{bmatrix} \F_{k,:}(\P+\Q+\K) \\ \Lambda\Phi\T \end{bmatrix} \G\inv (\F\inv\vec{y} - \mu)""",
+            "stack([[row(F, k) @ mu], [w0]]) + stack([[row(F, k) @ (calP + calQ + calK)], [Lambda @ Phi_all.T]])"
+            " @ inv(calG) @ (inv(F) @ y - mu)",
+            "Printed, a matrix is added to a vector and no measurement occurs; mu is the prior mean of F^-1 y.",
+        ),
+    ),
+    "5.2.prediction": Derivation("The recursive filter's predict step from a correlated belief.", _prediction),
+    "5.2.update": Derivation("The recursive filter's update step (Joseph form) for a complete measurement.", _measurement),
+    "5.2.cross": CROSS,
+    "5.2.cross-transposed": Derivation("The blocks of the recursive filter's covariance.", _transposed_cross),
+    "5.2.parameter-covariance": WEIGHTS,
+    "5.2.gram-size": Derivation("The joint covariance of T complete measurements, counted.", _gram_size),
+}
+
+DERIVATIONS = {**APPENDIX, **MAIN_TEXT}

@@ -1,0 +1,488 @@
+"""Appendix A, Nonparametric EKF Form, as printed."""
+
+from __future__ import annotations
+
+from symdual.paper.equation import Equation, Restated
+
+_PREDICTED = "(A[0] @ P0 @ A[0].T + Q)"
+_F = (
+    "blocks(m + 1, lambda i, j: one if i == j else (nil if i < j else product(A, i - 1, j)))"
+)
+_F_INVERSE = "blocks(m + 1, lambda i, j: one if i == j else (-A[j] if i == j + 1 else nil))"
+_F_LATEX = r"""\F = \begin{bmatrix}
+    I & 0 & 0 &  \cdots & 0 \\
+    A_1 & I & 0 &  \cdots & 0 \\
+    A_2 A_1 & A_2 & I &  \cdots & 0 \\
+    \vdots & & & \ddots & \\
+    A_m \cdots A_1 & A_m \cdots A_2 & \cdots & & I \\
+    \end{bmatrix}"""
+_F_INVERSE_LATEX = r"""\F\inv =
+    \begin{bmatrix}
+    I & 0 & 0  & \cdots & 0 \\
+    -A_1 & I & 0  & \cdots & 0 \\
+    0 & -A_2 & I  & \cdots & 0 \\
+    \vdots & \ddots & \ddots & \ddots & \\
+    0 & \cdots &  0 &  -A_m & I \\
+    \end{bmatrix}"""
+
+MULTI_STEP = (
+    Equation(
+        id="A.density",
+        section="A",
+        title="belief of the filter",
+        line=1655,
+        latex=r"p(z_k) = \N(z_k,m_k,P_k)",
+        machine="N(m0, P0)",
+        introduces="m_k, P_k",
+    ),
+    Equation(
+        id="A.1.one-step",
+        section="A.1",
+        title="covariance after one step",
+        line=1666,
+        label="eq:single-step",
+        latex=r"""P_1 = \left(A_0 P_0 A_0\T + Q\right) - \left(A_0 P_0 A_0\T + Q\right)H\T
+  S_1\inv H \left(A_0 P_0 A_0\T + Q\right)\T""",
+        machine=f"{_PREDICTED} - {_PREDICTED} @ H.T @ inv(S1) @ H @ {_PREDICTED}.T",
+    ),
+    Equation(
+        id="A.1.innovation",
+        section="A.1",
+        title="covariance of the first measurement",
+        line=1670,
+        latex=r"S_1 = H\left(A_0 P_0 A_0\T + Q\right)H\T + R",
+        machine=f"H @ {_PREDICTED} @ H.T + R",
+    ),
+    Equation(
+        id="A.1.predicted",
+        section="A.1",
+        title="predicted covariance of the second step, inserted",
+        line=1682,
+        label="eq:compact-notation",
+        latex=r"""\left(A_1  P_1  A_1\T + Q\right)\\
+  =
+  \left(A_1  \left[
+  \left(A_0 P_0 A_0\T + Q\right) - \left(A_0 P_0 A_0\T + Q\right)H\T
+    S_1\inv  H \left(A_0 P_0 A_0\T + Q\right)\T
+  \right]  A_1\T + Q\right)""",
+        machine=f"A[1] @ ({_PREDICTED} - {_PREDICTED} @ H.T @ inv(S1) @ H @ {_PREDICTED}.T) @ A[1].T + Q",
+    ),
+    Equation(
+        id="A.1.predicted-expanded",
+        section="A.1",
+        title="predicted covariance of the second step, multiplied out",
+        line=1688,
+        label="eq:compact-notation",
+        latex=r"""=
+  \underbrace{A_1 \left(A_0 P_0 A_0\T + Q\right) A_1\T + Q}_{\ce g_{11}}
+   -
+   \underbrace{A_1 \left(A_0 P_0 A_0\T + Q\right)}_{\ce g_{10}}H\T
+  (\underbrace{S_1}_{\ce g_{00}})\inv
+  H \underbrace{\left(A_0 P_0 A_0\T + Q\right) A_1\T}_{\ce g_{01}}""",
+        machine=f"A[1] @ {_PREDICTED} @ A[1].T + Q - A[1] @ {_PREDICTED} @ H.T @ inv(S1) @ H @ {_PREDICTED} @ A[1].T",
+    ),
+    Equation(
+        id="A.1.g00",
+        section="A.1",
+        title="the symbol g_00",
+        line=1692,
+        label="eq:compact-notation",
+        latex=r"\underbrace{S_1}_{\ce g_{00}}",
+        machine=f"[S1, {_PREDICTED}]",
+    ),
+    Equation(
+        id="A.1.predicted-compact",
+        section="A.1",
+        title="predicted covariance of the second step, compact",
+        line=1696,
+        label="eq:compact-notation",
+        latex=r"g_{11} - g_{10}H\T g_{00}\inv H g_{01}",
+        machine="g11 - g10 @ H.T @ inv(S1) @ H @ g01",
+    ),
+    Equation(
+        id="A.1.two-steps",
+        section="A.1",
+        title="covariance after two steps",
+        line=1701,
+        latex=r"""P_2 = \left(g_{11} - g_{10}H\T S_1\inv H g_{01}\right)
+  - \left(g_{11} - g_{10}H\T S_1\inv H g_{01}\right)
+  H\T S_2\inv H \left(g_{11} - g_{10}H\T S_1\inv H g_{01}\right)""",
+        machine="(g11 - g10 @ H.T @ inv(S1) @ H @ g01) - (g11 - g10 @ H.T @ inv(S1) @ H @ g01)"
+        " @ H.T @ inv(S2) @ H @ (g11 - g10 @ H.T @ inv(S1) @ H @ g01)",
+    ),
+    Equation(
+        id="A.1.two-steps-expanded",
+        section="A.1",
+        title="covariance after two steps, multiplied out",
+        line=1706,
+        latex=r"""P_2 = g_{11} - g_{10}H\T S_1\inv H g_{01}
+  - g_{11}H\T S_2\inv H g_{11}
+  - g_{10}H\T S_1\inv H g_{01} H\T S_2\inv H g_{10}H\T S_1\inv H g_{01}\\
+  + g_{11}H\T S_2\inv H g_{10}H\T S_1\inv H g_{01}
+  + g_{10}H\T S_1\inv H g_{01} H\T S_2\inv H g_{11}""",
+        machine="g11 - g10 @ H.T @ inv(S1) @ H @ g01 - g11 @ H.T @ inv(S2) @ H @ g11"
+        " - g10 @ H.T @ inv(S1) @ H @ g01 @ H.T @ inv(S2) @ H @ g10 @ H.T @ inv(S1) @ H @ g01"
+        " + g11 @ H.T @ inv(S2) @ H @ g10 @ H.T @ inv(S1) @ H @ g01"
+        " + g10 @ H.T @ inv(S1) @ H @ g01 @ H.T @ inv(S2) @ H @ g11",
+    ),
+    Equation(
+        id="A.1.two-steps-block",
+        section="A.1",
+        title="covariance after two steps, in blocks",
+        line=1713,
+        latex=r"""P_2 = g_{11} - \begin{bmatrix}g_{10}H\T & g_{11}H\T\end{bmatrix}
+  \underbrace{
+  \begin{bmatrix}
+  S_1\inv + S_1\inv H g_{01} H\T S_2\inv H g_{10}H\T S_1\inv &
+  -S_1\inv H g_{01} H\T S_2\inv \\
+  -S_2\inv H g_{10} H\T S_1\inv&
+  S_2\inv
+  \end{bmatrix}
+  }_{\ce G\inv}
+  \begin{bmatrix}H g_{01} \\ H g_{11}\end{bmatrix}""",
+        machine="g11 - stack([[g10 @ H.T, g11 @ H.T]]) @ stack(["
+        "[inv(S1) + inv(S1) @ H @ g01 @ H.T @ inv(S2) @ H @ g10 @ H.T @ inv(S1), -inv(S1) @ H @ g01 @ H.T @ inv(S2)],"
+        " [-inv(S2) @ H @ g10 @ H.T @ inv(S1), inv(S2)]]) @ stack([[H @ g01], [H @ g11]])",
+    ),
+    Equation(
+        id="A.1.schur",
+        section="A.1",
+        title="Gram matrix of two measurements",
+        line=1727,
+        latex=r"""G
+  =
+  \begin{bmatrix}
+  H g_{00} H\T + R &
+  H g_{01} H\T \\
+  H g_{10} H\T &
+  H g_{11} H\T + R
+  \end{bmatrix}""",
+        machine="stack([[H @ g00 @ H.T + R, H @ g01 @ H.T], [H @ g10 @ H.T, H @ g11 @ H.T + R]])",
+    ),
+    Equation(
+        id="A.1.full-measurement",
+        section="A.1",
+        title="covariance after two steps for H = I",
+        line=1741,
+        label="eq:twostep-result",
+        latex=r"""P_2 = g_{11}
+  - \begin{bmatrix}g_{10}\T & g_{11}\T\end{bmatrix}
+    \begin{bmatrix}
+  g_{00}+ R &
+  g_{01}\\
+  g_{10}&
+  g_{11} + R
+  \end{bmatrix}\inv
+  \begin{bmatrix}g_{01} \\ g_{11}\end{bmatrix}""",
+        machine="g11 - stack([[g10.T, g11.T]]) @ inv(stack([[g00 + R, g01], [g10, g11 + R]])) @ stack([[g01], [g11]])",
+        restated=(
+            Restated(
+                1751,
+                "g11 - stack([[g10, g11]]) @ inv(stack([[g00 + R, g01], [g10, g11 + R]])) @ stack([[g01], [g11]])",
+            ),
+        ),
+    ),
+    Equation(
+        id="A.1.full-measurement-expanded",
+        section="A.1",
+        title="covariance after two steps for H = I, inserted",
+        line=1750,
+        label="eq:twostep-result",
+        latex=r"""A_1 \left(A_0 P_0 A_0\T + Q\right) A_1\T + Q
+  - \begin{bmatrix}A_1 \left(A_0 P_0 A_0\T + Q\right) &
+    \left( A_1 \left(A_0 P_0 A_0\T + Q\right) A_1\T + Q \right)\end{bmatrix}
+    \\
+    \cdot
+  \begin{bmatrix}
+  \left(A_0 P_0 A_0\T + Q\right) + R &
+  \left(A_0 P_0 A_0\T + Q\right) A_1\T \\
+  A_1 \left(A_0 P_0 A_0\T + Q\right) &
+  \left( A_1 \left(A_0 P_0 A_0\T + Q\right) A_1\T + Q \right) + R
+  \end{bmatrix}\inv
+  \begin{bmatrix}\left(A_0 P_0 A_0\T + Q\right) A_1\T \\
+  \left( A_1 \left(A_0 P_0 A_0\T + Q\right) A_1\T + Q \right)\end{bmatrix}""",
+        machine=f"A[1] @ {_PREDICTED} @ A[1].T + Q"
+        f" - stack([[A[1] @ {_PREDICTED}, A[1] @ {_PREDICTED} @ A[1].T + Q]])"
+        f" @ inv(stack([[{_PREDICTED} + R, {_PREDICTED} @ A[1].T],"
+        f" [A[1] @ {_PREDICTED}, A[1] @ {_PREDICTED} @ A[1].T + Q + R]]))"
+        f" @ stack([[{_PREDICTED} @ A[1].T], [A[1] @ {_PREDICTED} @ A[1].T + Q]])",
+    ),
+    Equation(
+        id="A.1.gram",
+        section="A.1",
+        title="Gram matrix of all measurements",
+        line=1771,
+        latex=r"G = \F\P\F\T + \F\Q\F\T + \R",
+        machine="F @ calP @ F.T + F @ calQ @ F.T + calR",
+    ),
+    Equation(
+        id="A.1.prior-block",
+        section="A.1",
+        title="block of the prior covariance",
+        line=1775,
+        latex=r"\P = \begin{bmatrix} P_0 & 0 \\ 0 & 0 \end{bmatrix}",
+        machine="corner(P0)",
+    ),
+    Equation(
+        id="A.1.drift-block",
+        section="A.1",
+        title="block of the drift covariance",
+        line=1776,
+        latex=r"\Q = \left(Q\otimes I\right)",
+        machine="kron(Q, identity(k))",
+    ),
+    Equation(
+        id="A.1.noise-block",
+        section="A.1",
+        title="block of the measurement covariance",
+        line=1777,
+        latex=r"\R = \left(R\otimes I\right)",
+        machine="kron(R, identity(k))",
+    ),
+    Equation(
+        id="A.1.transition",
+        section="A.1",
+        title="multi-step transition matrix",
+        line=1782,
+        latex=_F_LATEX,
+        machine=_F,
+    ),
+    Equation(
+        id="A.1.transition-inverse",
+        section="A.1",
+        title="inverse of the multi-step transition matrix",
+        line=1790,
+        latex=_F_INVERSE_LATEX,
+        machine=_F_INVERSE,
+    ),
+    Equation(
+        id="A.1.covariance",
+        section="A.1",
+        title="covariance after k steps",
+        line=1801,
+        latex=r"""P_k = \F_{k,:}(\P + \Q)\F_{k,:}\T - \F_{k,:}(\P + \Q)\F (\F\P\F\T + \F\Q\F\T +
+\R)\inv \F\T (\P + \Q) \F_{:,k}""",
+        machine="row(F, k) @ (calP + calQ) @ row(F, k).T - row(F, k) @ (calP + calQ) @ F"
+        " @ inv(F @ calP @ F.T + F @ calQ @ F.T + calR) @ F.T @ (calP + calQ) @ column(F, k)",
+    ),
+    Equation(
+        id="A.1.covariance-compact",
+        section="A.1",
+        title="covariance after k steps, compact",
+        line=1807,
+        label="eq:cov-prediction",
+        latex=r"""P_k = \F_{k,:}(\P + \Q)\F_{k,:}\T - \F_{k,:}(\P + \Q)(\P + \Q +
+\F\inv\R\F^{-\intercal})\inv (\P + \Q) \F_{:,k}""",
+        machine="row(F, k) @ (calP + calQ) @ row(F, k).T - row(F, k) @ (calP + calQ)"
+        " @ inv(calP + calQ + inv(F) @ calR @ inv(F).T) @ (calP + calQ) @ column(F, k)",
+    ),
+    Equation(
+        id="A.1.mean",
+        section="A.1",
+        title="mean after k steps",
+        line=1813,
+        label="eq:mean-prediction",
+        latex=r"""m_k = \F_{k,0} m_0 + \F_{k,:}(\P + \Q)(\P + \Q +
+\F\inv\R\F^{-\intercal})\inv \vec{y}""",
+        machine="block(k, 0) @ m0 + row(F, k) @ (calP + calQ) @ inv(calP + calQ + inv(F) @ calR @ inv(F).T) @ y",
+    ),
+)
+
+AUGMENTED = (
+    Equation(
+        id="A.2.system-state",
+        section="A.2",
+        title="nonlinear system, state",
+        line=1825,
+        label="eq:system-equations-augmented",
+        latex=r"x_k &= f( x_{k-1}) + q_{k-1}  & q_{k-1}&\sim\N(0,Q)",
+        machine="f(x[k - 1]) + q[k - 1]",
+        introduces="autonomous system",
+    ),
+    Equation(
+        id="A.2.system-measurement",
+        section="A.2",
+        title="nonlinear system, measurement",
+        line=1826,
+        label="eq:system-equations-augmented",
+        latex=r"y_k &= H x_k + r_k  & r_k&\sim\N(0,R)",
+        machine="H @ x[k] + r[k]",
+        introduces="measurement of the autonomous system",
+    ),
+    Equation(
+        id="A.2.weight-space",
+        section="A.2",
+        title="weight-space view",
+        line=1830,
+        latex=r"""f =
+\Phi\T w""",
+        machine="Phi_printed.T @ w",
+        introduces="w",
+        inline=True,
+    ),
+    Equation(
+        id="A.2.state",
+        section="A.2",
+        title="augmented state",
+        line=1834,
+        latex=r"z = \begin{pmatrix}x\\w\end{pmatrix}",
+        machine="stack([[x[k]], [w]])",
+        introduces="augmented z",
+    ),
+    Equation(
+        id="A.2.blocks",
+        section="A.2",
+        title="blocks of the augmented covariance",
+        line=1835,
+        latex=r"""\Sigma = \begin{pmatrix} P & \Sigma^{xw} \\ \Sigma^{wx} & \Sigma^{ww}
+\end{pmatrix}""",
+        machine="stack([[P0, Sxw], [Sxw.T, Sww]])",
+        introduces="augmented Sigma",
+    ),
+    Equation(
+        id="A.2.jacobian",
+        section="A.2",
+        title="Jacobian of the augmented system",
+        line=1837,
+        latex=r"""J_A = \begin{pmatrix} \frac{\de \bar f}{\de x} & \frac{\de \bar f}{\de w} \\
+  0 & I \end{pmatrix}
+  = \begin{pmatrix} A & \Phi \\
+  0 & I \end{pmatrix}""",
+        machine="stack([[slope_x, Phi], [zeros(p, n), identity(p)]])",
+    ),
+    Equation(
+        id="A.2.gram-two",
+        section="A.2",
+        title="Gram matrix of two measurements with features",
+        line=1849,
+        latex=r"""G^\star = G + \begin{pmatrix}
+  \Phi_0 \Sigma^{ww}_0 \Phi_0\T&
+  \Phi_0 \Sigma^{ww}_0 \left(\Phi_0\T A_1\T + \Phi_1\T\right)\\
+  \left(A_1 \Phi_0 + \Phi_1 \right) \Sigma^{ww}_0 \Phi_0\T &
+  \left(A_1 \Phi_0 + \Phi_1 \right) \Sigma^{ww}_0 \left(\Phi_0\T A_1\T +
+\Phi_1\T\right)
+\end{pmatrix}""",
+        machine="G + stack([[Phi[0] @ Sww @ Phi[0].T, Phi[0] @ Sww @ (Phi[0].T @ A[1].T + Phi[1].T)],"
+        " [(A[1] @ Phi[0] + Phi[1]) @ Sww @ Phi[0].T,"
+        " (A[1] @ Phi[0] + Phi[1]) @ Sww @ (Phi[0].T @ A[1].T + Phi[1].T)]])",
+    ),
+    Equation(
+        id="A.2.kernel",
+        section="A.2",
+        title="inner product that is the kernel",
+        line=1860,
+        latex=r"\Phi(x) \Sigma^{ww}_0 \Phi(x)\T",
+        machine="Phi(x) @ Sww @ Phi(x).T",
+        restated=(
+            Restated(
+                1860,
+                "total(1, p, lambda i: total(1, p, lambda j: phi(i, x) * Sww.array[i-1, j-1] @ phi(j, x2).T))",
+            ),
+        ),
+    ),
+    Equation(
+        id="A.2.kernel-sum",
+        section="A.2",
+        title="kernel as a double sum",
+        line=1860,
+        latex=r"""\sum \phi_i(x) \Sigma^{ww}_{0,ij} \phi_j(x')
+=
+\kappa(x,x')""",
+        machine="total(1, p, lambda i: total(1, p, lambda j: phi(i, x) * Sww.array[i-1, j-1] @ phi(j, x2).T))",
+    ),
+    Equation(
+        id="A.2.gram-kernel",
+        section="A.2",
+        title="Gram matrix of two measurements with kernels",
+        line=1866,
+        latex=r"""G^\star = G + \begin{pmatrix}
+  \kappa_{00} &
+  \kappa_{00} A_1\T + \kappa_{01}\\
+  A_1 \kappa_{00} + \kappa_{10} &
+  A_1 \kappa_{00} A_1 \T + \kappa_{10} A_1\T + A_1
+  \kappa_{01} + \kappa_{11}
+\end{pmatrix}""",
+        machine="G + stack([[kappa[0, 0], kappa[0, 0] @ A[1].T + kappa[0, 1]], [A[1] @ kappa[0, 0] + kappa[1, 0],"
+        " A[1] @ kappa[0, 0] @ A[1].T + kappa[1, 0] @ A[1].T + A[1] @ kappa[0, 1] + kappa[1, 1]]])",
+    ),
+    Equation(
+        id="A.2.gram",
+        section="A.2",
+        title="Gram matrix of all measurements with kernels",
+        line=1878,
+        latex=r"G^{\star} = \F\P\F\T + \F\Q\F\T + \F\K\F\T + \R",
+        machine="F @ calP @ F.T + F @ calQ @ F.T + F @ calK @ F.T + calR",
+    ),
+    Equation(
+        id="A.2.kernel-block",
+        section="A.2",
+        title="points of the kernel matrix",
+        line=1880,
+        latex=r"\K = \kappa(\vec{y}_{1:m},\vec{y}_{1:m})",
+        machine="kernel(y_at, 1, m)",
+        inline=True,
+    ),
+    Equation(
+        id="A.2.gram-compact",
+        section="A.2",
+        title="Gram matrix with the transition absorbed",
+        line=1885,
+        latex=r"\G = \P + \Q + \K + \F\inv\R\F^{-\intercal}",
+        machine="calP + calQ + calK + inv(F) @ calR @ inv(F).T",
+    ),
+    Equation(
+        id="A.2.covariance",
+        section="A.2",
+        title="covariance of the state",
+        line=1890,
+        latex=r"""P_k = \F_{k,:}(\P + \Q + \K)\F_{k,:}\T - \F_{k,:}(\P + \Q + \K)\G\inv (\P +
+\Q + \K) \F_{:,k}""",
+        machine="row(F, k) @ (calP + calQ + calK) @ row(F, k).T"
+        " - row(F, k) @ (calP + calQ + calK) @ inv(calG) @ (calP + calQ + calK) @ column(F, k)",
+    ),
+    Equation(
+        id="A.2.cross",
+        section="A.2",
+        title="covariance of weights and state",
+        line=1894,
+        latex=r"""\Sigma^{wx}_k = \left(\Sigma^{xw}_k\right)\T = \F_{k,:} \Phi(\vec{y})
+\Sigma^{ww}_0
+  - \F_{k,:} \left( \P + \K + \Q \right)
+  \G\inv\Phi(\vec{y})\Sigma^{ww}_0""",
+        machine="row(F, k) @ Phi_all @ Sww - row(F, k) @ (calP + calK + calQ) @ inv(calG) @ Phi_all @ Sww",
+        restated=(
+            Restated(
+                1133,
+                "(row(F, k) @ Phi_all @ Sww - row(F, k) @ (calP + calK + calQ) @ inv(calG) @ Phi_all @ Sww).T",
+            ),
+        ),
+    ),
+    Equation(
+        id="A.2.weight-covariance",
+        section="A.2",
+        title="covariance of the weights",
+        line=1900,
+        latex=r"""\Sigma^{ww}_k = \Sigma^{ww}_0 - \Sigma^{ww}_0\Phi(\vec{y})\T
+  \G\inv\Phi(\vec{y})\Sigma^{ww}_0""",
+        machine="Sww - Sww @ Phi_all.T @ inv(calG) @ Phi_all @ Sww",
+    ),
+    Equation(
+        id="A.2.mean",
+        section="A.2",
+        title="mean of the state",
+        line=1907,
+        latex=r"m_k = \F_{k,0} m_0 + \F_{k,:}(\P + \Q + \K)\G\inv \vec{y}",
+        machine="block(k, 0) @ m0 + row(F, k) @ (calP + calQ + calK) @ inv(calG) @ y",
+    ),
+    Equation(
+        id="A.2.weight-mean",
+        section="A.2",
+        title="mean of the weights",
+        line=1910,
+        latex=r"""\bar w_k = \bar w_0 + \Sigma^{ww}_0\Phi(\vec{y})\T
+  \G\inv\vec{y}""",
+        machine="w0 + Sww @ Phi_all.T @ inv(calG) @ y",
+    ),
+)
+
+EQUATIONS = (*MULTI_STEP, *AUGMENTED)
