@@ -1,4 +1,6 @@
-"""A pendulum with a motor: the length and the friction are unknown. Continuous time, exact derivatives of a Runge-Kutta step.
+"""A pendulum with a motor, of unknown length and friction, in continuous time.
+
+Its derivatives are those of the Runge-Kutta step, exactly.
 
 The angle is measured from the lower rest position. The unknowns are 1/length and friction/(mass length^2): chosen so
 that the acceleration is linear in them.

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,9 +43,15 @@ def main(debug: bool) -> None:
 
 
 _model_file = click.argument("model_file", metavar="MODEL.py", type=click.Path(path_type=Path))
-_json_option = click.option("--json", "json_file", metavar="FILE", type=click.Path(path_type=Path), help="Write the result as JSON.")
+_json_option = click.option(
+    "--json", "json_file", metavar="FILE", type=click.Path(path_type=Path), help="Write the result as JSON."
+)
 _folder_option = click.option(
-    "-o", "folder", metavar="DIR", type=click.Path(path_type=Path), help="Parent folder of the generated packages [generated]."
+    "-o",
+    "folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Parent folder of the generated packages [generated].",
 )
 
 
@@ -55,16 +59,15 @@ _folder_option = click.option(
 @_model_file
 @_folder_option
 @click.option("--force", is_flag=True, help="Write and compile again even if nothing has changed.")
+@click.option("--no-compile", is_flag=True, help="Only write; numba compiles at the first call.")
 @_json_option
-def generate(model_file: Path, folder: Path | None, force: bool, json_file: Path | None) -> None:
+def generate(model_file: Path, folder: Path | None, force: bool, no_compile: bool, json_file: Path | None) -> None:
     """Write and compile the package of every Model in MODEL.py."""
     from symdual import api
     from symdual.derive.derivation import derive
     from symdual.derive.structure import structure
     from symdual.emit.kernels import kernel_functions
     from symdual.report.terminal import kernel_table, model_summary
-    from symdual.runtime.loading import load
-    from symdual.runtime.warm import warm
 
     console = _console()
     started = time.perf_counter()
@@ -82,16 +85,25 @@ def generate(model_file: Path, folder: Path | None, force: bool, json_file: Path
         pattern = structure(derivation)
         functions = kernel_functions(derivation, pattern)
         console.print(f"[bold]{name}[/] -> {_shown(item.folder)}")
-        with _progress(console) as progress:
-            task = progress.add_task(f"compiling {name}", total=1.0)
-            seconds = warm(load(item.folder), lambda fraction: progress.update(task, completed=fraction))
+        seconds = None if no_compile else _compile(console, item.folder)
         console.print(model_summary(item.model, pattern))
         console.print(kernel_table(functions, seconds))
         entry["operations"] = {f.name: f.kernel.operations for f in functions}
         entry["compile_seconds"] = seconds
-    if any(item.changed for item in items):
-        console.print(f"derived and written in {written:.1f} s, compiled in {time.perf_counter() - started - written:.1f} s")
+    if any(item.changed for item in items) and not no_compile:
+        console.print(
+            f"derived and written in {written:.1f} s, compiled in {time.perf_counter() - started - written:.1f} s"
+        )
     _write_json(json_file, {"models": report})
+
+
+def _compile(console: Console, folder: Path) -> dict[str, float]:
+    from symdual.runtime.loading import load
+    from symdual.runtime.warm import warm
+
+    with _progress(console) as progress:
+        task = progress.add_task(f"compiling {folder.name}", total=1.0)
+        return warm(load(folder), lambda fraction: progress.update(task, completed=fraction))
 
 
 @main.command()
@@ -122,7 +134,12 @@ def show(model_file: Path, json_file: Path | None) -> None:
                 "name": name,
                 "structure": {key: getattr(pattern, key) for key in pattern.__dataclass_fields__},
                 "equations": [
-                    {"block": e.block, "left": left_side(e), "right": right_side(e), "operations": e.operations}
+                    {
+                        "block": e.block,
+                        "left": left_side(e),
+                        "right": right_side(e),
+                        "operations": e.operations,
+                    }
                     for e in equations(derivation)
                 ],
                 "operations": {f.name: f.kernel.operations for f in functions},
@@ -134,7 +151,13 @@ def show(model_file: Path, json_file: Path | None) -> None:
 @main.command()
 @_model_file
 @_folder_option
-@click.option("--points", default=20, show_default=True, type=click.IntRange(min=1), help="Random points for each kernel.")
+@click.option(
+    "--points",
+    default=20,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Random points for each kernel.",
+)
 @_json_option
 def check(model_file: Path, folder: Path | None, points: int, json_file: Path | None) -> None:
     """Compare the compiled kernels of every Model in MODEL.py with independent oracles; exit status 1 on a miss."""
@@ -154,13 +177,16 @@ def check(model_file: Path, folder: Path | None, points: int, json_file: Path | 
     misses = [(name, r) for name, blocks in results.items() for r in blocks if not r.passed]
     for name, blocks in results.items():
         worst = max(blocks, key=lambda r: r.error)
-        console.print(f"[bold]{name}[/]: {len(blocks)} comparisons, worst {worst.ulps:.1f} ulp ({worst.block}, {worst.oracle})")
+        console.print(
+            f"[bold]{name}[/]: {len(blocks)} comparisons, worst {worst.ulps:.1f} ulp ({worst.block}, {worst.oracle})"
+        )
         console.print(check_table(blocks))
     for name, result in misses:
         console.print(f"[bold red]miss[/] in {name}: {result.block} differs from {result.oracle} by {result.error:.2e}")
     rows = {
         name: [
-            {"block": r.block, "oracle": r.oracle, "entries": r.entries, "error": r.error, "passed": r.passed} for r in blocks
+            {"block": r.block, "oracle": r.oracle, "entries": r.entries, "error": r.error, "passed": r.passed}
+            for r in blocks
         ]
         for name, blocks in results.items()
     }
@@ -198,11 +224,11 @@ def _write_json(file: Path | None, content: dict[str, Any]) -> None:
     fresh = file.with_name(f".{file.name}.new")
     try:
         fresh.write_text(text)
-        os.replace(fresh, file)
+        fresh.replace(file)
     except OSError as problem:
         raise SymdualError(f"cannot write {file}: {problem.strerror}") from problem
 
 
 def _plain(value: object) -> object:
-    convert: Callable[[object], object] = getattr(value, "tolist", str)  # type: ignore[assignment]
-    return convert() if convert is not str else str(value)
+    """Numpy numbers and arrays as plain Python, anything else as text."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)

@@ -42,7 +42,13 @@ class ExactModel:
         self._constants = {c: mpmath.mpf(c.value) for c in model.constants}
         motion = [self._without_families(e) for e in model.dynamics]
         measured = [self._without_families(e) for e in model.observation]
-        self._scalars = [*model.states, *model.inputs, *model.unknowns, *model.constants, *([model.time] if model.time else [])]
+        self._scalars = [
+            *model.states,
+            *model.inputs,
+            *model.unknowns,
+            *model.constants,
+            *([model.time] if model.time else []),
+        ]
         self._symbols = [*self._scalars, *(symbol for symbol, _, _ in self._sums)]
         self._arguments = [[as_function(self._symbols, e) for e in points] for _, points in self._points()]
         self._summands = {id(f): [self._summand(f, s) for s in f.summands] for f in model.families}
@@ -73,10 +79,21 @@ class ExactModel:
     # ------------------------------------------------------------ values
 
     def _evaluate(
-        self, functions: list[Callable[..., Number]], k: Number, x: list[Number], u: list[Number], theta: list[Number]
+        self,
+        functions: list[Callable[..., Number]],
+        k: Number,
+        x: list[Number],
+        u: list[Number],
+        theta: list[Number],
     ) -> list[Number]:
         model = self.model
-        values = [*x, *u, *theta[: len(model.unknowns)], *self._constants.values(), *([k] if model.time else [])]
+        values = [
+            *x,
+            *u,
+            *theta[: len(model.unknowns)],
+            *self._constants.values(),
+            *([k] if model.time else []),
+        ]
         values += [mpmath.mpf(0)] * len(self._sums)
         offset = len(self._scalars)
         for position, (_, feature, _) in enumerate(self._sums):

@@ -101,7 +101,9 @@ def check_kernels(
             if found == points:
                 break
     if found == 0:
-        raise SymdualError(f'no random point was found at which the model "{model.name}" is finite; nothing could be checked')
+        raise SymdualError(
+            f'no random point was found at which the model "{model.name}" is finite; nothing could be checked'
+        )
     return worst.results()
 
 
@@ -111,7 +113,10 @@ def _points(model: Model, random: np.random.Generator, count: int) -> Iterator[_
     for _ in range(count):
         theta = model.prior_mean + np.clip(deviation, 0.1, 2.0) * random.normal(size=len(model.prior_mean))
         x, u = 1.5 * random.normal(size=len(model.states)), 1.5 * random.normal(size=len(model.inputs))
-        costate, multiplier = random.normal(size=len(model.states)), random.normal(size=len(model.observation))
+        costate, multiplier = (
+            random.normal(size=len(model.states)),
+            random.normal(size=len(model.observation)),
+        )
         yield _Point(int(random.integers(0, 20)), x, u, theta, costate, multiplier)
 
 
@@ -181,7 +186,11 @@ class _Comparison:
         """`linearise` must return just what `dynamics_jacobian` returns, to rounding."""
         package, d = self._package, self._d
         z = np.concatenate([point.x, point.theta])
-        f, f_x, f_u = np.zeros(package.NX), np.zeros((package.NX, package.NX)), np.zeros((package.NX, package.NU))
+        f, f_x, f_u = (
+            np.zeros(package.NX),
+            np.zeros((package.NX, package.NX)),
+            np.zeros((package.NX, package.NU)),
+        )
         data, work = package.numbers["data"], np.zeros(package.WORK)
         package.kernels.linearise(point.k, z, point.u, data, work, f, f_x, f_u)
         self._values("f", self._dynamics, d.dynamics, f)
@@ -231,7 +240,13 @@ class _Comparison:
                 vector = hessian.mixed(one, block.symbol)
                 for n in self._sample(block.count):
                     column = nx + block.start + n
-                    self._worst.add(self._pair(letter, i, column), "50 digits", (i, n), got[i, column], values.vector(vector, n))
+                    self._worst.add(
+                        self._pair(letter, i, column),
+                        "50 digits",
+                        (i, n),
+                        got[i, column],
+                        values.vector(vector, n),
+                    )
         self._theta_second(letter, values, hessian, got[nx:, nx:])
 
     def _theta_second(self, letter: str, values: SymbolicValues, hessian: Hessian, got: Array) -> None:
@@ -244,8 +259,12 @@ class _Comparison:
                     for j in {*self._sample(b.count, 4), min(i, b.count - 1)}:
                         exact = values.vector(diagonal, i) if i == j else mpmath.mpf(0)
                         for c, rho in pairs:
-                            exact += values.vector(hessian.own_gradient(c, a.symbol), i) * values.vector(rho.get(b.symbol, ()), j)
-                            exact += values.vector(hessian.own_gradient(c, b.symbol), j) * values.vector(rho.get(a.symbol, ()), i)
+                            exact += values.vector(hessian.own_gradient(c, a.symbol), i) * values.vector(
+                                rho.get(b.symbol, ()), j
+                            )
+                            exact += values.vector(hessian.own_gradient(c, b.symbol), j) * values.vector(
+                                rho.get(a.symbol, ()), i
+                            )
                         entry = (a.start + i, b.start + j)
                         block = self._pair(letter, nx + a.start, nx + b.start)
                         self._worst.add(block, "50 digits", entry, got[entry], exact)
@@ -256,10 +275,22 @@ class _Comparison:
         for a, one in enumerate(d.inputs):
             for j, other in enumerate(d.core):
                 block = f"f by {one.name}, {other.name}"
-                self._worst.add(block, "50 digits", (a, j), hessian.uz[a, j], self._dynamics.scalar(symbolic.entry(one, other)))
+                self._worst.add(
+                    block,
+                    "50 digits",
+                    (a, j),
+                    hessian.uz[a, j],
+                    self._dynamics.scalar(symbolic.entry(one, other)),
+                )
             for b, other in enumerate(d.inputs):
                 block = f"f by {one.name}, {other.name}"
-                self._worst.add(block, "50 digits", (a, b), hessian.uu[a, b], self._dynamics.scalar(symbolic.entry(one, other)))
+                self._worst.add(
+                    block,
+                    "50 digits",
+                    (a, b),
+                    hessian.uu[a, b],
+                    self._dynamics.scalar(symbolic.entry(one, other)),
+                )
             for weight in d.weights:
                 vector = symbolic.mixed(one, weight.symbol)
                 for n in self._sample(weight.count):
@@ -326,7 +357,7 @@ class _Comparison:
         chosen = list(range(len(self._d.core)))
         for block in self._d.weights:
             chosen += [nx + block.start + n for n in self._sample(block.count, 3)]
-        return chosen + [j for j in range(nz, size)]
+        return chosen + list(range(nz, size))
 
     def _sample(self, count: int, most: int = 12) -> list[int]:
         if count <= most:

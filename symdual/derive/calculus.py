@@ -62,7 +62,9 @@ Vector = tuple[VectorTerm, ...]
 
 def almost_everywhere(expression: sp.Expr) -> sp.Expr:
     """Drop the point masses that differentiating a kink or a jump leaves: derivatives hold on either side of it."""
-    return expression.replace(sp.DiracDelta, lambda *arguments: sp.S.Zero) if expression.has(sp.DiracDelta) else expression
+    return (
+        expression.replace(sp.DiracDelta, lambda *arguments: sp.S.Zero) if expression.has(sp.DiracDelta) else expression
+    )
 
 
 class Calculus:
@@ -78,9 +80,7 @@ class Calculus:
         self.definitions: dict[sp.Symbol, sp.Expr] = {
             node.symbol: node.expression for node in program.nodes if isinstance(node, Definition)
         }
-        self.sums: dict[sp.Symbol, Sum] = {
-            e.symbol: Sum(e.symbol, e.point, e.summand) for e in self.evaluations
-        }
+        self.sums: dict[sp.Symbol, Sum] = {e.symbol: Sum(e.symbol, e.point, e.summand) for e in self.evaluations}
         self.costate = tuple(sp.Symbol(f"_lam{i}", real=True) for i in range(len(program.outputs)))
         self._tangents: dict[sp.Symbol, dict[sp.Symbol, sp.Expr]] = {v: {v: sp.S.One} for v in variables}
         for node in program.nodes:
@@ -243,10 +243,10 @@ class Hessian:
         )
 
     def pairs(self) -> tuple[tuple[Evaluation, dict[sp.Symbol, Vector]], ...]:
-        """For each family value c with one, the vector rho_c over all weights: theta by theta is sum_c phi_c rho_c' + mirrored.
+        """The vectors rho_c, by weight array, of each family value c: theta by theta is sum_c phi_c rho_c' + mirrored.
 
-            phi_c[w] = s_c,w          rho_c[w'] = H[g_c][g_c]/2 s_c,w' + sum_{d > c} H[g_c][g_d] s_d,w'
-                                                + sum_d tau[g_d] sum_q T[arg_q of d][g_c] s_d,w'q
+        phi_c[w] = s_c,w          rho_c[w'] = H[g_c][g_c]/2 s_c,w' + sum_{d > c} H[g_c][g_d] s_d,w'
+                                            + sum_d tau[g_d] sum_q T[arg_q of d][g_c] s_d,w'q
         """
         calculus = self.calculus
         found = []

@@ -67,7 +67,9 @@ def _second(
     found = []
     for position, (block, one) in enumerate(rows):
         for other in variables[position:]:
-            kind = f"{letter}_uu" if one in inputs and other in inputs else (f"{letter}_zu" if other in inputs else block)
+            kind = (
+                f"{letter}_uu" if one in inputs and other in inputs else (f"{letter}_zu" if other in inputs else block)
+            )
             if hessian.entry(one, other) != 0:
                 found.append(display.equation(kind, name, (one.name, other.name), hessian.entry(one, other)))
         for weight in derivation.weights:
@@ -81,9 +83,13 @@ def _second(
     for evaluation, rho in hessian.pairs():
         for weight in derivation.weights:
             if vector := hessian.own_gradient(evaluation, weight.symbol):
-                found.append(display.vector(f"{letter}_zz, pair left", evaluation.symbol.name[1:], (_element(weight),), vector))
-            if vector := rho.get(weight.symbol):
-                found.append(display.vector(f"{letter}_zz, pair right", evaluation.symbol.name[1:], (_element(weight),), vector))
+                found.append(
+                    display.vector(f"{letter}_zz, pair left", evaluation.symbol.name[1:], (_element(weight),), vector)
+                )
+            if vector := rho.get(weight.symbol, ()):
+                found.append(
+                    display.vector(f"{letter}_zz, pair right", evaluation.symbol.name[1:], (_element(weight),), vector)
+                )
     return found
 
 
@@ -114,9 +120,8 @@ class Display:
     def vector(self, block: str, function: str, variables: tuple[str, ...], vector: Vector) -> Equation:
         """An equation for the entry of a generic feature."""
         parts = [(self.written_out(t.coefficient), self.written_out(t.body)) for t in vector]
-        if any(part is None for pair in parts for part in pair):
-            return self._finished(block, function, variables, None)
-        right = sp.Add(*(c * b for c, b in parts)).xreplace(self._elements)
+        products = [c * b for c, b in parts if c is not None and b is not None]
+        right = sp.Add(*products).xreplace(self._elements) if len(products) == len(parts) else None
         return self._finished(block, function, variables, right)
 
     @staticmethod

@@ -3,7 +3,7 @@
 A map F(x, u, theta) becomes an ordered list of nodes
 
     Definition   t = e(earlier symbols)
-    Point        g_o = sum_i s_o(a_1, ..., a_q; weights_i, data_i)      a family at arguments a, for each output o in use
+    Point        g_o = sum_i s_o(a_1, ..., a_q; weights_i, data_i)   a family at arguments a, for each output o in use
 
 followed by output expressions. Discretisation only adds definitions, so a Runge-Kutta step of a model with features is
 nothing special, and everything is differentiated exactly as discretised.
@@ -62,7 +62,13 @@ class Program:
 
 def canonical_symbols(model: Model) -> dict[sp.Symbol, sp.Symbol]:
     """Map each symbol of the model to a plain real one of the same name, free of the user's assumptions."""
-    scalars = [*model.states, *model.inputs, *model.unknowns, *model.constants, *([model.time] if model.time else [])]
+    scalars = [
+        *model.states,
+        *model.inputs,
+        *model.unknowns,
+        *model.constants,
+        *([model.time] if model.time else []),
+    ]
     return {symbol: sp.Symbol(symbol.name, real=True) for symbol in scalars}
 
 
@@ -104,9 +110,7 @@ def _runge_kutta(
         slopes.append([sp.Symbol(f"_k{stage}_{x.name}", real=True) for x in states])
         definitions += [Definition(s, e.xreplace(place)) for s, e in zip(slopes[-1], motion, strict=True)]
     first, second, third, fourth = slopes
-    outputs = tuple(
-        x + step * (first[i] + 2 * second[i] + 2 * third[i] + fourth[i]) / 6 for i, x in enumerate(states)
-    )
+    outputs = tuple(x + step * (first[i] + 2 * second[i] + 2 * third[i] + fourth[i]) / 6 for i, x in enumerate(states))
     return definitions, outputs
 
 
@@ -118,7 +122,9 @@ def _build(definitions: Sequence[Definition], outputs: Iterable[sp.Expr]) -> Pro
     results = [taken.replace(e) for e in listed]
     scalars += taken.argument_definitions
     shared, reduced = sp.cse(
-        [d.expression for d in scalars] + results, symbols=(sp.Symbol(f"_c{i}", real=True) for i in range(10**6)), order="canonical"
+        [d.expression for d in scalars] + results,
+        symbols=(sp.Symbol(f"_c{i}", real=True) for i in range(10**6)),
+        order="canonical",
     )
     nodes: list[Node] = [Definition(symbol, expression) for symbol, expression in shared]
     nodes += [Definition(d.symbol, e) for d, e in zip(scalars, reduced, strict=False)]

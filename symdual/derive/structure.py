@@ -1,4 +1,4 @@
-"""What can be said about a model's matrices without numbers: zero rows, linearity, when an input shows in the belief."""
+"""What is known of a model's matrices without numbers: zero rows, linearity, when an input shows in the belief."""
 
 from __future__ import annotations
 
@@ -180,8 +180,8 @@ def input_delay(derivation: Derivation) -> int:
         seen = h.moved(mean, inputs=False)
         cross = _times_depends(h.present, seen, shown)
         innovation = _product_depends(h.present, seen, shown).any()
-        touched = cross.any(axis=0)
-        shown = shown | touched[:, None] | touched[None, :] | innovation
+        touched = np.asarray(cross.any(axis=0))
+        shown = np.asarray(shown | touched[:, None] | touched[None, :] | innovation)
         if shown[theta, theta].any():
             return step
     return 0
@@ -196,7 +196,9 @@ class _Masks:
         columns = [*derivation.core, *derivation.weights]
         square = calculus is derivation.dynamics
         size = len(columns) if square else rows
-        self.present: NDArray[np.bool_] = np.eye(size, len(columns), dtype=bool) if square else np.zeros((size, len(columns)), bool)
+        self.present: NDArray[np.bool_] = (
+            np.eye(size, len(columns), dtype=bool) if square else np.zeros((size, len(columns)), bool)
+        )
         self._needs: dict[tuple[int, int], set[sp.Symbol]] = {}
         for i in range(rows):
             for j, column in enumerate(columns):
@@ -224,7 +226,7 @@ class _Masks:
         """Which states of the next mean depend on u_k."""
         n = len(self._states)
         through = (self.present[:n, :n] & mean).any(axis=1)
-        return through | np.array(self._input_rows) if inputs else through
+        return np.asarray(through | np.array(self._input_rows) if inputs else through)
 
 
 def _times_depends(present: NDArray[np.bool_], moves: NDArray[np.bool_], shown: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -233,7 +235,9 @@ def _times_depends(present: NDArray[np.bool_], moves: NDArray[np.bool_], shown: 
     return np.asarray((m @ np.ones_like(s) + a @ s) > 0)
 
 
-def _product_depends(present: NDArray[np.bool_], moves: NDArray[np.bool_], shown: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _product_depends(
+    present: NDArray[np.bool_], moves: NDArray[np.bool_], shown: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
     """Dependence mask of A P A', for a full P."""
     left = _times_depends(present, moves, shown).astype(int)
     a, m = present.astype(int), moves.astype(int)

@@ -24,10 +24,10 @@ from symdual.emit.steps import Kernel, Line, Loop, Step
 
 
 class VectorWrite(NamedTuple):
-    """A vector of `count` numbers and where it goes: `place` with `{i}` for the index."""
+    """A vector of `length` numbers and where it goes: `place` with `{i}` for the index."""
 
     place: str
-    count: int
+    length: int
     vector: Vector
 
 
@@ -41,7 +41,10 @@ class KernelBuilder:
     """
 
     def __init__(
-        self, calculus: Calculus, scalar_places: Mapping[sp.Symbol, str], indexed_places: Mapping[sp.Symbol, str]
+        self,
+        calculus: Calculus,
+        scalar_places: Mapping[sp.Symbol, str],
+        indexed_places: Mapping[sp.Symbol, str],
     ) -> None:
         self._calculus = calculus
         self._scalar_places = scalar_places
@@ -61,7 +64,9 @@ class KernelBuilder:
 
     def build(self) -> Kernel:
         """Lower everything that was asked for."""
-        return _Lowering(self._calculus, self._scalar_places, self._indexed_places, self._scalars, self._vectors).kernel()
+        return _Lowering(
+            self._calculus, self._scalar_places, self._indexed_places, self._scalars, self._vectors
+        ).kernel()
 
 
 class _Lowering:
@@ -181,7 +186,11 @@ class _Lowering:
         self._definitions = {s: e.xreplace(rule) for s, e in self._definitions.items()}
         self._writes = [(place, e.xreplace(rule)) for place, e in self._writes]
         self._vectors = [
-            VectorWrite(w.place, w.count, tuple(VectorTerm(t.coefficient.xreplace(rule), t.point, t.body) for t in w.vector))
+            VectorWrite(
+                w.place,
+                w.length,
+                tuple(VectorTerm(t.coefficient.xreplace(rule), t.point, t.body) for t in w.vector),
+            )
             for w in self._vectors
         ]
 
@@ -302,14 +311,18 @@ class _Lowering:
             for m, (coefficient, _) in enumerate(parts)
         }
         self._assign(coefficients, self._writes)
-        for count in sorted({write.count for write, _ in self._deferred}):
+        for count in sorted({write.length for write, _ in self._deferred}):
             lines = []
             for n, (write, parts) in enumerate(self._deferred):
-                if write.count == count:
+                if write.length == count:
                     names = [str(self._names[sp.Symbol(f"_w{n}_{m}", real=True)]) for m in range(len(parts))]
-                    value = " + ".join(f"{name}*work[{offset} + _i]" for name, (_, offset) in zip(names, parts, strict=True))
+                    value = " + ".join(
+                        f"{name}*work[{offset} + _i]" for name, (_, offset) in zip(names, parts, strict=True)
+                    )
                     lines.append(Line(write.place.format(i="_i"), "=", value))
-                    self._feature_operations["combination"] = self._feature_operations.get("combination", 0) + 2 * len(parts) - 1
+                    self._feature_operations["combination"] = (
+                        self._feature_operations.get("combination", 0) + 2 * len(parts) - 1
+                    )
             self._steps.append(Loop("combine what the loops above have kept", count, tuple(lines)))
 
     def _operations(self) -> str:

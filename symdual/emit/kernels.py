@@ -220,7 +220,7 @@ def _dynamics_jacobian(derivation: Derivation, structure: Structure) -> KernelFu
     return KernelFunction(
         "dynamics_jacobian",
         ("time_index", "z_in", "u_in", "data", "work", "f_out", "f_x_out", "f_u_out", "f_theta_out"),
-        "The next state with its Jacobians by state, input and unknowns: the rows of A~ = [f_x f_theta; 0 D], B~ = [f_u; 0].",
+        "The next state with its Jacobians: the upper rows of A~ = [f_x f_theta; 0 D] and B~ = [f_u; 0].",
         (f"f_theta_out = df/dtheta, only the rows that are not identically zero: {rows}",),
         "",
         builder.build(),
@@ -304,7 +304,17 @@ def _observation_hessian(derivation: Derivation) -> KernelFunction:
     _write_hessian(builder, derivation, hessian)
     return KernelFunction(
         "observation_hessian",
-        ("time_index", "z_in", "costate", "data", "work", "core_out", "diagonal_out", "left_out", "right_out"),
+        (
+            "time_index",
+            "z_in",
+            "costate",
+            "data",
+            "work",
+            "core_out",
+            "diagonal_out",
+            "left_out",
+            "right_out",
+        ),
         "The second derivatives of costate' h by (z, z), by structure.",
         ("the blocks are those of dynamics_hessian",),
         "",

@@ -84,7 +84,11 @@ class LoopBody:
         return offset
 
     def _loop(
-        self, comment: str, targets: list[tuple[str, str]], bodies: list[sp.Expr], text: Callable[[sp.Expr], str]
+        self,
+        comment: str,
+        targets: list[tuple[str, str]],
+        bodies: list[sp.Expr],
+        text: Callable[[sp.Expr], str],
     ) -> None:
         fresh = (sp.Symbol(f"_b{i}", real=True) for i in range(10**6))
         named = self._named if bodies is self._bodies else {}
@@ -176,7 +180,9 @@ class LoopBody:
         base, length = self._fill("exponents", exponents, text)
         self._steps.append(Call(f"_exp_{length}(work, {base}, {base})"))
         self._exp.add(length)
-        self._replace({e: self._read(f"_exp{n}", base + n * self._count) for e in growths for n in [exponents.index(e.args[0])]})
+        self._replace(
+            {e: self._read(f"_exp{n}", base + n * self._count) for e in growths for n in [exponents.index(e.args[0])]}
+        )
 
 
 def _at(array: str, offset: int) -> str:

@@ -9,7 +9,7 @@ from sympy.printing.pycode import PythonCodePrinter
 from symdual.errors import ModelError
 
 
-class KernelPrinter(PythonCodePrinter):  # type: ignore[misc]
+class KernelPrinter(PythonCodePrinter):
     """`PythonCodePrinter` with numbers in full precision and with the functions of symdual.
 
     `NumPyPrinter` would be wrong here: its `Max` and `Piecewise` work on arrays and do not compile on scalars.
@@ -64,7 +64,9 @@ def print_expression(expression: sp.Expr) -> str:
     try:
         return str(_PRINTER.doprint(expression))
     except PrintMethodNotImplementedError as problem:
-        functions = sorted({type(part).__name__ for part in sp.preorder_traversal(expression) if isinstance(part, sp.Function)})
+        functions = sorted(
+            {type(part).__name__ for part in sp.preorder_traversal(expression) if isinstance(part, sp.Function)}
+        )
         raise ModelError(
             f"a derivative needs {', '.join(functions)}, of which the generated code cannot compute at least one"
         ) from problem

@@ -1,4 +1,4 @@
-"""Renders the templates. They see strings, numbers and small tuples; never SymPy, and never a key too many or too few."""
+"""Renders the templates. They see strings, numbers and small tuples, never SymPy; no key too many and none too few."""
 
 from __future__ import annotations
 

@@ -12,17 +12,17 @@ class Line(NamedTuple):
     operator: str
     value: str
 
-    kind = "line"
+    kind: str = "line"
 
 
 class Loop(NamedTuple):
     """A loop over the features of a family, with a comment that says whose."""
 
     comment: str
-    count: int
+    length: int
     lines: tuple[Line, ...]
 
-    kind = "loop"
+    kind: str = "loop"
 
 
 class Call(NamedTuple):
@@ -30,7 +30,7 @@ class Call(NamedTuple):
 
     code: str
 
-    kind = "call"
+    kind: str = "call"
 
 
 Step = Line | Loop | Call

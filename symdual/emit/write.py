@@ -19,7 +19,7 @@ def is_unchanged(folder: Path, name: str, input_digest: str) -> bool:
     from symdual.runtime.loading import verify
 
     try:
-        return verify(folder / name)["input_digest"] == input_digest
+        return bool(verify(folder / name)["input_digest"] == input_digest)
     except PackageError:
         return False
 
@@ -40,7 +40,9 @@ def exclusive(folder: Path) -> Iterator[None]:
         except ImportError:
             pass  # no advisory locks on this platform
         except OSError as problem:
-            raise SymdualError(f"another symdual is generating into {folder} at this moment; try again when it is done") from problem
+            raise SymdualError(
+                f"another symdual is generating into {folder} at this moment; try again when it is done"
+            ) from problem
         yield
     finally:
         os.close(handle)
@@ -61,23 +63,23 @@ def write(package: Package, folder: Path) -> Path:
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir()
         for name, content in package.files.items():
-            with open(fresh / name, "wb") as file:
+            with (fresh / name).open("wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
         if target.exists():
             if not (target / "manifest.json").is_file() and any(target.iterdir()):
-                raise SymdualError(f"{target} exists and is not a generated package; move it away or choose another folder")
+                raise SymdualError(
+                    f"{target} exists and is not a generated package; move it away or choose another folder"
+                )
             cache = target / "__pycache__"
             if cache.is_dir():
-                os.replace(cache, fresh / "__pycache__")
-            os.replace(target, aside)
-        os.replace(fresh, target)
+                cache.replace(fresh / "__pycache__")
+            target.replace(aside)
+        fresh.replace(target)
     except OSError as problem:
         raise SymdualError(f"cannot write the package {target}: {problem.strerror or problem}") from problem
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
     shutil.rmtree(aside, ignore_errors=True)
     return target
-
-

@@ -19,7 +19,7 @@ from symdual.emit.kernels import KernelFunction
 from symdual.spec.model import Model
 
 
-class _OneLine(StrPrinter):  # type: ignore[misc]
+class _OneLine(StrPrinter):
     """SymPy's own text, with sums written as `sum_i`."""
 
     def _print_Sum(self, expression: sp.Sum) -> str:

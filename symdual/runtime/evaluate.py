@@ -93,7 +93,11 @@ def observation(package: LoadedPackage, x: ArrayLike, theta: ArrayLike, k: int =
 
 def observation_jacobian(package: LoadedPackage, x: ArrayLike, theta: ArrayLike, k: int = 0) -> ObservationJacobian:
     """h with its Jacobians by state and unknowns."""
-    h, h_x, rows = np.zeros(package.NY), np.zeros((package.NY, package.NX)), np.zeros((package.NHR, package.NTHETA))
+    h, h_x, rows = (
+        np.zeros(package.NY),
+        np.zeros((package.NY, package.NX)),
+        np.zeros((package.NHR, package.NTHETA)),
+    )
     data, work = package.numbers["data"], np.zeros(package.WORK)
     package.kernels.observation_jacobian(int(k), _point(package, x, theta), data, work, h, h_x, rows)
     h_theta = np.zeros((package.NY, package.NTHETA))
@@ -101,13 +105,23 @@ def observation_jacobian(package: LoadedPackage, x: ArrayLike, theta: ArrayLike,
     return ObservationJacobian(h, h_x, h_theta)
 
 
-def observation_hessian(package: LoadedPackage, x: ArrayLike, theta: ArrayLike, costate: ArrayLike, k: int = 0) -> Array:
+def observation_hessian(
+    package: LoadedPackage, x: ArrayLike, theta: ArrayLike, costate: ArrayLike, k: int = 0
+) -> Array:
     """The second derivatives of costate' h by (z, z), dense."""
     weight = argument(costate, (package.NY,), "costate")
     blocks = _HessianBlocks(package, package.OBSERVATION_DIAGONALS, package.OBSERVATION_PAIRS)
     data, work = package.numbers["data"], np.zeros(package.WORK)
     package.kernels.observation_hessian(
-        int(k), _point(package, x, theta), weight, data, work, blocks.core, blocks.diagonal, blocks.left, blocks.right
+        int(k),
+        _point(package, x, theta),
+        weight,
+        data,
+        work,
+        blocks.core,
+        blocks.diagonal,
+        blocks.left,
+        blocks.right,
     )
     return blocks.dense()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
+from typing import TypeAlias
 
 import numpy as np
 import sympy as sp
@@ -23,12 +24,14 @@ from symdual.spec.symbols import (
     FeatureSum,
     WeightArray,
     constant,
-    logistic as _logistic_function,
     monomial,
     unknown,
 )
+from symdual.spec.symbols import (
+    logistic as _logistic_function,
+)
 
-Arguments = sp.Expr | Sequence[sp.Expr]
+Arguments: TypeAlias = sp.Expr | Sequence[sp.Expr]
 
 
 def linear(name: str, arguments: Arguments, mean: ArrayLike = 0.0, variance: ArrayLike = 1.0) -> sp.Expr:
@@ -73,15 +76,15 @@ def fourier(
     variance: ArrayLike = 1.0,
     outputs: int = 1,
 ) -> FeatureSum | tuple[FeatureSum, ...]:
-    """Return c sum_i [v_sin_i sin(omega_i x) + v_cos_i cos(omega_i x)] with `count` features and c = amplitude sqrt(2/count).
+    """Return c sum_i [v_sin_i sin(omega_i x) + v_cos_i cos(omega_i x)], `count` features, c = amplitude sqrt(2/count).
 
     With unit prior variance the covariance of two values is c^2 sum_i cos(omega_i (x - x')), which approaches
     amplitude^2 times the squared-exponential kernel exp(-(x - x')^2 / (2 lengthscale^2)). The frequencies are
 
-    - the quantiles of the kernel's spectrum N(0, 1/lengthscale^2), folded to positive values (one argument, the default);
+    - quantiles of the kernel's spectrum N(0, 1/lengthscale^2), folded to positive values (one argument, the default);
     - drawn from it with `seed` (any number of arguments);
-    - or given as `frequencies`: count/2 rows that a sine and a cosine share, or `count` rows, one per feature, the sines
-      at the first, third, ... place and the cosines at the second, fourth, ... as in the paper's Appendix B.
+    - or given as `frequencies`: count/2 rows that a sine and a cosine share, or `count` rows, one per feature, sines at
+      the first, third, ... place and cosines at the second, fourth, ... as in the paper's Appendix B.
 
     Rounded to 12 digits, so that every machine generates the same bytes.
     """
@@ -134,7 +137,10 @@ def rbf(
     suffixes = [""] if len(points) == 1 else [str(q) for q in range(len(points))]
     lengths = tuple(constant(f"{name}_lengthscale{s}", float(scales[q])) for q, s in enumerate(suffixes))
     square = sp.Add(
-        *((slot - array.symbol) ** 2 / (2 * length**2) for slot, array, length in zip(slots, data, lengths, strict=True))
+        *(
+            (slot - array.symbol) ** 2 / (2 * length**2)
+            for slot, array, length in zip(slots, data, lengths, strict=True)
+        )
     )
     return _weighted(name, "rbf", points, slots, (sp.exp(-square),), ("",), data, lengths, mean, variance, outputs)
 
@@ -153,8 +159,8 @@ def logistic(
     """Return the two-layer network sum_i v_i s(a_i) with s(a) = 1/(1 + exp(-a)), unknown weights v and slopes w.
 
     One argument: a_i = w_i (x - b_i). Several arguments: a_i = sum_q w_qi x_q + b_i, with one slope array per argument.
-    `locations` are the b_i; they are known unless `location_variance` is given. `slope_mean` and `slope_variance` are one
-    number, one per unit, or one row of them per argument.
+    `locations` are the b_i; they are known unless `location_variance` is given. `slope_mean` and `slope_variance` are
+    one number, one per unit, or one row of them per argument.
     """
     points = _expressions(arguments)
     places = as_numbers(locations, f'the locations of "{name}"')
@@ -165,7 +171,12 @@ def logistic(
     slots = _slots(len(points))
     suffixes = [""] if len(points) == 1 else [str(q) for q in range(len(points))]
     slopes = tuple(
-        _weights(f"{name}_w{suffix}", count, _row(slope_mean, q, len(points), count), _row(slope_variance, q, len(points), count))
+        _weights(
+            f"{name}_w{suffix}",
+            count,
+            _row(slope_mean, q, len(points), count),
+            _row(slope_variance, q, len(points), count),
+        )
         for q, suffix in enumerate(suffixes)
     )
     location: WeightArray | DataArray
@@ -178,7 +189,8 @@ def logistic(
     else:
         activation = sp.Add(*(w.symbol * slot for w, slot in zip(slopes, slots, strict=True))) + location.symbol
     heads = tuple(
-        _weights(f"{name}_v{o if outputs > 1 else ''}", count, mean, variance) for o in range(_output_count(name, outputs))
+        _weights(f"{name}_v{o if outputs > 1 else ''}", count, mean, variance)
+        for o in range(_output_count(name, outputs))
     )
     family = Family(
         name=check_name(name, f'the family "{name}"'),
@@ -210,7 +222,9 @@ def custom(
     """
     points = _expressions(arguments)
     arrays = {key: as_numbers(values, f'the data "{key}" of "{name}"') for key, values in data.items()}
-    lengths = {len(values) if values.ndim == 1 else -1 for values in arrays.values()} | ({count} if count is not None else set())
+    lengths = {len(values) if values.ndim == 1 else -1 for values in arrays.values()} | (
+        {count} if count is not None else set()
+    )
     if len(lengths) != 1 or -1 in lengths:
         raise ModelError(f'the data of "{name}" must be lists of one length, equal to count if it is given')
     (features,) = lengths
@@ -226,8 +240,19 @@ def custom(
     constants = tuple(sorted((s for s in foreign if isinstance(s, Constant)), key=lambda s: str(s.name)))
     if foreign - set(constants):
         stranger = sorted(str(s) for s in foreign - set(constants))[0]
-        raise ModelError(f'the summand of "{name}" contains "{stranger}", which is neither an argument nor declared for it')
-    family = Family(check_name(name, f'the family "{name}"'), "custom", features, slots, (body,), weights, known, constants)
+        raise ModelError(
+            f'the summand of "{name}" contains "{stranger}", which is neither an argument nor declared for it'
+        )
+    family = Family(
+        check_name(name, f'the family "{name}"'),
+        "custom",
+        features,
+        slots,
+        (body,),
+        weights,
+        known,
+        constants,
+    )
     return FeatureSum.of(family, 0, points)
 
 
@@ -262,7 +287,8 @@ def _symbol(name: str) -> sp.Symbol:
 def _data_columns(name: str, what: str, rows: Array) -> tuple[DataArray, ...]:
     columns = rows.shape[1]
     return tuple(
-        DataArray(_symbol(f"{name}_{what}{q if columns > 1 else ''}"), np.ascontiguousarray(rows[:, q])) for q in range(columns)
+        DataArray(_symbol(f"{name}_{what}{q if columns > 1 else ''}"), np.ascontiguousarray(rows[:, q]))
+        for q in range(columns)
     )
 
 
@@ -286,7 +312,9 @@ def _spectrum(name: str, arguments: int, count: int, lengthscale: ArrayLike, see
     elif arguments == 1:
         levels = 0.5 + (np.arange(count)[:, None] + 0.5) / (2 * count)
     else:
-        raise ModelError(f'the frequencies of "{name}" have {arguments} arguments: give a seed to draw them, or the frequencies')
+        raise ModelError(
+            f'the frequencies of "{name}" have {arguments} arguments: give a seed to draw them, or the frequencies'
+        )
     return rounded(ndtri(levels) / scales)
 
 
@@ -331,9 +359,7 @@ def _weighted(
         kind=kind,
         count=count,
         arguments=slots,
-        summands=tuple(
-            sp.Add(*(head.symbol * term for head, term in zip(row, terms, strict=True))) for row in heads
-        ),
+        summands=tuple(sp.Add(*(head.symbol * term for head, term in zip(row, terms, strict=True))) for row in heads),
         weights=tuple(head for row in heads for head in row),
         data=data,
         constants=constants,

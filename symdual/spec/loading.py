@@ -74,7 +74,9 @@ def _run(path: Path) -> types.ModuleType:
         raise ModelError(f"{path}:{problem.lineno}: the file is not valid Python: {problem.msg}") from problem
     except Exception as problem:
         line = _line_in(path, problem)
-        text = str(problem) if isinstance(problem, ModelError) else f"the file raises {type(problem).__name__}: {problem}"
+        text = (
+            str(problem) if isinstance(problem, ModelError) else f"the file raises {type(problem).__name__}: {problem}"
+        )
         raise ModelError(f"{path}:{line}: {text}") from problem
     finally:
         sys.dont_write_bytecode = write_bytecode
@@ -85,5 +87,7 @@ def _run(path: Path) -> types.ModuleType:
 
 def _line_in(path: Path, problem: BaseException) -> int:
     """The last line of the model file in the traceback."""
-    lines = [f.lineno for f in traceback.extract_tb(problem.__traceback__) if Path(f.filename).resolve() == path.resolve()]
+    lines = [
+        f.lineno for f in traceback.extract_tb(problem.__traceback__) if Path(f.filename).resolve() == path.resolve()
+    ]
     return (lines[-1] if lines else None) or 1

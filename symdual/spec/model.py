@@ -1,8 +1,8 @@
 """`Model`: what a user knows, and does not know, about a system.
 
-    x_{k+1} = f(x_k, u_k, theta) + xi_k,      xi ~ N(0, Q)
-    theta_{k+1} = D theta_k + eta_k,          eta ~ N(0, Xi)
-    y_k = h(x_k, theta) + gamma_k,            gamma ~ N(0, R)
+x_{k+1} = f(x_k, u_k, theta) + xi_k,      xi ~ N(0, Q)
+theta_{k+1} = D theta_k + eta_k,          eta ~ N(0, Xi)
+y_k = h(x_k, theta) + gamma_k,            gamma ~ N(0, R)
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from symdual.spec.numbers import Array, as_numbers, as_semidefinite, as_vector
 from symdual.spec.symbols import Constant, Family, FeatureSum, Unknown, logistic, monomial
 
 #: Functions with a kink are differentiated on either side of it; those that jump are refused.
-_ACCEPTED = (
-    "exp log sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc Abs Max Min Piecewise ExprCondPair".split()
+_ACCEPTED = frozenset(
+    """
+    exp log sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc Abs Max Min Piecewise
+    """.split()
 )
 _JUMPS = ("Heaviside", "sign", "floor", "ceiling", "DiracDelta", "Mod", "frac")
 
@@ -89,7 +91,9 @@ class Model:
         if not inputs:
             raise ModelError("a model needs at least one input")
         if (dynamics is None) == (derivatives is None):
-            raise ModelError("a model needs either dynamics= (the next state) or derivatives= (with step=), and not both")
+            raise ModelError(
+                "a model needs either dynamics= (the next state) or derivatives= (with step=), and not both"
+            )
         if filter not in ("plain", "square_root"):
             raise ModelError(f'filter must be "plain" or "square_root", not {filter!r}')
         given = dynamics if derivatives is None else derivatives
@@ -137,7 +141,9 @@ class Model:
     def unknown_names(self) -> tuple[str, ...]:
         """The names of all unknowns in the order of theta; those of a family as `array[index]`."""
         arrays = [(w.symbol.name, family.count) for family in self.families for w in family.weights]
-        return tuple(s.name for s in self.unknowns) + tuple(f"{name}[{i}]" for name, count in arrays for i in range(count))
+        return tuple(s.name for s in self.unknowns) + tuple(
+            f"{name}[{i}]" for name, count in arrays for i in range(count)
+        )
 
     @property
     def prior_mean(self) -> Array:
@@ -218,7 +224,11 @@ class _Content:
                 raise ModelError(f'the name "{name}" is given to two different feature families')
         taken = set(declared) | set(self._symbols)
         for family in self.families:
-            arrays = [*(w.symbol for w in family.weights), *(d.symbol for d in family.data), *family.constants]
+            arrays = [
+                *(w.symbol for w in family.weights),
+                *(d.symbol for d in family.data),
+                *family.constants,
+            ]
             for symbol in arrays:
                 if symbol.name in taken and symbol not in self._symbols.get(symbol.name, ()):
                     raise ModelError(f'the name "{symbol.name}" is given twice, once by the features "{family.name}"')
@@ -262,9 +272,7 @@ def _by_state(
 def _complain_about(symbol: sp.Symbol, where: str, known: Iterable[str]) -> None:
     names = list(known)
     if symbol.name in names:
-        raise ModelError(
-            f'{where} contains a symbol "{symbol.name}" that differs from the declared one of this name (other assumptions)'
-        )
+        raise ModelError(f'{where} contains a symbol "{symbol.name}" with other assumptions than the declared one')
     shown = symbol.name if len(symbol.name) <= 60 else symbol.name[:57] + "..."
     raise ModelError(f"{where} contains {shown!r}, which is not declared{did_you_mean(symbol.name, names)}")
 
@@ -272,7 +280,9 @@ def _complain_about(symbol: sp.Symbol, where: str, known: Iterable[str]) -> None
 def _refuse_inputs(expression: sp.Expr, inputs: tuple[sp.Symbol, ...], row: int) -> None:
     for symbol in inputs:
         if symbol in expression.free_symbols:
-            raise ModelError(f'the observation number {row} contains the input "{symbol.name}"; y may depend on x and theta only')
+            raise ModelError(
+                f'the observation number {row} contains the input "{symbol.name}"; y may depend on x and theta only'
+            )
 
 
 def _check_functions(expression: sp.Expr, where: str) -> None:
@@ -321,7 +331,9 @@ def _transition(value: ArrayLike | None, size: int) -> Array | None:
     if numbers.ndim < 2:
         return as_vector(numbers, size, "transition")
     if numbers.shape != (size, size):
-        raise ModelError(f"transition must be a number, {size} numbers or a {size} x {size} matrix, but has shape {numbers.shape}")
+        raise ModelError(
+            f"transition must be a number, {size} numbers or a {size} x {size} matrix, but has shape {numbers.shape}"
+        )
     return numbers
 
 
@@ -350,5 +362,3 @@ def _bounds(
         if lower[row] > upper[row] or lower[row] == np.inf or upper[row] == -np.inf:
             raise ModelError(f'the bounds of "{symbol}" leave no room: {lower[row]:g} to {upper[row]:g}')
     return lower, upper
-
-

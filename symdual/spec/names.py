@@ -28,7 +28,7 @@ def check_name(name: str, what: str) -> str:
     shown = name if len(name) <= 60 else name[:57] + "..."
     if not _IDENTIFIER.match(name):
         raise ModelError(
-            f"{what} has the name {shown!r}, which is not a plain identifier (letters, digits, underscores, a letter first)"
+            f"{what} has the name {shown!r}, which is not an identifier of letters, digits and underscores"
         )
     if keyword.iskeyword(name):
         raise ModelError(f'{what} is named "{shown}", which is a Python keyword')

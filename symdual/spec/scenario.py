@@ -1,6 +1,6 @@
 """`Scenario`: what is to be done with a model; every number in it is data.
 
-    L = sum_{k=0..T} (x_k - r_k)' W_k (x_k - r_k)  +  sum_{k=0..T-1} u_k' U_k u_k
+L = sum_{k=0..T} (x_k - r_k)' W_k (x_k - r_k)  +  sum_{k=0..T-1} u_k' U_k u_k
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Scenario:
         start: the mean of x_0; start_covariance: its covariance, zero by default (the start is known).
         prior_mean, prior_covariance: those of theta in the order of `Model.unknown_names`, instead of the model's own.
         plant: the true system, the model itself by default; its noise is the noise of the simulation.
-        truth: the plant's true parameters, as a mapping from name to number (or list, for the weights of a family) or as
-            a vector; None if they are to be drawn from the prior.
+        truth: the plant's true parameters, as a mapping from name to number (or list, for the weights of a family) or
+            as a vector; None if they are to be drawn from the prior.
         bonus: tau, the weight of the exploration bonus.
         dual_weight: the weight of the dual part of the cost.
         name: the scenario's name; the variable's or file's name by default.
@@ -106,7 +106,9 @@ class Scenario:
             if id(own) in renamed:
                 object.__setattr__(twin, role, renamed[id(own)])
             elif not own.name:
-                raise ModelError(f'the {role} of the scenario "{name}" has no name: give it one or make it a variable of the file')
+                raise ModelError(
+                    f'the {role} of the scenario "{name}" has no name: give it one or make it a variable of the file'
+                )
         return twin
 
     def numbers(self) -> dict[str, Array]:
@@ -153,7 +155,9 @@ def _truth(plant: Model, truth: Mapping[str, ArrayLike] | ArrayLike | None) -> A
     values = plant.prior_mean.copy()
     for name in truth:
         if name not in entries:
-            raise ModelError(f'truth names "{name}", which is not an unknown of the plant{did_you_mean(str(name), entries)}')
+            raise ModelError(
+                f'truth names "{name}", which is not an unknown of the plant{did_you_mean(str(name), entries)}'
+            )
     for name, (first, count) in entries.items():
         if name not in truth:
             raise ModelError(f'truth has no value for the unknown "{name}" of the plant')

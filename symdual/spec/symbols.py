@@ -19,6 +19,7 @@ class Unknown(sp.Symbol):
     variance: float
 
     def __new__(cls, name: str, mean: float, variance: float) -> Unknown:
+        """Make the symbol; use `unknown` for the checks."""
         symbol = sp.Symbol.__xnew__(cls, name, real=True)
         symbol.mean, symbol.variance = mean, variance
         return symbol  # type: ignore[no-any-return]
@@ -37,6 +38,7 @@ class Constant(sp.Symbol):
     value: float
 
     def __new__(cls, name: str, value: float) -> Constant:
+        """Make the symbol; use `constant` for the checks."""
         symbol = sp.Symbol.__xnew__(cls, name, real=True)
         symbol.value = value
         return symbol  # type: ignore[no-any-return]
@@ -127,6 +129,7 @@ class FeatureSum(sp.Expr):
     is_commutative = True
 
     def __new__(cls, token: _FamilyToken, output: Any, *arguments: Any) -> FeatureSum:
+        """Make the expression from its SymPy arguments; use `of` elsewhere."""
         return super().__new__(cls, token, sp.Integer(output), *map(sp.sympify, arguments))  # type: ignore[no-any-return]
 
     @classmethod
@@ -156,7 +159,7 @@ class FeatureSum(sp.Expr):
 
     def _eval_derivative(self, symbol: sp.Symbol) -> sp.Expr:
         raise ModelError(
-            f'the features "{self.family.name}" cannot be differentiated in a model file: symdual derives what it needs itself'
+            f'the features "{self.family.name}" cannot be differentiated in a model file: symdual does that itself'
         )
 
     def _sympystr(self, printer: Any) -> str:

@@ -1,0 +1,35 @@
+# `make demo` and `make test` need python3 (3.11 or newer), its venv module, and make; everything else they set up.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+MODELS := $(wildcard symdual/paper/models/[a-z]*.py examples/[a-z]*.py)
+
+.PHONY: demo test lint generated clean
+
+demo: $(READY)
+	@$(BIN)/symdual generate symdual/paper/models/schedule.py -o out/generated
+	@$(BIN)/symdual show symdual/paper/models/schedule.py
+	@$(BIN)/symdual check symdual/paper/models/schedule.py -o out/generated
+
+test: $(READY) lint
+	$(BIN)/python -m pytest -n 2
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# write generated/ again; a test compares it with a fresh run
+generated: $(READY)
+	for model in $(MODELS); do $(BIN)/symdual generate $$model -o generated --no-compile || exit 1; done
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plot,cluster,gym]" --group test
+	@touch $@
+
+clean:
+	rm -rf $(VENV) out dist build .pytest_cache .mypy_cache .ruff_cache
