@@ -50,7 +50,8 @@ def package(model: Model, numbers: Mapping[str, Array] | None = None) -> Package
     pattern = structure(derivation)
     layout = data_layout(derivation)
     context = _context(derivation, pattern, layout)
-    bodies = {f"{module}.py": render(f"{module}.py.jinja", context) for module in ("__init__", *MODULES)}
+    bodies = {f"{module}.py": _with_one_name(render(f"{module}.py.jinja", context)) for module in MODULES}
+    bodies["__init__.py"] = render("__init__.py.jinja", context)
     digest = _digest(*(part for name in sorted(bodies) for part in (name, bodies[name])))
     files = {name: _with_header(model.name, digest, body).encode() for name, body in bodies.items()}
     files["data.npz"] = stored_arrays(model_numbers(derivation, layout) | dict(numbers or {}))
@@ -72,6 +73,16 @@ def _with_header(name: str, digest: str, body: str) -> str:
         f"# Package digest: {digest}\n"
     )
     return header + body.replace(_PLACEHOLDER, digest)
+
+
+def _with_one_name(body: str) -> str:
+    """Let a module take its name from the package, right after its docstring and before its first function.
+
+    numba's cache stores the name of the module beside the machine code and imports it again when it loads the code. So
+    a package that was compiled under one name and is then moved, copied or imported in another way could not be called.
+    """
+    documentation, _, rest = body.partition('"""\n\n')
+    return f'{documentation}"""\n\nfrom . import one_name\n\n__name__ = one_name(__spec__)\n\n{rest}'
 
 
 def _context(derivation: Derivation, pattern: Structure, layout: DataLayout) -> dict[str, object]:
