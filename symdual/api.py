@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
+from symdual import __version__
 from symdual.checks.kernels import BlockResult, check_kernels
 from symdual.emit.package import input_digest, package
 from symdual.emit.write import exclusive, is_unchanged, write
 from symdual.errors import SymdualError
-from symdual.runtime.loading import load, user_folder
+from symdual.runtime.loading import edited_files, load, load_edited, read_manifest, user_folder
 from symdual.spec.loading import load_model_file
 from symdual.spec.model import Model
 from symdual.spec.numbers import Array
@@ -32,22 +36,41 @@ def generate(source: str | Path | Model, folder: str | Path | None = None, force
     Packages go below `folder`: by default `generated` in the current folder or, when that cannot be written, the user's
     cache folder. A package that is intact and up to date is left alone unless `force` is set.
     """
+    parent = _parent(folder)
+    works = _works(source)
+    outdated = [work for work in works if force or not is_unchanged(parent, work.model.name, work.input_digest)]
+    _write_all(outdated, parent)
+    return [Generated(work.model, parent / work.model.name, work in outdated) for work in works]
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """A model that is to have a package, with the numbers of its scenarios."""
+
+    model: Model
+    numbers: Mapping[str, Array]
+
+    @cached_property
+    def input_digest(self) -> str:
+        return input_digest(self.model, self.numbers)
+
+
+def _works(source: str | Path | Model) -> list[_Work]:
     if isinstance(source, Model):
         if not source.name:
             raise SymdualError("the model has no name: give it one with name=")
-        models, scenarios = {source.name: source}, {}
-    else:
-        contents = load_model_file(source)
-        models, scenarios = contents.models, contents.scenarios
-    parent = _writable(folder)
+        return [_Work(source, {})]
+    contents = load_model_file(source)
+    return [_Work(model, scenario_numbers(contents.scenarios, model)) for model in contents.models.values()]
+
+
+def _write_all(works: Sequence[_Work], parent: Path) -> None:
+    """Derive and render everything before the first file is written: a fault in one model leaves nothing half done."""
+    if not works:
+        return
     with exclusive(parent):
-        return [_generate_one(model, scenario_numbers(scenarios, model), parent, force) for model in models.values()]
-
-
-def _generate_one(model: Model, numbers: Mapping[str, Array], parent: Path, force: bool) -> Generated:
-    if not force and is_unchanged(parent, model.name, input_digest(model, numbers)):
-        return Generated(model, parent / model.name, False)
-    return Generated(model, write(package(model, numbers), parent), True)
+        for finished in [package(work.model, work.numbers) for work in works]:
+            write(finished, parent)
 
 
 def scenario_numbers(scenarios: Mapping[str, Scenario], model: Model) -> dict[str, Array]:
@@ -56,17 +79,12 @@ def scenario_numbers(scenarios: Mapping[str, Scenario], model: Model) -> dict[st
     return {f"scenario.{name}.{key}": array for name, s in own.items() for key, array in s.numbers().items()}
 
 
-def _writable(folder: str | Path | None) -> Path:
+def _parent(folder: str | Path | None) -> Path:
+    """The folder of the packages: the one given, `generated` here, or the user's own when that cannot be written."""
     if folder is not None:
         return Path(folder).resolve()
-    parent = Path("generated").resolve()
-    try:
-        parent.mkdir(exist_ok=True)
-        probe = parent / ".symdual.lock"
-        probe.touch()
-    except OSError:
-        return user_folder()
-    return parent
+    local = Path("generated").resolve()
+    return local if os.access(local if local.exists() else local.parent, os.W_OK) else user_folder()
 
 
 def check(
@@ -77,14 +95,38 @@ def check(
 ) -> dict[str, list[BlockResult]]:
     """Generate what is out of date, then compare every compiled kernel with independent oracles.
 
-    Returns the results by model; a model passes when all of its blocks do.
+    Returns the results by model; a model passes when all of its blocks do. A package that was edited by hand is not
+    written again but checked as it is, and each edited file is a miss of its own.
     """
+    parent = _parent(folder)
+    works = _works(source)
+    edited = {work.model.name: _edited(parent, work) for work in works}
+    _write_all(
+        [
+            work
+            for work in works
+            if not edited[work.model.name] and not is_unchanged(parent, work.model.name, work.input_digest)
+        ],
+        parent,
+    )
     results = {}
-    for item in generate(source, folder):
-        name = item.model.name
+    for work in works:
+        name, place = work.model.name, parent / work.model.name
 
         def report(fraction: float, name: str = name) -> None:
             progress(name, fraction)
 
-        results[name] = check_kernels(item.model, load(item.folder), points=points, progress=report)
+        loaded = load_edited(place) if edited[name] else load(place)
+        results[name] = check_kernels(work.model, loaded, points=points, progress=report)
+        results[name] += [BlockResult(f"file {file}", "manifest", 1, math.inf, False) for file in edited[name]]
     return results
+
+
+def _edited(parent: Path, work: _Work) -> list[str]:
+    """The files of an up-to-date package that were edited by hand."""
+    place = parent / work.model.name
+    manifest = read_manifest(place)
+    if manifest is None or (manifest["symdual"], manifest["input_digest"]) != (__version__, work.input_digest):
+        return []
+    changed = edited_files(place, manifest)
+    return changed if all((place / file).is_file() for file in changed) else []

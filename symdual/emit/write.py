@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from symdual.emit.package import Package
-from symdual.errors import SymdualError
-from symdual.runtime.loading import restore_interrupted
+from symdual.errors import PackageError, SymdualError
+from symdual.runtime.loading import locked, put_back, set_aside, verify
 
 
 def is_unchanged(folder: Path, name: str, input_digest: str) -> bool:
     """Whether `folder` holds an intact package made from the same inputs."""
-    from symdual.errors import PackageError
-    from symdual.runtime.loading import verify
-
     try:
         return bool(verify(folder / name)["input_digest"] == input_digest)
     except PackageError:
@@ -26,26 +24,27 @@ def is_unchanged(folder: Path, name: str, input_digest: str) -> bool:
 
 @contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
-    """Hold the folder for this process; a second generator is told so instead of waiting."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / ".symdual.lock", os.O_CREAT | os.O_RDWR, 0o644)
-    except OSError as problem:
-        raise SymdualError(f"cannot write to the folder {folder}: {problem.strerror}") from problem
-    try:
+    """Hold the folder for this process, made if need be; a second generator is told so instead of waiting."""
+    missing = [place for place in (folder, *folder.parents) if not place.exists()]
+    with ExitStack() as stack:
+        stack.callback(_remove_empty, missing)
         try:
-            import fcntl
-
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:
-            pass  # no advisory locks on this platform
+            folder.mkdir(parents=True, exist_ok=True)
+            if not os.access(folder, os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            held = stack.enter_context(locked(folder, wait=False))
         except OSError as problem:
-            raise SymdualError(
-                f"another symdual is generating into {folder} at this moment; try again when it is done"
-            ) from problem
+            raise SymdualError(f"cannot write to the folder {folder}: {problem.strerror}") from problem
+        if not held:
+            raise SymdualError(f"another symdual is generating into {folder} at this moment; try again when it is done")
         yield
-    finally:
-        os.close(handle)
+
+
+def _remove_empty(folders: list[Path]) -> None:
+    """Leave no folder behind that was made for packages and then not used."""
+    with suppress(OSError):
+        for folder in folders:
+            folder.rmdir()
 
 
 def write(package: Package, folder: Path) -> Path:
@@ -57,9 +56,9 @@ def write(package: Package, folder: Path) -> Path:
     """
     target = folder / package.name
     fresh = folder / f".{package.name}.new"
-    aside = folder / f".{package.name}.old"
+    aside = set_aside(target)
     try:
-        restore_interrupted(target)
+        put_back(target)
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir()
         for name, content in package.files.items():
