@@ -15,6 +15,7 @@ import sympy as sp
 from numpy.typing import ArrayLike
 
 from symdual.errors import ModelError
+from symdual.spec.expressions import check_part
 from symdual.spec.names import check_name
 from symdual.spec.numbers import Array, as_numbers, as_semidefinite, as_vector, rounded
 from symdual.spec.symbols import (
@@ -236,6 +237,15 @@ def custom(
     symbols = {key: w.symbol for key, w in zip(unknowns, weights, strict=True)}
     symbols |= {key: d.symbol for key, d in zip(arrays, known, strict=True)}
     body = sp.sympify(summand(*slots, **symbols))
+    if not isinstance(body, sp.Expr):
+        raise ModelError(f'the summand of "{name}" is {body!r}, which is not a scalar SymPy expression')
+    for part in sp.preorder_traversal(body):
+        if isinstance(part, FeatureSum):
+            raise ModelError(
+                f'the summand of "{name}" contains the features "{part.family.name}": sums cannot be nested'
+            )
+        if not isinstance(part, sp.Symbol):
+            check_part(part, f'the summand of "{name}"')
     foreign = body.free_symbols - set(slots) - set(symbols.values())
     constants = tuple(sorted((s for s in foreign if isinstance(s, Constant)), key=lambda s: str(s.name)))
     if foreign - set(constants):
@@ -319,7 +329,7 @@ def _spectrum(name: str, arguments: int, count: int, lengthscale: ArrayLike, see
 
 
 def _row(value: ArrayLike, index: int, arguments: int, count: int) -> ArrayLike:
-    numbers = np.asarray(value, dtype=np.float64)
+    numbers = np.asarray(value)
     return numbers[index] if numbers.shape == (arguments, count) and arguments > 1 else numbers
 
 

@@ -71,12 +71,12 @@ def _run(path: Path) -> types.ModuleType:
     try:
         spec.loader.exec_module(module)
     except SyntaxError as problem:
-        raise ModelError(f"{path}:{problem.lineno}: the file is not valid Python: {problem.msg}") from problem
-    except Exception as problem:
+        place = f"{problem.filename or path}:{problem.lineno or 1}"
+        raise ModelError(f"{place}: the file is not valid Python: {problem.msg}") from problem
+    except (Exception, SystemExit) as problem:  # whatever a user's file may raise
         line = _line_in(path, problem)
-        text = (
-            str(problem) if isinstance(problem, ModelError) else f"the file raises {type(problem).__name__}: {problem}"
-        )
+        words = " ".join(str(problem).split())
+        text = words if isinstance(problem, ModelError) else f"the file raises {type(problem).__name__}: {words}"
         raise ModelError(f"{path}:{line}: {text}") from problem
     finally:
         sys.dont_write_bytecode = write_bytecode

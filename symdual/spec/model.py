@@ -7,6 +7,7 @@ y_k = h(x_k, theta) + gamma_k,            gamma ~ N(0, R)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,17 +16,10 @@ import sympy as sp
 from numpy.typing import ArrayLike
 
 from symdual.errors import ModelError, did_you_mean
+from symdual.spec.expressions import check_part
 from symdual.spec.names import check_name, natural_order
 from symdual.spec.numbers import Array, as_numbers, as_semidefinite, as_vector
-from symdual.spec.symbols import Constant, Family, FeatureSum, Unknown, logistic, monomial
-
-#: Functions with a kink are differentiated on either side of it; those that jump are refused.
-_ACCEPTED = frozenset(
-    """
-    exp log sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc Abs Max Min Piecewise
-    """.split()
-)
-_JUMPS = ("Heaviside", "sign", "floor", "ceiling", "DiracDelta", "Mod", "frac")
+from symdual.spec.symbols import Constant, Family, FamilyToken, FeatureSum, Unknown
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -103,8 +97,8 @@ class Model:
         measured = states if observation is None else tuple(sp.sympify(e) for e in observation)
         if not measured:
             raise ModelError("the observation is empty; leave it out to observe the states")
-        clock = () if time is None else _symbols([time], "time")
-        declared = {s.name: s for s in (*states, *inputs, *clock)}
+        clock = () if time is None else _symbols([time], "time symbol")
+        declared = _declared({"state": states, "input": inputs, "time symbol": clock})
         content = _Content()
         for state, expression in zip(states, motion, strict=True):
             content.add(expression, f'the {kind} of "{state.name}"', declared)
@@ -169,37 +163,26 @@ class _Content:
 
     def __init__(self) -> None:
         self._symbols: dict[str, set[sp.Symbol]] = {}
-        self._families: dict[str, list[Family]] = {}
+        self._families: dict[str, set[Family]] = {}
 
     def add(self, expression: sp.Expr, where: str, declared: Mapping[str, sp.Symbol]) -> None:
         """Take the symbols of one expression, and refuse what cannot be understood or generated."""
         if not isinstance(expression, sp.Expr):
             raise ModelError(f"{where} is {expression!r}, which is not a scalar SymPy expression")
         for part in sp.preorder_traversal(expression):
-            self._take(part, where, declared)
-
-    def _take(self, part: sp.Basic, where: str, declared: Mapping[str, sp.Symbol]) -> None:
-        if isinstance(part, FeatureSum):
-            known = self._families.setdefault(part.family.name, [])
-            if part.family not in known:
-                known.append(part.family)
-                for summand in part.family.summands:
-                    _check_functions(summand, f'the features "{part.family.name}"')
-        elif isinstance(part, (Unknown, Constant)):
-            self._symbols.setdefault(part.name, set()).add(part)
-        elif isinstance(part, sp.Symbol) and not hasattr(part, "family"):
-            if declared.get(part.name) != part:
-                _complain_about(part, where, [*declared, *self._symbols])
-        elif part.is_number and (part.has(sp.nan, sp.oo, -sp.oo, sp.zoo) or part.is_real is False):
-            raise ModelError(f"{where} contains {part}, which is not a finite real number")
-        elif isinstance(part, sp.core.function.AppliedUndef):
-            raise ModelError(f'{where} uses the function "{part.func}", which has no definition')
-        else:
-            _check_function(part, where)
+            if isinstance(part, (Unknown, Constant)):
+                self._symbols.setdefault(part.name, set()).add(part)
+            elif isinstance(part, sp.Symbol) and not isinstance(part, FamilyToken):
+                if declared.get(part.name) != part:
+                    _complain_about(part, where, [*declared, *self._symbols])
+            else:
+                check_part(part, where)
+                if isinstance(part, FeatureSum):
+                    self._families.setdefault(part.family.name, set()).add(part.family)
 
     @property
     def families(self) -> tuple[Family, ...]:
-        return tuple(self._families[name][0] for name in natural_order(self._families))
+        return tuple(next(iter(self._families[name])) for name in natural_order(self._families))
 
     @property
     def unknowns(self) -> tuple[Unknown, ...]:
@@ -250,6 +233,18 @@ def _symbols(given: Iterable[sp.Symbol], what: str) -> tuple[sp.Symbol, ...]:
     return listed
 
 
+def _declared(roles: Mapping[str, tuple[sp.Symbol, ...]]) -> dict[str, sp.Symbol]:
+    """The symbols of all roles by name; every name stands for one thing."""
+    declared: dict[str, sp.Symbol] = {}
+    owner: dict[str, str] = {}
+    for role, symbols in roles.items():
+        for symbol in symbols:
+            if symbol.name in owner:
+                raise ModelError(f'the name "{symbol.name}" is given to a {owner[symbol.name]} and to a {role}')
+            declared[symbol.name], owner[symbol.name] = symbol, role
+    return declared
+
+
 def _by_state(
     given: Sequence[sp.Expr] | Mapping[sp.Symbol, sp.Expr], states: tuple[sp.Symbol, ...], kind: str
 ) -> tuple[sp.Expr, ...]:
@@ -261,6 +256,10 @@ def _by_state(
             if state not in given:
                 raise ModelError(f'the state "{state.name}" has no {kind}')
         return tuple(sp.sympify(given[state]) for state in states)
+    if not isinstance(given, Iterable):
+        raise ModelError(
+            f"{kind} must be a list with one expression for each state, or a mapping from state to expression"
+        )
     listed = tuple(sp.sympify(e) for e in given)
     if len(listed) < len(states):
         raise ModelError(f'the state "{states[len(listed)].name}" has no {kind}')
@@ -283,26 +282,6 @@ def _refuse_inputs(expression: sp.Expr, inputs: tuple[sp.Symbol, ...], row: int)
             raise ModelError(
                 f'the observation number {row} contains the input "{symbol.name}"; y may depend on x and theta only'
             )
-
-
-def _check_functions(expression: sp.Expr, where: str) -> None:
-    for part in sp.preorder_traversal(expression):
-        _check_function(part, where)
-
-
-def _check_function(part: sp.Basic, where: str) -> None:
-    if isinstance(part, (logistic, monomial)):
-        return
-    if isinstance(part, sp.Piecewise) and part.args[-1].cond != sp.true:
-        raise ModelError(f"{where} uses a Piecewise without a last case for all that remains (condition True)")
-    if isinstance(part, (sp.Function, sp.Max, sp.Min)):
-        name = type(part).__name__
-        if name in _JUMPS:
-            raise ModelError(f"{where} uses {name}, which has no derivative where it jumps")
-        if name not in _ACCEPTED:
-            raise ModelError(f"{where} uses {name}, which the generated code cannot compute")
-    elif isinstance(part, (sp.Derivative, sp.Integral, sp.Sum, sp.Product, sp.Limit, sp.MatrixExpr, sp.Indexed)):
-        raise ModelError(f"{where} uses {type(part).__name__}, which the generated code cannot compute")
 
 
 def _step(step: float | None, continuous: bool) -> float | None:
@@ -357,8 +336,18 @@ def _bounds(
         if symbol not in inputs:
             raise ModelError(f'bounds has an entry for "{symbol}", which is not an input')
         row = inputs.index(symbol)
-        low, high = (np.nan if side is None else float(side) for side in pair)
-        lower[row], upper[row] = (-np.inf if np.isnan(low) else low), (np.inf if np.isnan(high) else high)
+        lower[row], upper[row] = _sides(symbol, pair)
         if lower[row] > upper[row] or lower[row] == np.inf or upper[row] == -np.inf:
             raise ModelError(f'the bounds of "{symbol}" leave no room: {lower[row]:g} to {upper[row]:g}')
     return lower, upper
+
+
+def _sides(symbol: sp.Symbol, pair: tuple[float | None, float | None]) -> tuple[float, float]:
+    try:
+        low, high = pair
+        sides = (-np.inf if low is None else float(low), np.inf if high is None else float(high))
+    except (TypeError, ValueError) as problem:
+        raise ModelError(f'the bounds of "{symbol}" must be a pair (lower, upper), but are {pair!r}') from problem
+    if any(map(math.isnan, sides)):
+        raise ModelError(f'the bounds of "{symbol}" contain NaN')
+    return sides

@@ -48,14 +48,21 @@ def as_semidefinite(value: ArrayLike, size: int, what: str) -> Array:
     matrix = as_square(value, size, what)
     if size == 0:
         return matrix
-    largest = float(np.max(np.abs(matrix), initial=0.0))
-    if float(np.max(np.abs(matrix - matrix.T), initial=0.0)) > 1e-12 * largest:
-        raise ModelError(f"{what} is not symmetric")
-    off_diagonal = matrix - np.diag(np.diag(matrix))
-    smallest = float(np.linalg.eigvalsh(matrix)[0] if np.any(off_diagonal) else np.min(np.diag(matrix)))
-    if smallest < -1e-12 * largest:
-        raise ModelError(f"{what} is not positive semidefinite: its smallest eigenvalue is {smallest:.6g}")
-    return 0.5 * (matrix + matrix.T)
+    symmetric = 0.5 * (matrix + matrix.T)
+    largest = float(np.max(np.abs(matrix)))
+    if float(np.max(np.abs(matrix - matrix.T))) > 1e-12 * largest:
+        raise ModelError(
+            f"{what} is not symmetric (the smallest eigenvalue of its symmetric part is {_smallest(symmetric):.6g})"
+        )
+    if _smallest(symmetric) < -1e-12 * largest:
+        raise ModelError(f"{what} is not positive semidefinite: its smallest eigenvalue is {_smallest(symmetric):.6g}")
+    return symmetric
+
+
+def _smallest(matrix: Array) -> float:
+    """The smallest eigenvalue of a symmetric matrix."""
+    diagonal = np.diag(matrix)
+    return float(np.linalg.eigvalsh(matrix)[0] if np.any(matrix - np.diag(diagonal)) else np.min(diagonal))
 
 
 def rounded(values: Array) -> Array:

@@ -106,12 +106,13 @@ class Family:
         return self.count * len(self.weights)
 
 
-class _FamilyToken(sp.Symbol):
+class FamilyToken(sp.Symbol):
     """Carries a `Family` as an argument of a SymPy expression."""
 
     family: Family
 
-    def __new__(cls, family: Family) -> _FamilyToken:
+    def __new__(cls, family: Family) -> FamilyToken:
+        """Wrap a family."""
         symbol = sp.Symbol.__xnew__(cls, family.name)
         symbol.family = family
         return symbol  # type: ignore[no-any-return]
@@ -128,14 +129,14 @@ class FeatureSum(sp.Expr):
 
     is_commutative = True
 
-    def __new__(cls, token: _FamilyToken, output: Any, *arguments: Any) -> FeatureSum:
+    def __new__(cls, token: FamilyToken, output: Any, *arguments: Any) -> FeatureSum:
         """Make the expression from its SymPy arguments; use `of` elsewhere."""
         return super().__new__(cls, token, sp.Integer(output), *map(sp.sympify, arguments))  # type: ignore[no-any-return]
 
     @classmethod
     def of(cls, family: Family, output: int, arguments: tuple[sp.Expr, ...]) -> FeatureSum:
         """Evaluate output number `output` of `family` at `arguments`."""
-        return cls(_FamilyToken(family), output, *arguments)
+        return cls(FamilyToken(family), output, *arguments)
 
     @property
     def family(self) -> Family:

@@ -1,0 +1,48 @@
+"""What the expressions of a model may be made of: functions with a derivative that the generated code can compute."""
+
+from __future__ import annotations
+
+import math
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+from sympy.functions.elementary.piecewise import ExprCondPair
+from sympy.logic.boolalg import BooleanAtom
+
+from symdual.errors import ModelError
+from symdual.spec.symbols import FamilyToken, FeatureSum, logistic, monomial
+
+#: What an expression may be made of. Functions with a kink are differentiated on either side of it.
+ACCEPTED: tuple[type, ...] = (
+    *(sp.Add, sp.Mul, sp.Pow, sp.exp, sp.log, sp.sin, sp.cos, sp.tan, sp.asin, sp.acos, sp.atan, sp.atan2),
+    *(sp.sinh, sp.cosh, sp.tanh, sp.asinh, sp.acosh, sp.atanh, sp.erf, sp.erfc, sp.Abs, sp.Max, sp.Min),
+    *(logistic, monomial, FeatureSum, sp.Piecewise, ExprCondPair),
+    *(sp.Lt, sp.Le, sp.Gt, sp.Ge, sp.Eq, sp.Ne, sp.And, sp.Or, sp.Not),
+)
+_JUMPS = (sp.Heaviside, sp.sign, sp.floor, sp.ceiling, sp.DiracDelta, sp.Mod, sp.frac)
+
+
+def check_part(part: sp.Basic, where: str) -> None:
+    """Refuse a node of an expression (symbols apart) that has no value, no derivative, or no generated code."""
+    if getattr(part, "is_number", False):
+        if part.has(sp.nan, sp.oo, -sp.oo, sp.zoo) or part.is_real is False or (part.is_Atom and not _is_double(part)):
+            raise ModelError(f"{where} contains {part}, which is not a finite real number")
+        if part.is_Atom:
+            return
+    name = str(getattr(part.func, "__name__", part.func))
+    if isinstance(part, AppliedUndef):
+        raise ModelError(f"{where} uses the function {name!r}, which has no definition")
+    if isinstance(part, _JUMPS):
+        raise ModelError(f"{where} uses {name}, which has no derivative where it jumps")
+    if isinstance(part, sp.Piecewise) and part.args[-1].cond != sp.true:
+        raise ModelError(f"{where} uses a Piecewise without a last case for all that remains (condition True)")
+    if part.func not in ACCEPTED and not isinstance(part, (FamilyToken, BooleanAtom)):
+        raise ModelError(f"{where} uses {name}, which the generated code cannot compute")
+
+
+def _is_double(number: sp.Expr) -> bool:
+    """Whether a number is finite in double precision too."""
+    try:
+        return math.isfinite(float(number))
+    except OverflowError:
+        return False
