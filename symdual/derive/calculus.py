@@ -133,7 +133,7 @@ class Calculus:
             body = _diff(body, evaluation.point.arguments[position])
         if body == 0:
             return sp.S.Zero
-        symbol = sp.Symbol(evaluation.symbol.name + "_d" + "".join(map(str, orders)), real=True)
+        symbol = sp.Symbol(evaluation.symbol.name + "_d" + "_".join(map(str, orders)), real=True)
         self.sums.setdefault(symbol, Sum(symbol, evaluation.point, body))
         return symbol
 
