@@ -91,7 +91,7 @@ class LoopBody:
         text: Callable[[sp.Expr], str],
     ) -> None:
         fresh = (sp.Symbol(f"_b{i}", real=True) for i in range(10**6))
-        named = self._named if bodies is self._bodies else {}
+        named = self._needed_names(bodies)
         shared, reduced = sp.cse([*named.values(), *bodies], symbols=fresh, order="canonical")
         expressions = [*(e for _, e in shared), *reduced]
         self._operations += sum(int(sp.count_ops(e)) for e in expressions)
@@ -104,6 +104,16 @@ class LoopBody:
             lines.append(Line(symbol.name, "=", text(waiting.pop(symbol))))
         lines += [Line(*target, text(e)) for target, e in zip(targets, reduced[len(named) :], strict=True)]
         self._steps.append(Loop(comment, self._count, tuple(lines)))
+
+    def _needed_names(self, bodies: list[sp.Expr]) -> dict[sp.Symbol, sp.Expr]:
+        """The values that block functions are combined to, as far as `bodies` need them."""
+        needed: set[sp.Symbol] = set()
+        stack = list(bodies)
+        while stack:
+            fresh = (stack.pop().free_symbols & self._named.keys()) - needed
+            needed |= fresh
+            stack += [self._named[symbol] for symbol in fresh]
+        return {symbol: e for symbol, e in self._named.items() if symbol in needed}
 
     # ------------------------------------------------------------ block functions
 
