@@ -1,0 +1,99 @@
+"""Pages that need nothing but themselves: escaping, elements, the skeleton and its style, writing to disk.
+
+Every text goes through `element`, which escapes all strings that are not `Markup` already. So a page is safe as long as
+nobody wraps foreign text in `Markup`. Pages carry a policy that forbids scripts and any request to the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+from markupsafe import Markup, escape
+
+from symdual.errors import SymdualError
+
+Content = str | Markup
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_EMPTY_ELEMENTS = frozenset({"meta", "br", "hr", "img", "col"})
+
+
+def element(name: str, /, *children: Content, **attributes: str | int | float | None) -> Markup:
+    """Return `<name attributes>children</name>`; strings are escaped, `Markup` is taken as it is.
+
+    A trailing underscore of an attribute's name is dropped and others become hyphens: `class_`, `stroke_width`.
+    An attribute that is None is left out.
+    """
+    pairs = [(key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items() if value is not None]
+    opening = Markup("").join(Markup(' {}="{}"').format(Markup(key), str(value)) for key, value in pairs)
+    if name in _EMPTY_ELEMENTS:
+        return Markup(f"<{name}{opening}>")
+    return Markup(f"<{name}{opening}>{join(children)}</{name}>")
+
+
+def join(parts: Iterable[Content], between: Content = "") -> Markup:
+    """Put parts one after another; strings are escaped."""
+    return Markup(escape(between)).join(escape(part) for part in parts)
+
+
+def section(identifier: str, title: Content, *children: Content, level: int = 2) -> Markup:
+    """Return a section with a heading that can be linked to."""
+    return element("section", element(f"h{level}", title), *children, id=identifier)
+
+
+def table(
+    header: Sequence[Content], rows: Iterable[Sequence[Content]], numeric: Sequence[int] = (), class_: str = ""
+) -> Markup:
+    """Return a table in a box of its own that scrolls when it is too wide; columns in `numeric` are set flush right."""
+
+    def cells(name: str, row: Sequence[Content]) -> Markup:
+        return element(
+            "tr", *(element(name, cell, class_="number" if i in numeric else None) for i, cell in enumerate(row))
+        )
+
+    head = element("thead", cells("th", header))
+    body = element("tbody", *(cells("td", row) for row in rows))
+    return element("div", element("table", head, body, class_=class_ or None), class_="wide", tabindex=0)
+
+
+def formula(mathml: Markup, class_: str = "") -> Markup:
+    """Put a `<math>` element into a box that scrolls by itself when the formula is wider than the page."""
+    return element("div", mathml, class_=f"formula {class_}".strip(), tabindex=0)
+
+
+def folded(summary: Content, *children: Content, opened: bool = False) -> Markup:
+    """Return content that opens on a click, without a script."""
+    start = Markup("<details open>") if opened else Markup("<details>")
+    return start + element("summary", summary) + join(children) + Markup("</details>")
+
+
+def page(title: str, body: Content, further_styles: str = "") -> str:
+    """Return a whole page as text: no network, no script, readable on a phone, in the dark and on paper."""
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        Markup('<meta http-equiv="Content-Security-Policy" content="{}">').format(Markup(_POLICY)),
+        element("title", title),
+        Markup(f"<style>\n{_style()}{further_styles}</style>"),
+    )
+    return f'<!doctype html>\n<html lang="en">\n{head}\n{element("body", body)}\n</html>\n'
+
+
+@cache
+def _style() -> str:
+    return (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
+
+
+def write_page(file: Path, text: str) -> None:
+    """Write a page in one go, so that a reader never sees half of it."""
+    fresh = file.with_name(f".{file.name}.new")
+    try:
+        fresh.write_text(text, encoding="utf-8")
+        fresh.replace(file)
+    except OSError as problem:
+        fresh.unlink(missing_ok=True)
+        raise SymdualError(f"cannot write {file}: {problem.strerror}") from problem

@@ -1,0 +1,341 @@
+"""SymPy expressions as MathML.
+
+SymPy's own MathML printer puts the names of symbols into its output without escaping them, knows nothing of sums with a
+generic index inside each other, and prints functions of this project by their Python names; so this printer stands on
+its own. All text passes through `element`, which escapes it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import sympy as sp
+from markupsafe import Markup
+from sympy.printing.precedence import PRECEDENCE, precedence_traditional
+from sympy.printing.printer import Printer
+
+from symdual.report.html import element, join
+from symdual.report.names import Names, identifier
+from symdual.spec.symbols import FeatureSum, monomial
+
+MINUS = "\N{MINUS SIGN}"
+_TIMES = element("mo", "\u2062", lspace="0.09em", rspace="0.09em")
+_DOT = element("mo", "·")
+_APPLY = element("mo", "\u2061")
+_FUNCTIONS = {
+    "logistic": "\N{GREEK SMALL LETTER SIGMA}",
+    "asin": "arcsin",
+    "acos": "arccos",
+    "atan": "arctan",
+    "asinh": "arsinh",
+    "acosh": "arcosh",
+    "atanh": "artanh",
+    "Max": "max",
+    "Min": "min",
+}
+_OWN_FORM = (sp.exp, sp.Abs, monomial)
+_RELATIONS = {"==": "=", "!=": "≠", "<=": "≤", ">=": "≥", "<": "<", ">": ">"}
+
+
+def math(content: Markup, class_: str | None = None) -> Markup:
+    """A `<math>` element with the full size of displayed formulas, set where the text stands."""
+    return element("math", content, displaystyle="true", class_=class_)
+
+
+def row(*parts: Markup) -> Markup:
+    """Parts beside each other."""
+    return parts[0] if len(parts) == 1 else element("mrow", *parts)
+
+
+def operator(symbol: str) -> Markup:
+    """An operator such as = or +."""
+    return element("mo", symbol)
+
+
+def fraction(above: Markup, below: Markup) -> Markup:
+    """A fraction."""
+    return element("mfrac", above, below)
+
+
+def brackets(content: Markup, left: str = "(", right: str = ")") -> Markup:
+    """Content between brackets that grow with it."""
+    return row(operator(left), content, operator(right))
+
+
+def number(value: float) -> Markup:
+    """A number with the digits that matter: 0.4, 10 to the power of -7."""
+    text = f"{abs(value):.15g}"
+    mantissa, _, exponent = text.partition("e")
+    shown = element("mn", mantissa)
+    if exponent:
+        power = element("msup", element("mn", "10"), _integer(int(exponent)))
+        shown = power if mantissa == "1" else row(shown, _DOT, power)
+    return row(operator(MINUS), shown) if value < 0 else shown
+
+
+def _integer(value: int) -> Markup:
+    digits = element("mn", str(abs(value)))
+    return row(operator(MINUS), digits) if value < 0 else digits
+
+
+def visible_length(mathml: Markup) -> int:
+    """Roughly, the number of characters that can be seen."""
+    return len(re.sub(r"<[^>]*>|&[^;]*;", "", mathml))
+
+
+class Typesetter(Printer):
+    """Sets expressions of one model.
+
+    The index of a sum is the first letter that is free: with `taken` = 1 the letter i is the generic index of the entry
+    that is shown, and sums run over j; sums inside sums take the letters after that.
+    """
+
+    printmethod = None
+
+    def __init__(self, names: Names) -> None:
+        super().__init__()
+        self._names = names
+        self._depth = -1
+
+    def typeset(self, expression: sp.Basic, taken: int = 0) -> Markup:
+        """The MathML of an expression."""
+        self._depth = taken - 1
+        return self._set(expression)
+
+    def terms(self, expression: sp.Expr, taken: int = 0) -> list[tuple[str, Markup]]:
+        """The terms of a sum with their signs, in the order in which they are shown."""
+        self._depth = taken - 1
+        return list(self._signed_terms(expression))
+
+    def name(self, name: str, *indices: str) -> Markup:
+        """The MathML of a name."""
+        return self._names.typeset(name, *indices)
+
+    @property
+    def index(self) -> str:
+        """The letter of the generic index."""
+        return self._names.letters[0]
+
+    def _set(self, expression: sp.Basic) -> Markup:
+        return Markup(self._print(expression))
+
+    def emptyPrinter(self, expr: object) -> Markup:
+        """Text as it is, for what has no better form."""
+        return element("mtext", str(expr))
+
+    # ------------------------------------------------------------------ atoms
+
+    def _print_Symbol(self, symbol: sp.Symbol) -> Markup:
+        return self._names.typeset(str(symbol.name))
+
+    def _print_Integer(self, value: sp.Integer) -> Markup:
+        return _integer(int(value))
+
+    def _print_Rational(self, value: sp.Rational) -> Markup:
+        shown = fraction(_integer(abs(int(value.p))), _integer(int(value.q)))
+        return row(operator(MINUS), shown) if value < 0 else shown
+
+    def _print_Float(self, value: sp.Float) -> Markup:
+        return number(float(value))
+
+    def _print_Pi(self, _: sp.Expr) -> Markup:
+        return identifier("π")
+
+    def _print_Exp1(self, _: sp.Expr) -> Markup:
+        return identifier("e")
+
+    def _print_Indexed(self, element_of: sp.Indexed) -> Markup:
+        return self._names.typeset(str(element_of.base.label), self._names.letters[max(self._depth, 0)])
+
+    # ------------------------------------------------------------------ arithmetic
+
+    def _print_Add(self, expression: sp.Add) -> Markup:
+        parts: list[Markup] = []
+        for position, (sign, term) in enumerate(self._signed_terms(expression)):
+            if position or sign == MINUS:
+                parts.append(operator(sign))
+            parts.append(term)
+        return row(*parts)
+
+    def _signed_terms(self, expression: sp.Expr) -> Iterator[tuple[str, Markup]]:
+        listed = list(expression.as_ordered_terms()) if expression.is_Add else [expression]
+        positive = [t for t in listed if not _is_negative(t)]
+        # a sum first would seem to range over all that follows it
+        first = next((t for t in positive if not _ends_in_sum(t)), positive[0] if positive else listed[0])
+        ordered = [first, *(t for t in listed if t is not first)]
+        for term in sorted(ordered, key=_ends_in_sum) if len(ordered) > 1 else ordered:
+            negative = _is_negative(term)
+            yield (MINUS if negative else "+"), self._parenthesised(-term if negative else term, PRECEDENCE["Mul"])
+
+    def _print_Mul(self, expression: sp.Mul) -> Markup:
+        if _is_negative(expression):
+            return row(operator(MINUS), self._parenthesised(-expression, PRECEDENCE["Mul"]))
+        above, below = _split_fraction(expression)
+        tail = [f for f in above if isinstance(f, (sp.Sum, sp.exp, FeatureSum))]
+        if not below:
+            return self._product([f for f in above if f not in tail] + tail)
+        head = [f for f in above if f not in tail]
+        if not head and len(tail) == 1 and not isinstance(tail[0], sp.Sum) and sp.count_ops(tail[0]) < 6:
+            head, tail = tail, []
+        quotient = fraction(self._product(head) if head else element("mn", "1"), self._product(below))
+        return row(quotient, _TIMES, self._product(tail)) if tail else quotient
+
+    def _product(self, factors: Sequence[sp.Expr]) -> Markup:
+        shown: list[Markup] = []
+        for position, factor in enumerate(factors):
+            if position:
+                numeric = factor.is_Number or (factor.is_Pow and factor.base.is_Number)
+                shown.append(_DOT if numeric else _TIMES)
+            last = position == len(factors) - 1
+            if isinstance(factor, sp.Sum) and not last:
+                shown.append(brackets(self._set(factor)))
+            elif len(factors) == 1:
+                shown.append(self._set(factor))
+            else:
+                shown.append(self._parenthesised(factor, PRECEDENCE["Mul"]))
+        return row(*shown)
+
+    def _parenthesised(self, expression: sp.Expr, level: int) -> Markup:
+        content = self._set(expression)
+        return brackets(content) if precedence_traditional(expression) < level else content
+
+    def _print_Pow(self, expression: sp.Pow) -> Markup:
+        base, exponent = expression.base, expression.exp
+        if exponent.is_Rational and exponent < 0:
+            return fraction(element("mn", "1"), self._set(sp.Pow(base, -exponent, evaluate=False)))
+        if exponent == 1:
+            return self._set(base)
+        if exponent == sp.Rational(1, 2):
+            return element("msqrt", self._set(base))
+        if exponent.is_Integer and isinstance(base, sp.Function) and not isinstance(base, _OWN_FORM):
+            return self._call(base, power=self._set(exponent))
+        if exponent.is_Rational and not exponent.is_Integer:
+            raised = row(_integer(int(exponent.p)), operator("/"), _integer(int(exponent.q)))
+        else:
+            raised = self._set(exponent)
+        return self._power(base, raised)
+
+    def _power(self, base: sp.Expr, raised: Markup) -> Markup:
+        content = self._set(base)
+        plain = (
+            base.is_Symbol
+            or isinstance(base, sp.Indexed)
+            or (base.is_nonnegative and (base.is_Integer or base.is_Float))
+        )
+        return element("msup", content if plain else brackets(content), raised)
+
+    # ------------------------------------------------------------------ functions
+
+    def _call(self, function: sp.Expr, power: Markup | None = None) -> Markup:
+        name = type(function).__name__
+        head = identifier(_FUNCTIONS.get(name, name))
+        if power is not None:
+            head = element("msup", head, power)
+        arguments = join((self._set(a) for a in function.args), operator(","))
+        return row(head, _APPLY, brackets(arguments))
+
+    def _print_Function(self, function: sp.Function) -> Markup:
+        return self._call(function)
+
+    def _print_Max(self, function: sp.Max) -> Markup:
+        return self._call(function)
+
+    def _print_Min(self, function: sp.Min) -> Markup:
+        return self._call(function)
+
+    def _print_Abs(self, function: sp.Abs) -> Markup:
+        return brackets(self._set(function.args[0]), "|", "|")
+
+    def _print_exp(self, function: sp.exp) -> Markup:
+        if sp.count_ops(function.args[0]) > 3:
+            return self._call(function)
+        return element("msup", identifier("e"), self._set(function.args[0]))
+
+    def _print_monomial(self, function: sp.Function) -> Markup:
+        base, exponent = function.args
+        return self._power(base, self._set(exponent))
+
+    def _print_Piecewise(self, expression: sp.Piecewise) -> Markup:
+        rows = [
+            element(
+                "mtr",
+                element("mtd", self._set(value)),
+                element("mtd", element("mtext", "otherwise") if case == sp.true else self._if(case)),
+            )
+            for value, case in expression.args
+        ]
+        return row(element("mo", "{", stretchy="true", fence="true"), element("mtable", *rows))
+
+    def _if(self, case: sp.Basic) -> Markup:
+        return row(element("mtext", "if\u00a0"), self._set(case))
+
+    def _print_Relational(self, relation: sp.Rel) -> Markup:
+        return row(self._set(relation.lhs), operator(_RELATIONS[relation.rel_op]), self._set(relation.rhs))
+
+    def _print_And(self, both: sp.And) -> Markup:
+        return join((self._set(a) for a in both.args), element("mtext", " and "))
+
+    def _print_Or(self, either: sp.Or) -> Markup:
+        return join((self._set(a) for a in either.args), element("mtext", " or "))
+
+    # ------------------------------------------------------------------ sums and families
+
+    @contextmanager
+    def _deeper(self) -> Iterator[str]:
+        self._depth += 1
+        yield self._names.letters[self._depth]
+        self._depth -= 1
+
+    def _print_Sum(self, total: sp.Sum) -> Markup:
+        (_, first, last) = total.limits[0]
+        with self._deeper() as letter:
+            below = row(identifier(letter), operator("="), self._set(first))
+            sign = element("munderover", element("mo", "∑", movablelimits="false"), below, self._set(last))
+            return row(sign, self._parenthesised(total.function, PRECEDENCE["Mul"]))
+
+    def _print_FeatureSum(self, value: FeatureSum) -> Markup:
+        several = len(value.family.summands) > 1
+        name = self._names.typeset(value.family.name, *([str(value.output)] if several else []))
+        return row(name, _APPLY, brackets(join((self._set(p) for p in value.points), operator(","))))
+
+
+def _is_negative(term: sp.Expr) -> bool:
+    return bool(term.as_coeff_Mul()[0].is_negative)
+
+
+def _ends_in_sum(term: sp.Expr) -> bool:
+    return bool(isinstance(term, sp.Sum) or (term.is_Mul and any(isinstance(a, sp.Sum) for a in term.args)))
+
+
+def _split_fraction(product: sp.Mul) -> tuple[list[sp.Expr], list[sp.Expr]]:
+    """The factors above and below the line; negative whole or fractional powers go below, exponentials stay above."""
+    above: list[sp.Expr] = []
+    below: list[sp.Expr] = []
+    for factor in product.as_ordered_factors():
+        if factor.is_Rational and not factor.is_Integer:
+            below.append(sp.Integer(factor.q))
+            if factor.p != 1:
+                above.append(sp.Integer(factor.p))
+        elif factor.is_Pow and factor.exp.is_Rational and factor.exp < 0:
+            below.append(sp.Pow(factor.base, -factor.exp))
+        else:
+            above.append(factor)
+    above.sort(key=_rank)
+    below.sort(key=_rank)
+    return above, below
+
+
+def _rank(factor: sp.Expr) -> int:
+    """Numbers, then symbols, then indexed ones, then brackets, then functions, then sums."""
+    base = factor.base if factor.is_Pow and not isinstance(factor, sp.exp) else factor
+    if base.is_number:
+        return 0
+    if base.is_Symbol:
+        return 1
+    if isinstance(base, sp.Indexed):
+        return 2
+    if base.is_Add:
+        return 3
+    return 5 if isinstance(base, (sp.Sum, FeatureSum)) else 4

@@ -1,0 +1,321 @@
+"""`symdual show --html`: everything that was derived for a model on one page with typeset mathematics."""
+
+# ruff: noqa: RUF001  (the page's text is typography: Greek letters, true minus signs)
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import sympy as sp
+from markupsafe import Markup
+
+from symdual.checks.kernels import BlockResult
+from symdual.derive.derivation import Derivation
+from symdual.derive.display import INDEX, Equation, equations
+from symdual.derive.structure import Structure, structure
+from symdual.emit.kernels import kernel_functions
+from symdual.report import tables
+from symdual.report.html import element, folded, formula, join, page, section
+from symdual.report.mathml import Typesetter, brackets, math, operator, row
+from symdual.report.names import Names, identifier
+from symdual.report.patterns import Kind, Pattern, hessian_pattern, jacobian_pattern, observation_pattern
+from symdual.report.pictures import legend, picture
+from symdual.report.reasons import reasons
+from symdual.report.source import code_style, highlighted
+from symdual.report.typeset import EquationSetter, contracted
+from symdual.spec.symbols import FeatureSum
+
+_BLOCKS = {
+    "f_x": ("f", "x", "The dynamics by the state"),
+    "f_u": ("f", "u", "The dynamics by the input"),
+    "f_theta": ("f", "θ", "The dynamics by the unknowns"),
+    "h_x": ("h", "x", "The measurement by the state"),
+    "h_theta": ("h", "θ", "The measurement by the unknowns"),
+    "f_zz": ("f", "zz", "By the augmented state, twice"),
+    "f_zz, diagonal": ("f", "zz", "Weights of one feature by each other: the diagonals of θ by θ"),
+    "f_zz, pair left": ("f", "zz", "Weights by weights across features: the left vectors"),
+    "f_zz, pair right": ("f", "zz", "Weights by weights across features: the right vectors"),
+    "f_zu": ("f", "zu", "By the augmented state and the input"),
+    "f_uu": ("f", "uu", "By the input, twice"),
+    "h_zz": ("h", "zz", "The measurement by the augmented state, twice"),
+    "h_zz, diagonal": ("h", "zz", "The measurement: the diagonals of θ by θ"),
+    "h_zz, pair left": ("h", "zz", "The measurement: the left vectors of θ by θ"),
+    "h_zz, pair right": ("h", "zz", "The measurement: the right vectors of θ by θ"),
+}
+
+
+@dataclass(frozen=True)
+class ModelReport:
+    """A derived model with what else is known about it: generated files and, if they were run, the checks."""
+
+    derivation: Derivation
+    files: Mapping[str, bytes]
+    checks: Sequence[BlockResult] | None = None
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.derivation.model.name
+
+
+def derivation_page(reports: Sequence[ModelReport], source: str = "") -> str:
+    """The page of all models of a file; `source` is the text of the model file."""
+    names = [report.name for report in reports]
+    articles = [_Article(report).whole(source if i == 0 else "") for i, report in enumerate(reports)]
+    lead = element("p", _first_paragraph(source), class_="lead") if _first_paragraph(source) else Markup("")
+    overview = Markup("")
+    if len(reports) > 1:
+        links = (element("a", name, href=f"#{name}") for name in names)
+        overview = element("nav", "Models: ", *links, aria_label="models")
+    return page(f"{', '.join(names)}: derivation", join([lead, overview, *articles]), code_style())
+
+
+def _first_paragraph(source: str) -> str:
+    """The first paragraph of a model file's docstring."""
+    text = ast.get_docstring(ast.parse(source)) or ""
+    return " ".join(text.split("\n\n")[0].split())
+
+
+class _Article:
+    """Writes the sections of one model."""
+
+    def __init__(self, report: ModelReport) -> None:
+        self._report = report
+        self._d = report.derivation
+        self._pattern: Structure = structure(self._d)
+        model = self._d.model
+        symbols = [*model.states, *model.inputs, *model.unknowns, *model.constants]
+        symbols += [model.time] if model.time is not None else []
+        symbols += [w.symbol for f in model.families for w in f.weights]
+        symbols += [a.symbol for f in model.families for a in f.data]
+        self._typesetter = Typesetter(
+            Names([*(s.name for s in symbols), "step_length"], [f.name for f in model.families])
+        )
+        self._setter = EquationSetter(self._typesetter)
+
+    def whole(self, source: str) -> Markup:
+        """All sections, with links to them."""
+        sections = [
+            ("model", "The model", self._model(source)),
+            ("state", "The augmented state", self._state()),
+            ("zeros", "What is zero, and why", self._zeros()),
+            ("jacobians", "First derivatives", self._jacobians()),
+            ("hessians", "Second derivatives", self._hessians()),
+            ("operations", "Operations", self._operations()),
+            ("check", "Check", self._check()),
+            ("source", "Generated source", self._source()),
+        ]
+        name = self._report.name
+        links = (element("a", title, href=f"#{name}-{key}") for key, title, _ in sections)
+        body = (section(f"{name}-{key}", title, content) for key, title, content in sections)
+        return element(
+            "article",
+            element("h1", name),
+            self._facts(),
+            element("nav", *links, aria_label=name),
+            *body,
+            id=name,
+        )
+
+    def _facts(self) -> Markup:
+        s, model = self._pattern, self._d.model
+        late = f"{s.input_delay} step{'s' if s.input_delay > 1 else ''} later" if s.input_delay else "never"
+        discrete = "discrete" if model.step is None else f"continuous, {model.method}"
+        facts = [
+            ("states, inputs", f"{s.nx}, {s.nu}"),
+            ("measurements", str(s.ny)),
+            ("unknowns", str(s.ntheta)),
+            ("augmented state z", f"{s.nz} numbers"),
+            ("time", discrete),
+            ("f in x and u", "affine" if s.linear else "not affine"),
+            ("an input shows in the belief on θ", late),
+        ]
+        return element("dl", *(element("div", element("dt", k), element("dd", v)) for k, v in facts), class_="facts")
+
+    # ------------------------------------------------------------------ the model
+
+    def _model(self, source: str) -> Markup:
+        model, name = self._d.model, self._typesetter.name
+        lines = []
+        for state, expression in zip(model.states, model.dynamics, strict=True):
+            left = self._setter.next_value(state.name) if model.step is None else _rate(name(state.name))
+            ending = element("msub", identifier("ξ"), element("mrow", name(state.name))) if model.step is None else None
+            lines.append(self._setter.assignment(left, expression, ending=ending))
+        parts = [element("div", *lines, class_="formulas")]
+        if model.step is not None:
+            method = {"euler": "Euler's method", "rk4": "the classical Runge–Kutta method of fourth order"}[
+                model.method
+            ]
+            note = (
+                f"Discretised by {method} with the step length {model.step:g}; "
+                "all derivatives below are those of the discretised map."
+            )
+            parts.append(element("p", note))
+        parts.append(self._families())
+        measured = []
+        for i, expression in enumerate(model.observation):
+            ending = element("msub", identifier("γ"), element("mn", str(i)))
+            measured.append(self._setter.assignment(name(f"y{i}"), expression, ending=ending))
+        parts += [element("h3", "Measurement"), element("div", *measured, class_="formulas")]
+        plus = "A plus marks the value one step later; ξ and γ are independent Gaussian noise."
+        parts.append(element("p", plus, class_="note"))
+        parts += [
+            element("h3", "Noise and numbers"),
+            tables.noise(self._d),
+            tables.known_numbers(self._d, self._typesetter),
+        ]
+        if source:
+            parts.append(folded("The model file", highlighted(source)))
+        return join(parts)
+
+    def _families(self) -> Markup:
+        found = self._d.model.dynamics + self._d.model.observation
+        values = sorted(
+            {v for e in found for v in e.atoms(FeatureSum)}, key=lambda v: (v.family.name, v.output, str(v))
+        )
+        if not values:
+            return Markup("")
+        lines = [self._setter.assignment(self._typesetter.typeset(v), self._written(v)) for v in values]
+        text = "Each family is a sum over its features; everything is derived once, for a generic index."
+        return join([element("h3", "Feature families"), element("p", text), element("div", *lines, class_="formulas")])
+
+    @staticmethod
+    def _written(value: FeatureSum) -> sp.Expr:
+        """A family's value as the sum that it stands for."""
+        family = value.family
+        rule = dict(zip(family.arguments, value.points, strict=True))
+        arrays = [w.symbol for w in family.weights] + [a.symbol for a in family.data]
+        rule |= {s: sp.Indexed(sp.IndexedBase(s.name, real=True), INDEX) for s in arrays}
+        return sp.Sum(family.summands[value.output].xreplace(rule), (INDEX, 1, family.count))
+
+    def _state(self) -> Markup:
+        z = row(identifier("z"), operator("="), brackets(row(identifier("x"), operator(","), identifier("θ"))))
+        text = join([math(z), ": the state together with everything that is unknown. Indices count from 0."])
+        return join(
+            [
+                element("p", text),
+                tables.augmented_state(self._d, self._typesetter),
+                tables.inputs(self._d, self._typesetter),
+            ]
+        )
+
+    def _zeros(self) -> Markup:
+        items = [element("li", r.sentence, " ", element("span", r.block, class_="tag")) for r in reasons(self._d)]
+        text = (
+            "These entries are known to vanish before any number is computed. They are neither stored nor multiplied."
+        )
+        return join([element("p", text), element("ul", *items)])
+
+    # ------------------------------------------------------------------ derivatives
+
+    def _jacobians(self) -> Markup:
+        first, second = jacobian_pattern(self._d), observation_pattern(self._d)
+        return join(
+            [
+                formula(math(_augmented_jacobians())),
+                element("h3", "Structure of ", math(_tilde("A")), " and ", math(_tilde("B"))),
+                picture(first, "Blocks of A and B: columns are states, unknowns and inputs"),
+                element("h3", "Structure of ", math(_tilde("C"))),
+                picture(second, "Blocks of C: columns are states and unknowns"),
+                legend(_kinds(first) | _kinds(second)),
+                self._blocks(("f_x", "f_u", "f_theta", "h_x", "h_theta")),
+            ]
+        )
+
+    def _hessians(self) -> Markup:
+        d = self._d
+        parts = [
+            element(
+                "p",
+                "Second derivatives are needed only in contraction with the costate: of ",
+                math(contracted("f")),
+                " by z and u, and of ",
+                math(contracted("h")),
+                " by z. Between the weights of families they are diagonals in the index and pairs of vectors, "
+                "whatever the number of features.",
+            )
+        ]
+        pattern = hessian_pattern(d, d.dynamics_hessian, d.inputs)
+        kinds = _kinds(pattern)
+        if kinds == {Kind.ZERO}:
+            return join([*parts, element("p", "All second derivatives of the dynamics are zero.")])
+        parts += [element("h3", "Structure"), picture(pattern, "Blocks of the Hessian of the dynamics"), legend(kinds)]
+        parts.append(self._blocks([b for b in _BLOCKS if b not in ("f_x", "f_u", "f_theta", "h_x", "h_theta")]))
+        return join(parts)
+
+    def _blocks(self, wanted: Sequence[str]) -> Markup:
+        grouped: dict[str, list[Equation]] = {block: [] for block in wanted}
+        for equation in equations(self._d):
+            if equation.block in grouped:
+                grouped[equation.block].append(equation)
+        parts = []
+        for block, listed in grouped.items():
+            if listed:
+                letter, below, words = _BLOCKS[block]
+                symbol = element("msub", identifier(letter), element("mrow", *map(identifier, below)))
+                parts.append(element("h3", f"{words}, ", math(symbol)))
+                if block.endswith("pair left"):
+                    parts.append(element("p", _PAIRS, class_="note"))
+                parts.append(self._setter.group(listed))
+        return join(parts)
+
+    # ------------------------------------------------------------------ the code
+
+    def _operations(self) -> Markup:
+        functions = kernel_functions(self._d, self._pattern)
+        text = "Additions, multiplications, divisions and calls of functions, with common subexpressions shared."
+        return join([element("p", text), tables.operations(functions)])
+
+    def _check(self) -> Markup:
+        if not self._report.checks:
+            return element("p", "The check was not run for this page: ", element("code", "symdual check"), " does.")
+        text = (
+            "Every compiled kernel was compared at random points, entry by entry, with 50-digit values of the "
+            "derivation and with differences of the model as written."
+        )
+        return join([element("p", text), tables.worst_errors(self._report.checks)])
+
+    def _source(self) -> Markup:
+        parts = []
+        for name, content in sorted(self._report.files.items()):
+            if name.endswith(".py"):
+                code = content.decode()
+                parts.append(folded(f"{name}, {len(code.splitlines())} lines", highlighted(code)))
+        return join([element("p", "As written by ", element("code", "symdual generate"), "."), *parts])
+
+
+_PAIRS = (
+    "The block is the sum over all family values of φ ρ⊤ + ρ φ⊤; their entries for a generic index are φ and ρ below."
+)
+
+
+def _kinds(pattern: Pattern) -> set[Kind]:
+    return {kind for line in pattern.cells for kind in line}
+
+
+def _rate(name: Markup) -> Markup:
+    return element("mover", name, operator("˙"))
+
+
+def _tilde(letter: str) -> Markup:
+    return element("mover", identifier(letter), element("mo", "~", stretchy="false"), accent="true")
+
+
+def _augmented_jacobians() -> Markup:
+    """A~ = [f_x f_theta; 0 D], B~ = [f_u; 0], C~ = [h_x h_theta]."""
+
+    def by(letter: str, variable: str) -> Markup:
+        return element("msub", identifier(letter), identifier(variable))
+
+    def matrix(*rows: Sequence[Markup]) -> Markup:
+        lines = (element("mtr", *(element("mtd", entry) for entry in line)) for line in rows)
+        return brackets(element("mtable", *lines), "[", "]")
+
+    zero, gap = element("mn", "0"), Markup('<mspace width="1.6em"></mspace>')
+    a = matrix((by("f", "x"), by("f", "θ")), (zero, identifier("D")))
+    b = matrix((by("f", "u"),), (zero,))
+    c = matrix((by("h", "x"), by("h", "θ")))
+    parts = [(_tilde("A"), a), (_tilde("B"), b), (_tilde("C"), c)]
+    return row(*(part for left, right in parts for part in (left, operator("="), right, gap)))

@@ -1,0 +1,130 @@
+"""Equations as boxes of typeset mathematics: broken at the terms, folded when long, only their size when too large."""
+
+# ruff: noqa: RUF001  (the page's text is typography: Greek letters, true minus signs)
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sympy as sp
+from markupsafe import Markup
+
+from symdual.derive.display import LARGEST, Equation
+from symdual.report.html import element, folded, formula, join
+from symdual.report.mathml import (
+    Typesetter,
+    brackets,
+    fraction,
+    math,
+    operator,
+    row,
+    visible_length,
+)
+from symdual.report.names import identifier
+
+#: Operations beyond which an expression is not typeset; only its size is shown.
+TOO_LARGE = 400
+#: Operations beyond which an expression is folded away until it is asked for.
+LONG = 110
+#: Visible characters beyond which a formula is broken before each of its terms.
+WIDTH = 68
+
+
+class EquationSetter:
+    """Sets the equations of one model."""
+
+    def __init__(self, typesetter: Typesetter) -> None:
+        self._typesetter = typesetter
+
+    def group(self, equations: Sequence[Equation]) -> Markup:
+        """Equations below each other."""
+        return element("div", *(self.equation(e) for e in equations), class_="formulas")
+
+    def equation(self, equation: Equation) -> Markup:
+        """An equation of the derivation."""
+        left = self._left(equation)
+        if equation.right is None:
+            return self.too_large(left, equation.operations)
+        taken = int(any(variable.endswith("[i]") for variable in equation.variables))
+        return self.assignment(left, equation.right, taken)
+
+    def assignment(
+        self, left: Markup, right: sp.Expr, taken: int = 0, ending: Markup | None = None, sign: str = "="
+    ) -> Markup:
+        """`left = right`, with a last term `ending` that is set already."""
+        operations = int(sp.count_ops(right))
+        if operations > TOO_LARGE:
+            return self.too_large(left, operations)
+        box = formula(self._lines(left, readable(right), taken, ending, sign))
+        if operations > LONG:
+            return folded(join([math(left), f" has {operations} operations; show"]), box)
+        return box
+
+    def too_large(self, left: Markup, operations: int) -> Markup:
+        """What stands in place of an expression that nobody could read."""
+        size = f"{operations} operations" if operations else f"more than {LARGEST} operations"
+        text = element("span", f" is too large to typeset: {size} when written out.", class_="note")
+        return formula(join([math(left), text]), class_="size")
+
+    def _lines(self, left: Markup, right: sp.Expr, taken: int, ending: Markup | None, sign: str) -> Markup:
+        terms = self._typesetter.terms(right, taken) + ([] if ending is None else [("+", ending)])
+        total = sum(visible_length(term) + 2 for _, term in terms)
+        if total <= WIDTH or len(terms) == 1:
+            parts: list[Markup] = []
+            for position, (symbol, term) in enumerate(terms):
+                if position or symbol != "+":
+                    parts.append(operator(symbol))
+                parts.append(term)
+            return math(row(left, operator(sign), *parts))
+        rows = []
+        for position, (symbol, term) in enumerate(terms):
+            start = row(left, operator(sign)) if position == 0 else Markup("<mrow></mrow>")
+            lead = Markup("") if position == 0 and symbol == "+" else element("mo", symbol, form="infix")
+            rows.append(element("mtr", element("mtd", start), element("mtd", element("mrow", lead, term))))
+        return math(element("mtable", *rows, displaystyle="true"), class_="lines")
+
+    def _left(self, equation: Equation) -> Markup:
+        variables = [self._variable(v) for v in equation.variables]
+        if "pair" in equation.block:
+            letter = identifier(
+                "\N{GREEK SMALL LETTER PHI}" if "left" in equation.block else "\N{GREEK SMALL LETTER RHO}"
+            )
+            vector = element("msub", letter, element("mi", equation.function, mathvariant="normal"))
+            return row(vector, brackets(row(*variables), "[", "]"))
+        d = element("mi", "∂")
+        if len(variables) == 1:
+            return fraction(row(d, _SPACE, self._function(equation.function)), row(d, _SPACE, variables[0]))
+        squared = element("msup", d, element("mn", "2"))
+        above = row(squared, _SPACE, self._function(equation.function))
+        if equation.variables[0] == equation.variables[1]:
+            return fraction(above, row(d, _SPACE, element("msup", variables[0], element("mn", "2"))))
+        return fraction(above, row(d, _SPACE, variables[0], _WORD_SPACE, d, _SPACE, variables[1]))
+
+    def _variable(self, name: str) -> Markup:
+        if name.endswith("[i]"):
+            return self._typesetter.name(name.removesuffix("[i]"), self._typesetter.index)
+        return self._typesetter.name(name)
+
+    def _function(self, name: str) -> Markup:
+        if name.startswith("lam'"):
+            return contracted(name.removeprefix("lam'"))
+        return self.next_value(name[:-1]) if name.endswith("'") else self._typesetter.name(name)
+
+    def next_value(self, name: str) -> Markup:
+        """A state one step later, marked by a plus."""
+        return element("msup", self._typesetter.name(name), operator("+"))
+
+
+def contracted(function: str) -> Markup:
+    """The contraction of a function with the costate."""
+    costate = element("msup", identifier("\N{GREEK SMALL LETTER LAMDA}"), operator("⊤"))
+    return row(costate, _SPACE, identifier(function))
+
+
+def readable(expression: sp.Expr) -> sp.Expr:
+    """The same expression with common numbers and factors taken out, also out of sums over the generic index."""
+    return sp.factor_terms(expression)
+
+
+_SPACE = Markup('<mspace width="0.1em"></mspace>')
+_WORD_SPACE = Markup('<mspace width="0.28em"></mspace>')
