@@ -57,6 +57,16 @@ def dynamics(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLik
     return out
 
 
+def linearise(
+    package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLike, k: int = 0
+) -> tuple[Array, Array, Array]:
+    """f with its Jacobians by state and input, f_x and f_u."""
+    z, inputs = _point(package, x, theta), argument(u, (package.NU,), "u")
+    f, f_x, f_u = np.zeros(package.NX), np.zeros((package.NX, package.NX)), np.zeros((package.NX, package.NU))
+    package.kernels.linearise(int(k), z, inputs, package.numbers["data"], np.zeros(package.WORK), f, f_x, f_u)
+    return f, f_x, f_u
+
+
 def jacobian(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLike, k: int = 0) -> Jacobian:
     """f with its Jacobians by state, input and unknowns."""
     z, inputs = _point(package, x, theta), argument(u, (package.NU,), "u")
@@ -82,6 +92,19 @@ def hessian(
         int(k), z, inputs, weight, data, work, blocks.core, uz, uu, blocks.diagonal, blocks.left, blocks.right
     )
     return Hessian(blocks.dense(), uz, uu)
+
+
+def hessians(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLike, k: int = 0) -> Array:
+    """The second derivatives of each component of f by (z, u), dense: shape (n, nz + m, nz + m)."""
+    z, inputs = _point(package, x, theta), argument(u, (package.NU,), "u")
+    blocks = _HessianBlocks(package, package.HESSIAN_DIAGONALS, package.NPAIRS)
+    uz, uu = np.zeros((package.NU, package.NZ)), np.zeros((package.NU, package.NU))
+    size = package.NZ + package.NU
+    out = np.zeros((package.NX, size, size))
+    data, work, costate = package.numbers["data"], np.zeros(package.WORK), np.zeros(package.NX)
+    structured = (blocks.core, uz, uu, blocks.diagonal, blocks.left, blocks.right)
+    package.kernels.dynamics_hessians(int(k), z, inputs, data, work, costate, *structured, out)
+    return out
 
 
 def observation(package: LoadedPackage, x: ArrayLike, theta: ArrayLike, k: int = 0) -> Array:

@@ -15,12 +15,9 @@ def warm(package: LoadedPackage, progress: Callable[[float], None] = lambda frac
     """Call every kernel once and return the seconds that each took to compile or to load."""
     x, u, theta = np.zeros(package.NX), np.zeros(package.NU), package.numbers["prior_mean"]
     costate, multiplier = np.zeros(package.NX), np.zeros(package.NY)
-    work = np.zeros(package.WORK)
-    blocks = np.zeros(package.NX), np.zeros((package.NX, package.NX)), np.zeros((package.NX, package.NU))
-    z, data = np.concatenate([x, theta]), package.numbers["data"]
     calls: dict[str, Callable[[], object]] = {
         "dynamics": lambda: evaluate.dynamics(package, x, u, theta),
-        "linearise": lambda: package.kernels.linearise(0, z, u, data, work, *blocks),
+        "linearise": lambda: evaluate.linearise(package, x, u, theta),
         "dynamics_jacobian": lambda: evaluate.jacobian(package, x, u, theta),
         "dynamics_hessian": lambda: evaluate.hessian(package, x, u, theta, costate),
         "observation": lambda: evaluate.observation(package, x, theta),
