@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 import sys
 import time
 from pathlib import Path
@@ -43,8 +45,22 @@ def main(debug: bool) -> None:
 
 
 _model_file = click.argument("model_file", metavar="MODEL.py", type=click.Path(path_type=Path))
+
+
+def _json_place(context: click.Context, parameter: click.Parameter, file: Path | None) -> Path | None:
+    """Refuse a file that cannot be written before any work is done."""
+    if file is not None and (file.is_dir() or not os.access(file.resolve().parent, os.W_OK)):
+        raise SymdualError(f"cannot write {file}: it is a folder, or its folder is missing or cannot be written")
+    return file
+
+
 _json_option = click.option(
-    "--json", "json_file", metavar="FILE", type=click.Path(path_type=Path), help="Write the result as JSON."
+    "--json",
+    "json_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    callback=_json_place,
+    help="Write the result as JSON.",
 )
 _folder_option = click.option(
     "-o",
@@ -185,7 +201,7 @@ def check(model_file: Path, folder: Path | None, points: int, json_file: Path | 
         console.print(f"[bold red]miss[/] in {name}: {result.block} differs from {result.oracle} by {result.error:.2e}")
     rows = {
         name: [
-            {"block": r.block, "oracle": r.oracle, "entries": r.entries, "error": r.error, "passed": r.passed}
+            {"block": r.block, "oracle": r.oracle, "entries": r.entries, "error": _number(r.error), "passed": r.passed}
             for r in blocks
         ]
         for name, blocks in results.items()
@@ -227,6 +243,11 @@ def _write_json(file: Path | None, content: dict[str, Any]) -> None:
         fresh.replace(file)
     except OSError as problem:
         raise SymdualError(f"cannot write {file}: {problem.strerror}") from problem
+
+
+def _number(value: float) -> float | None:
+    """JSON knows no infinity."""
+    return value if math.isfinite(value) else None
 
 
 def _plain(value: object) -> object:
