@@ -159,7 +159,12 @@ def _numbers(value: Any, expected: Matrix | float) -> _Outcome:
     error = float(np.max(np.abs(left.array - right.array))) / scale
     if error <= TOLERANCE:
         return _Outcome(Status.EQUAL, error)
-    return _Outcome(Status.DIFFERENT, error, show(left), show(right))
+    if left.array.size <= 12:
+        return _Outcome(Status.DIFFERENT, error, show(left), show(right))
+    row, column = np.unravel_index(int(np.argmax(np.abs(left.array - right.array))), left.shape)
+    place = f"entry ({row + 1}, {column + 1})"
+    printed, derived = (f"{place}: {_number(float(m.array[row, column]))}" for m in (left, right))
+    return _Outcome(Status.DIFFERENT, error, printed, derived)
 
 
 def _expressions(value: Any, expected: Any) -> _Outcome:
@@ -167,7 +172,7 @@ def _expressions(value: Any, expected: Any) -> _Outcome:
     if left.shape != right.shape:
         return _Outcome(Status.DIFFERENT, printed=f"size {left.shape}", derived=f"size {right.shape}")
     difference = left - right
-    numbers = dict(zip(sorted(difference.free_symbols, key=str), PROBES * 4, strict=False))
+    numbers = dict(zip(sorted(left.free_symbols | right.free_symbols, key=str), PROBES * 4, strict=False))
     for shift in (0, sp.Rational(1, 7), sp.Rational(3, 11)):
         point = {symbol: sp.Float(number, 30) + shift for symbol, number in numbers.items()}
         if any(abs(entry.evalf(20)) > sp.Float(10) ** -12 for entry in difference.subs(point)):
@@ -184,8 +189,29 @@ def _expressions(value: Any, expected: Any) -> _Outcome:
 
 
 def vanishes(expression: Any) -> bool:
-    """Whether SymPy reduces the expression to zero."""
-    return bool(sp.simplify(sp.expand(expression)) == 0)
+    """Whether the expression is zero as a rational function of its symbols and of exp, sin and cos of them.
+
+    Sufficient, not necessary: an identity between different exponentials or angles is not seen.
+    """
+    places: dict[Any, Any] = {}
+    replaced = {function: _independent(function, places) for function in expression.atoms(sp.exp, sp.sin, sp.cos)}
+    numerator, _ = sp.fraction(sp.together(sp.sympify(expression).xreplace(replaced)))
+    return bool(sp.expand(numerator) == 0)
+
+
+def _independent(function: Any, places: dict[Any, Any]) -> Any:
+    """Symbols in place of a function of one argument: exp(2 a - b) becomes A^2 / B, sin(-a) becomes -A."""
+    argument = sp.expand(function.args[0])
+    if function.func is sp.exp:
+        factors = (term.as_coeff_Mul() for term in sp.Add.make_args(argument))
+        return sp.Mul(*(_place(places, sp.exp, rest) ** number for number, rest in factors))
+    negative = argument.could_extract_minus_sign()
+    symbol = _place(places, function.func, -argument if negative else argument)
+    return -symbol if negative and function.func is sp.sin else symbol
+
+
+def _place(places: dict[Any, Any], function: Any, argument: Any) -> Any:
+    return places.setdefault((function, argument), sp.Dummy(positive=True))
 
 
 def _column(value: Any) -> Any:
@@ -207,11 +233,11 @@ def show(value: Any) -> str:
     """A value in a few characters."""
     if isinstance(value, Matrix):
         if value.array.size > 12:
-            return f"[{value.array.flat[0]:.6g}, ...]"
-        rows = [", ".join(f"{entry:.6g}" for entry in row) for row in value.array]
+            return f"a matrix of size {value.shape}"
+        rows = [", ".join(_number(entry) for entry in row) for row in value.array]
         return rows[0] if value.array.size == 1 else "[" + "; ".join(rows) + "]"
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return _number(value)
     if isinstance(value, frozenset):
         return "{" + ", ".join(map(str, sorted(value))) + "}"
     if isinstance(value, tuple):
@@ -220,6 +246,11 @@ def show(value: Any) -> str:
         text = str(value)
         return text if len(text) < 160 else text[:157] + "..."
     return str(value)
+
+
+def _number(value: float) -> str:
+    """Six digits; rounding noise is zero."""
+    return "0" if abs(value) < 1e-13 else f"{value:.6g}"
 
 
 def _few(family: Indexed) -> str:
