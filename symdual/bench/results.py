@@ -82,9 +82,7 @@ def machine() -> str:
     information = Path("/proc/cpuinfo")
     if information.exists():
         lines = information.read_text().splitlines()
-        processor = next(
-            (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), processor
-        )
+        processor = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), processor)
     python = f"{platform.python_implementation()} {platform.python_version()}"
     return f"{processor}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}, {python}"
 

@@ -49,9 +49,7 @@ def starts(sizes: Sequence[int], build: Path) -> tuple[Start, ...]:
         found.append(Start(size, "generate", _seconds(_GENERATE, folder, str(size))))
         package = folder / package_name(size)
         shutil.rmtree(package / "__pycache__", ignore_errors=True)
-        found.append(
-            Start(size, "import, load, first call of the kernels: compiled", _seconds(_KERNELS, package))
-        )
+        found.append(Start(size, "import, load, first call of the kernels: compiled", _seconds(_KERNELS, package)))
         warm = min(_seconds(_KERNELS, package) for _ in range(WARM_TRIES))
         found.append(Start(size, "import, load, first call of the kernels: from the cache", warm))
     return tuple(found)

@@ -103,9 +103,7 @@ def measure(
     errors = [verify(size, one, reference[one.kernel]) for one in implementations]
     timings = []
     for kernel in reference:
-        chosen = [
-            (one, err) for one, err in zip(implementations, errors, strict=True) if one.kernel == kernel
-        ]
+        chosen = [(one, err) for one, err in zip(implementations, errors, strict=True) if one.kernel == kernel]
         seconds = interleave([one.repeat for one, _ in chosen], rounds)
         for (one, err), best in zip(chosen, seconds, strict=True):
             timings.append(Timing(size, kernel, one.row, one.variant, 1e6 * best, one.in_loop, err))

@@ -67,9 +67,7 @@ def _kernels(work: Workload, library: Any, variant: str) -> list[Implementation]
     future = (*future, ctypes.c_double(workload.CONTROL_COST), _at(space))
     bind = partial(_bound, library, kept)
 
-    def offer(
-        kernel: str, function: str, arguments: tuple[Any, ...], answer: Callable[[], Answer]
-    ) -> Implementation:
+    def offer(kernel: str, function: str, arguments: tuple[Any, ...], answer: Callable[[], Answer]) -> Implementation:
         return Implementation(kernel, ROW, f"{function}, {variant}", bind(function, arguments), answer, True)
 
     step = (*problem, *map(_at, (work.mean, work.covariance, z, covariance)), control, _at(work.measurement))
@@ -86,9 +84,7 @@ def _kernels(work: Workload, library: Any, variant: str) -> list[Implementation]
     return offered
 
 
-def _bound(
-    library: Any, kept: tuple[Array, ...], function: str, arguments: tuple[Any, ...]
-) -> Callable[[int], object]:
+def _bound(library: Any, kept: tuple[Array, ...], function: str, arguments: tuple[Any, ...]) -> Callable[[int], object]:
     """Return repeat(n) for one function of the library; holds the arrays that the pointers lead to."""
     native = getattr(library, function)
     native.restype = ctypes.c_double if "dual" in function else None

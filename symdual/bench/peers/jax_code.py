@@ -111,9 +111,7 @@ def _dynamics(jnp: Any, work: Workload) -> Callable[[Any, Any], Any]:
 def _covariance_step(jnp: Any, work: Workload) -> Callable[[Any, Any], tuple[Any, Any, Any]]:
     """Return a function to predicted and updated covariance and gain, with dense products."""
     constant = workload.matrices(work)
-    process, observation, noise = map(
-        jnp.asarray, (constant.process, constant.observation, constant.measurement)
-    )
+    process, observation, noise = map(jnp.asarray, (constant.process, constant.observation, constant.measurement))
 
     def step(slope: Any, covariance: Any) -> tuple[Any, Any, Any]:
         predicted = slope @ covariance @ slope.T + process

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -16,7 +16,7 @@ from numba import njit
 import symdual
 from symdual.bench import workload
 from symdual.bench.contender import OWN, Implementation
-from symdual.bench.workload import Answer, Workload
+from symdual.bench.workload import Answer, Array, Workload
 
 if TYPE_CHECKING:
     from symdual import Model
@@ -68,7 +68,7 @@ def order(work: Workload) -> np.ndarray:
 def implementations(work: Workload, build: Path) -> list[Implementation]:
     """Return the five kernels of the generated package."""
     package = generated(work, build)
-    return [*_kernels(work, package), _ekf(work, package)]
+    return [*_kernels(work, package), _ekf(work, package), *_dual_costs(work, package)]
 
 
 def _offer(kernel: str, repeat: Callable[[int], object], answer: Callable[[], Answer]) -> Implementation:
@@ -99,9 +99,7 @@ def _kernels(work: Workload, package: LoadedPackage) -> list[Implementation]:
 
     derivatives, blocks = (f, f_x, f_u, f_theta), (core, mixed, effort, diagonals, left, right)
     return [
-        _offer(
-            "dynamics", lambda n: move(n, z, u, data, space, f), lambda: (np.concatenate([f, z[2:]])[back],)
-        ),
+        _offer("dynamics", lambda n: move(n, z, u, data, space, f), lambda: (np.concatenate([f, z[2:]])[back],)),
         _offer("jacobian", lambda n: linearise(n, z, u, data, space, *derivatives), slope),
         _offer("hessian", lambda n: curve(n, z, u, costate, data, space, *blocks), curvature),
     ]
@@ -143,9 +141,7 @@ def _ekf(work: Workload, package: LoadedPackage) -> Implementation:
     start, spread = work.mean[place], np.ascontiguousarray(work.covariance[np.ix_(place, place)])
     z, covariance = start.copy(), spread.copy()
     space, rows = package.filter.workspace()
-    settings = [
-        numbers[name] for name in ("process_noise", "measurement_noise", "transition", "drift", "data")
-    ]
+    settings = [numbers[name] for name in ("process_noise", "measurement_noise", "transition", "drift", "data")]
     u, y, statistics = np.array([work.control]), work.measurement, np.zeros(3)
 
     flat, flat_spread = covariance.reshape(-1), spread.reshape(-1)
@@ -164,3 +160,69 @@ def _ekf(work: Workload, package: LoadedPackage) -> Implementation:
         loop(n, z, covariance, start, flat, flat_spread, u, y, *settings, space, rows, statistics)
 
     return _offer("ekf", repeat, lambda: (z[back], covariance[np.ix_(back, back)]))
+
+
+class Planning(NamedTuple):
+    """The arrays that every planning function of a package takes, on the workload's numbers."""
+
+    z: Array
+    P: Array
+    Q: Array
+    R: Array
+    D: Array
+    Xi: Array
+    W: Array
+    U: Array
+    r: Array
+    bounds: Array
+    data: Array
+    settings: Array
+
+
+def planning(work: Workload, package: LoadedPackage) -> Planning:
+    """Return belief, noise, cost and settings for a plan over the whole horizon; the inputs are not bounded."""
+    place, numbers = order(work), package.numbers
+    weights = np.zeros((workload.HORIZON + 1, 2, 2))
+    weights[:, 0, 0], weights[:, 1, 1] = work.weights.T
+    return Planning(
+        z=work.mean[place],
+        P=np.ascontiguousarray(work.covariance[np.ix_(place, place)]),
+        Q=numbers["process_noise"],
+        R=numbers["measurement_noise"],
+        D=numbers["transition"],
+        Xi=numbers["drift"],
+        W=weights,
+        U=np.full((workload.HORIZON, 1, 1), workload.CONTROL_COST),
+        r=np.zeros((workload.HORIZON + 1, 2)),
+        bounds=np.array([[-np.inf], [np.inf]]),
+        data=numbers["data"],
+        settings=package.nominal.default_settings(),
+    )
+
+
+def _dual_costs(work: Workload, package: LoadedPackage) -> list[Implementation]:
+    """Return the dual cost of the given inputs: the form that the package chooses, and the other one beside it."""
+    chosen = package.dual_cost.choose_form(workload.HORIZON)
+    offered = [_dual_cost(work, package, chosen, OWN)]
+    if chosen == "lowrank":
+        offered.append(_dual_cost(work, package, "structured", f"{OWN}, structured form"))
+    return offered
+
+
+def _dual_cost(work: Workload, package: LoadedPackage, form: str, row: str) -> Implementation:
+    """Return the uncertain part of the cost; the generated package counts it without the factor 1/2."""
+    cost = getattr(package.dual_cost, f"cost_of_inputs_{form}")
+    given, spaces = planning(work, package), package.nominal.workspace(workload.HORIZON)
+    inputs, out = work.controls[:, None].copy(), np.zeros(package.dual_cost.OUT)
+    horizon, column = workload.HORIZON, package.dual_cost.OUT_UNCERTAIN
+
+    @compiled
+    def loop(n, z, P, Q, R, D, Xi, W, U, r, bounds, data, settings, inputs, work, small, wide, out):  # type: ignore[no-untyped-def]
+        for _ in range(n):
+            cost(0, horizon, z, P, Q, R, D, Xi, W, U, r, bounds, data, settings, inputs, work, small, wide, out)
+            z[0] = z[0] + 1e-300 * out[0]
+
+    def repeat(n: int) -> None:
+        loop(n, *given, inputs, *spaces, out)
+
+    return Implementation("dual_cost", row, form, repeat, lambda: (np.array(0.5 * out[column]),), True)
