@@ -104,10 +104,10 @@ class Typesetter(Printer):
         self._depth = taken - 1
         return self._set(expression)
 
-    def terms(self, expression: sp.Expr, taken: int = 0) -> list[tuple[str, Markup]]:
-        """The terms of a sum with their signs, in the order in which they are shown."""
+    def terms(self, expression: sp.Expr, taken: int = 0, first: sp.Expr | None = None) -> list[tuple[str, Markup]]:
+        """The terms of a sum with their signs, in the order in which they are shown, `first` before all others."""
         self._depth = taken - 1
-        return list(self._signed_terms(expression))
+        return list(self._signed_terms(expression, first))
 
     def name(self, name: str, *indices: str) -> Markup:
         """The MathML of a name."""
@@ -128,7 +128,14 @@ class Typesetter(Printer):
     # ------------------------------------------------------------------ atoms
 
     def _print_Symbol(self, symbol: sp.Symbol) -> Markup:
-        return self._names.typeset(str(symbol.name))
+        return self._atom(symbol)
+
+    def _atom(self, atom: sp.Expr, power: Markup | None = None) -> Markup:
+        """A symbol or an element of an array, perhaps raised to a power."""
+        if isinstance(atom, sp.Indexed):
+            letter = self._names.letters[max(self._depth, 0)]
+            return self._names.typeset(str(atom.base.label), letter, power=power)
+        return self._names.typeset(str(atom.name), power=power)
 
     def _print_Integer(self, value: sp.Integer) -> Markup:
         return _integer(int(value))
@@ -147,7 +154,7 @@ class Typesetter(Printer):
         return identifier("e")
 
     def _print_Indexed(self, element_of: sp.Indexed) -> Markup:
-        return self._names.typeset(str(element_of.base.label), self._names.letters[max(self._depth, 0)])
+        return self._atom(element_of)
 
     # ------------------------------------------------------------------ arithmetic
 
@@ -159,11 +166,12 @@ class Typesetter(Printer):
             parts.append(term)
         return row(*parts)
 
-    def _signed_terms(self, expression: sp.Expr) -> Iterator[tuple[str, Markup]]:
+    def _signed_terms(self, expression: sp.Expr, wanted: sp.Expr | None = None) -> Iterator[tuple[str, Markup]]:
         listed = list(expression.as_ordered_terms()) if expression.is_Add else [expression]
         positive = [t for t in listed if not _is_negative(t)]
         # a sum first would seem to range over all that follows it
         first = next((t for t in positive if not _ends_in_sum(t)), positive[0] if positive else listed[0])
+        first = wanted if wanted in listed else first
         ordered = [first, *(t for t in listed if t is not first)]
         for term in sorted(ordered, key=_ends_in_sum) if len(ordered) > 1 else ordered:
             negative = _is_negative(term)
@@ -173,11 +181,11 @@ class Typesetter(Printer):
         if _is_negative(expression):
             return row(operator(MINUS), self._parenthesised(-expression, PRECEDENCE["Mul"]))
         above, below = _split_fraction(expression)
-        tail = [f for f in above if isinstance(f, (sp.Sum, sp.exp, FeatureSum))]
+        tail = [f for f in above if _stands_behind(f)]
         if not below:
             return self._product([f for f in above if f not in tail] + tail)
         head = [f for f in above if f not in tail]
-        if not head and len(tail) == 1 and not isinstance(tail[0], sp.Sum) and sp.count_ops(tail[0]) < 6:
+        if not head and len(tail) == 1 and isinstance(tail[0], sp.exp) and sp.count_ops(tail[0]) < 6:
             head, tail = tail, []
         quotient = fraction(self._product(head) if head else element("mn", "1"), self._product(below))
         return row(quotient, _TIMES, self._product(tail)) if tail else quotient
@@ -218,6 +226,8 @@ class Typesetter(Printer):
         return self._power(base, raised)
 
     def _power(self, base: sp.Expr, raised: Markup) -> Markup:
+        if base.is_Symbol or isinstance(base, sp.Indexed):
+            return self._atom(base, raised)
         content = self._set(base)
         plain = (
             base.is_Symbol
@@ -250,7 +260,8 @@ class Typesetter(Printer):
 
     def _print_exp(self, function: sp.exp) -> Markup:
         if sp.count_ops(function.args[0]) > 3:
-            return self._call(function)
+            spread = sp.expand_mul(function.args[0], deep=False)
+            return row(identifier("exp"), _APPLY, brackets(self._set(spread)))
         return element("msup", identifier("e"), self._set(function.args[0]))
 
     def _print_monomial(self, function: sp.Function) -> Markup:
@@ -292,7 +303,12 @@ class Typesetter(Printer):
         (_, first, last) = total.limits[0]
         with self._deeper() as letter:
             below = row(identifier(letter), operator("="), self._set(first))
-            sign = element("munderover", element("mo", "∑", movablelimits="false"), below, self._set(last))
+            sign = element(
+                "munderover",
+                element("mo", "∑", movablelimits="false", largeop="false", class_="sum"),
+                below,
+                self._set(last),
+            )
             return row(sign, self._parenthesised(total.function, PRECEDENCE["Mul"]))
 
     def _print_FeatureSum(self, value: FeatureSum) -> Markup:
@@ -303,6 +319,11 @@ class Typesetter(Printer):
 
 def _is_negative(term: sp.Expr) -> bool:
     return bool(term.as_coeff_Mul()[0].is_negative)
+
+
+def _stands_behind(factor: sp.Expr) -> bool:
+    """Whether a factor is set behind a fraction instead of above its line."""
+    return isinstance(factor, (sp.Sum, sp.exp, FeatureSum)) or bool(factor.is_Add and sp.count_ops(factor) > 6)
 
 
 def _ends_in_sum(term: sp.Expr) -> bool:

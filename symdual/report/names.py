@@ -34,16 +34,17 @@ class Names:
         forms = [self._parts(name) for name in known]
         self._verbatim = {n for n, form in zip(known, forms, strict=True) if forms.count(form) > 1}
 
-    def typeset(self, name: str, *indices: str) -> Markup:
-        """The MathML of a name, with further indices after its own subscripts."""
+    def typeset(self, name: str, *indices: str, power: Markup | None = None) -> Markup:
+        """The MathML of a name, with further indices after its own subscripts, perhaps raised to a power."""
         base, subscripts = self._parts(name)
         if name in self._verbatim:
             base, subscripts = name, ()
         letter = identifier(base)
         lower = [_subscript(part) for part in subscripts] + [identifier(index) for index in indices]
         if not lower:
-            return letter
-        return element("msub", letter, element("mrow", join(lower, _COMMA)))
+            return letter if power is None else element("msup", letter, power)
+        below = element("mrow", join(lower, _COMMA))
+        return element("msub", letter, below) if power is None else element("msubsup", letter, below, power)
 
     def _parts(self, name: str) -> tuple[str, tuple[str, ...]]:
         """Base and subscripts of a name."""

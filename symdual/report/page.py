@@ -17,7 +17,7 @@ from symdual.derive.display import INDEX, Equation, equations
 from symdual.derive.structure import Structure, structure
 from symdual.emit.kernels import kernel_functions
 from symdual.report import tables
-from symdual.report.html import element, folded, formula, join, page, section
+from symdual.report.html import element, folded, formula, join, page, section, table
 from symdual.report.mathml import Typesetter, brackets, math, operator, row
 from symdual.report.names import Names, identifier
 from symdual.report.patterns import Kind, Pattern, hessian_pattern, jacobian_pattern, observation_pattern
@@ -94,6 +94,8 @@ class _Article:
             Names([*(s.name for s in symbols), "step_length"], [f.name for f in model.families])
         )
         self._setter = EquationSetter(self._typesetter)
+        self._equations = equations(self._d)
+        self._curvature = hessian_pattern(self._d, self._d.dynamics_hessian, self._d.inputs)
 
     def whole(self, source: str) -> Markup:
         """All sections, with links to them."""
@@ -124,13 +126,12 @@ class _Article:
         late = f"{s.input_delay} step{'s' if s.input_delay > 1 else ''} later" if s.input_delay else "never"
         discrete = "discrete" if model.step is None else f"continuous, {model.method}"
         facts = [
-            ("states, inputs", f"{s.nx}, {s.nu}"),
-            ("measurements", str(s.ny)),
+            ("states, inputs, measurements", f"{s.nx}, {s.nu}, {s.ny}"),
             ("unknowns", str(s.ntheta)),
-            ("augmented state z", f"{s.nz} numbers"),
+            ("augmented state", f"{s.nz} numbers"),
             ("time", discrete),
             ("f in x and u", "affine" if s.linear else "not affine"),
-            ("an input shows in the belief on θ", late),
+            ("u shows in the belief on θ", late),
         ]
         return element("dl", *(element("div", element("dt", k), element("dd", v)) for k, v in facts), class_="facts")
 
@@ -142,7 +143,7 @@ class _Article:
         for state, expression in zip(model.states, model.dynamics, strict=True):
             left = self._setter.next_value(state.name) if model.step is None else _rate(name(state.name))
             ending = element("msub", identifier("ξ"), element("mrow", name(state.name))) if model.step is None else None
-            lines.append(self._setter.assignment(left, expression, ending=ending))
+            lines.append(self._setter.assignment(left, expression, first=state, ending=ending))
         parts = [element("div", *lines, class_="formulas")]
         if model.step is not None:
             method = {"euler": "Euler's method", "rk4": "the classical Runge–Kutta method of fourth order"}[
@@ -202,11 +203,11 @@ class _Article:
         )
 
     def _zeros(self) -> Markup:
-        items = [element("li", r.sentence, " ", element("span", r.block, class_="tag")) for r in reasons(self._d)]
-        text = (
-            "These entries are known to vanish before any number is computed. They are neither stored nor multiplied."
+        rows = [(_block_symbols(r.block), r.sentence) for r in reasons(self._d, self._curvature)]
+        text = "Known before any number is computed; what is zero is neither stored nor multiplied."
+        return join(
+            [element("p", text), table(("block", "why it vanishes, wholly or in part"), rows, class_="reasons")]
         )
-        return join([element("p", text), element("ul", *items)])
 
     # ------------------------------------------------------------------ derivatives
 
@@ -225,29 +226,28 @@ class _Article:
         )
 
     def _hessians(self) -> Markup:
-        d = self._d
-        parts = [
-            element(
-                "p",
-                "Second derivatives are needed only in contraction with the costate: of ",
-                math(contracted("f")),
-                " by z and u, and of ",
-                math(contracted("h")),
-                " by z. Between the weights of families they are diagonals in the index and pairs of vectors, "
-                "whatever the number of features.",
-            )
-        ]
-        pattern = hessian_pattern(d, d.dynamics_hessian, d.inputs)
-        kinds = _kinds(pattern)
-        if kinds == {Kind.ZERO}:
-            return join([*parts, element("p", "All second derivatives of the dynamics are zero.")])
-        parts += [element("h3", "Structure"), picture(pattern, "Blocks of the Hessian of the dynamics"), legend(kinds)]
-        parts.append(self._blocks([b for b in _BLOCKS if b not in ("f_x", "f_u", "f_theta", "h_x", "h_theta")]))
+        z, u = math(identifier("z")), math(identifier("u"))
+        text = (
+            *("Second derivatives are needed only in contraction with the costate: of ", math(contracted("f"))),
+            *(" by ", z, " and ", u, ", and of ", math(contracted("h")), " by ", z, "."),
+            " Between the weights of families they are diagonals in the index and pairs of vectors, whatever the "
+            "number of features.",
+        )
+        observed = hessian_pattern(self._d, self._d.observation_hessian, ())
+        parts = [element("p", *text)]
+        for pattern, function, what in ((self._curvature, "f", "dynamics"), (observed, "h", "measurement")):
+            kinds = _kinds(pattern)
+            parts.append(element("h3", "Structure of the second derivatives of ", math(contracted(function))))
+            if kinds == {Kind.ZERO}:
+                parts.append(element("p", f"All second derivatives of the {what} are zero."))
+            else:
+                parts += [picture(pattern, f"Blocks of the Hessian of the {what}"), legend(kinds)]
+                parts.append(self._blocks([b for b in _BLOCKS if b.startswith((f"{function}_z", f"{function}_uu"))]))
         return join(parts)
 
     def _blocks(self, wanted: Sequence[str]) -> Markup:
         grouped: dict[str, list[Equation]] = {block: [] for block in wanted}
-        for equation in equations(self._d):
+        for equation in self._equations:
             if equation.block in grouped:
                 grouped[equation.block].append(equation)
         parts = []
@@ -295,6 +295,20 @@ def _kinds(pattern: Pattern) -> set[Kind]:
     return {kind for line in pattern.cells for kind in line}
 
 
+def _block_symbols(blocks: str) -> Markup:
+    """The symbols of blocks such as `f_zz, f_zu`."""
+
+    def symbol(block: str) -> Markup:
+        if block.endswith("~"):
+            return _tilde(block[:-1])
+        letter, _, below = block.partition("_")
+        lower = [identifier("θ")] * below.count("theta") if "theta" in below else [identifier(x) for x in below]
+        letter = "θ" if letter == "theta" else letter
+        return element("msub", identifier(letter), element("mrow", *lower)) if lower else identifier(letter)
+
+    return join((math(symbol(block)) for block in blocks.split(", ")), ", ")
+
+
 def _rate(name: Markup) -> Markup:
     return element("mover", name, operator("˙"))
 
@@ -311,7 +325,7 @@ def _augmented_jacobians() -> Markup:
 
     def matrix(*rows: Sequence[Markup]) -> Markup:
         lines = (element("mtr", *(element("mtd", entry) for entry in line)) for line in rows)
-        return brackets(element("mtable", *lines), "[", "]")
+        return element("mtable", *lines, class_="matrix")
 
     zero, gap = element("mn", "0"), Markup('<mspace width="1.6em"></mspace>')
     a = matrix((by("f", "x"), by("f", "θ")), (zero, identifier("D")))

@@ -46,6 +46,8 @@ class Pattern:
 
 
 _Column: TypeAlias = "sp.Symbol | WeightBlock"
+#: For each pair of vectors, the weights on its left and on its right.
+_Pairs: TypeAlias = "list[tuple[set[sp.Symbol], set[sp.Symbol]]]"
 
 
 def jacobian_pattern(derivation: Derivation) -> Pattern:
@@ -72,7 +74,11 @@ def hessian_pattern(derivation: Derivation, hessian: Hessian, inputs: tuple[sp.S
     d = derivation
     variables: list[_Column] = [*d.core, *d.weights, *inputs]
     groups = _augmented(d) + _groups(inputs, "u")
-    return _pattern(groups, groups, [[_second(hessian, one, other) for other in variables] for one in variables])
+    pairs = [
+        ({b.symbol for b in d.weights if hessian.own_gradient(c, b.symbol)}, set(rho)) for c, rho in hessian.pairs()
+    ]
+    cells = [[_second(hessian, pairs, one, other) for other in variables] for one in variables]
+    return _pattern(groups, groups, cells)
 
 
 def _pattern(rows: tuple[Group, ...], columns: tuple[Group, ...], cells: Sequence[Sequence[Kind]]) -> Pattern:
@@ -110,9 +116,9 @@ def _transition(d: Derivation, one: _Column, other: _Column) -> Kind:
     return Kind.UNIT if isinstance(one, WeightBlock) else Kind.CONSTANT
 
 
-def _second(hessian: Hessian, one: _Column, other: _Column) -> Kind:
+def _second(hessian: Hessian, pairs: _Pairs, one: _Column, other: _Column) -> Kind:
     if isinstance(one, WeightBlock) and isinstance(other, WeightBlock):
-        return _between_weights(hessian, one, other)
+        return _between_weights(hessian, pairs, one, other)
     if isinstance(one, WeightBlock):
         one, other = other, one
     if isinstance(other, WeightBlock):
@@ -120,12 +126,11 @@ def _second(hessian: Hessian, one: _Column, other: _Column) -> Kind:
     return _scalar(hessian.entry(one, other))
 
 
-def _between_weights(hessian: Hessian, one: WeightBlock, other: WeightBlock) -> Kind:
+def _between_weights(hessian: Hessian, pairs: _Pairs, one: WeightBlock, other: WeightBlock) -> Kind:
     diagonal = one.family == other.family and bool(hessian.diagonal(one.symbol, other.symbol))
     pair = any(
-        (hessian.own_gradient(c, a.symbol) and rho.get(b.symbol))
-        for c, rho in hessian.pairs()
-        for a, b in ((one, other), (other, one))
+        (one.symbol in left and other.symbol in right) or (other.symbol in left and one.symbol in right)
+        for left, right in pairs
     )
     if diagonal:
         return Kind.BOTH if pair else Kind.DIAGONAL

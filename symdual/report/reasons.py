@@ -9,7 +9,7 @@ import sympy as sp
 
 from symdual.derive.calculus import Calculus, Hessian
 from symdual.derive.derivation import Derivation, WeightBlock
-from symdual.report.patterns import Kind, hessian_pattern
+from symdual.report.patterns import Kind, Pattern
 
 
 class Reason(NamedTuple):
@@ -19,13 +19,13 @@ class Reason(NamedTuple):
     sentence: str
 
 
-def reasons(derivation: Derivation) -> list[Reason]:
-    """All zeros of the Jacobians and Hessians that can be read off the model."""
+def reasons(derivation: Derivation, curvature: Pattern) -> list[Reason]:
+    """All zeros of the Jacobians and Hessians that can be read off the model; `curvature` is that of f over (z, u)."""
     d = derivation
     found = [reason for row in range(len(d.states)) for reason in _dynamics_row(d, row)]
     found += _unknowns_move(d)
     found += _observation(d)
-    return found + _curvature(d)
+    return found + _curvature(d, curvature)
 
 
 def appearing(calculus: Calculus, row: int) -> set[sp.Symbol]:
@@ -82,7 +82,10 @@ def _unknowns_move(d: Derivation) -> list[Reason]:
     if d.theta_size == 0:
         return [Reason("theta", "The model has no unknowns: z is the state itself.")]
     found = [
-        Reason("A~, B~", "The unknowns move by themselves, whatever state and input do: below f_x and f_u all is zero.")
+        Reason(
+            "A~, B~",
+            "The unknowns move by themselves, whatever state and input do: all that stands below the dynamics is zero.",
+        )
     ]
     transition = d.model.transition
     if transition is None:
@@ -98,7 +101,7 @@ def _observation(d: Derivation) -> list[Reason]:
     if all(e in d.states for e in outputs):
         measured = "the state itself" if tuple(outputs) == d.states else "one of the states"
         what = "The measurement is" if measured.startswith("the") else "Each measurement is"
-        found = [Reason("h_x", f"{what} {measured}: h_x consists of rows of the unit matrix.")]
+        found = [Reason("h_x", f"{what} {measured}: each row has a single one.")]
         return [*found, Reason("h_theta, h_zz", "No unknown and no curvature is in the measurement.")]
     found = []
     for row in range(len(outputs)):
@@ -115,9 +118,8 @@ def _observation(d: Derivation) -> list[Reason]:
     return found
 
 
-def _curvature(d: Derivation) -> list[Reason]:
+def _curvature(d: Derivation, pattern: Pattern) -> list[Reason]:
     hessian = d.dynamics_hessian
-    pattern = hessian_pattern(d, hessian, d.inputs)
     variables: list[sp.Symbol | WeightBlock] = [*d.core, *d.weights, *d.inputs]
     flat = [group.name for group, cells in zip(pattern.rows, pattern.cells, strict=True) if set(cells) == {Kind.ZERO}]
     if len(flat) == len(variables):
@@ -144,40 +146,35 @@ def _curvature(d: Derivation) -> list[Reason]:
         found.append(
             Reason("f_zz, f_zu", f"{listed(unused, capital=True)} {_do(unused)} not appear in the dynamics at all.")
         )
-    return found + _theta_by_theta(d, hessian) + _inputs_curve(d, hessian)
+    return found + _theta_by_theta(d, pattern) + _inputs_curve(d, hessian)
 
 
-def _theta_by_theta(d: Derivation, hessian: Hessian) -> list[Reason]:
-    if d.theta_size == 0:
-        return []
-    pattern = hessian_pattern(d, hessian, ())
-    theta = range(len(d.states), len(pattern.rows))
-    kinds = {pattern.cells[i][j] for i in theta for j in theta}
-    if kinds == {Kind.ZERO}:
-        return [
-            Reason(
-                "f_zz", "The unknowns enter linearly and are never multiplied with each other: theta by theta is zero."
-            )
-        ]
-    found = []
-    if d.weights and not kinds & {Kind.PAIR, Kind.BOTH}:
-        found.append(
-            Reason("f_zz", "Weights of different features never meet: theta by theta has no entries off its diagonals.")
-        )
-    return found
+def _theta_by_theta(d: Derivation, pattern: Pattern) -> list[Reason]:
+    theta = [i for i, group in enumerate(pattern.rows) if group.part == "theta"]
+    weights = [i for i in theta if pattern.rows[i].indexed]
+    block = "f_theta theta"
+    if theta and _kinds(pattern, theta) == {Kind.ZERO}:
+        return [Reason(block, "The unknowns enter linearly and are never multiplied with each other.")]
+    if weights and _kinds(pattern, weights) == {Kind.ZERO}:
+        return [Reason(block, "The weights enter linearly and are never multiplied with each other.")]
+    if weights and not _kinds(pattern, weights) & {Kind.PAIR, Kind.BOTH}:
+        return [Reason(block, "Weights of different features never meet: between weights only diagonals remain.")]
+    return []
+
+
+def _kinds(pattern: Pattern, positions: Sequence[int]) -> set[Kind]:
+    return {pattern.cells[i][j] for i in positions for j in positions}
 
 
 def _inputs_curve(d: Derivation, hessian: Hessian) -> list[Reason]:
     found = []
     if all(hessian.entry(a, b) == 0 for a in d.inputs for b in d.inputs):
         what = "The input enters" if len(d.inputs) == 1 else "The inputs enter"
-        found.append(Reason("f_uu", f"{what} linearly: f_uu is zero."))
+        found.append(Reason("f_uu", f"{what} linearly."))
     mixed = any(hessian.entry(u, v) != 0 for u in d.inputs for v in d.core)
     mixed = mixed or any(hessian.mixed(u, b.symbol) for u in d.inputs for b in d.weights)
     if not mixed:
-        found.append(
-            Reason("f_zu", "No input meets a state or an unknown in a product or inside a function: f_zu is zero.")
-        )
+        found.append(Reason("f_zu", "No input meets a state or an unknown in a product or inside a function."))
     return found
 
 

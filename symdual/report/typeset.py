@@ -37,8 +37,8 @@ class EquationSetter:
         self._typesetter = typesetter
 
     def group(self, equations: Sequence[Equation]) -> Markup:
-        """Equations below each other."""
-        return element("div", *(self.equation(e) for e in equations), class_="formulas")
+        """Equations one after another; short ones share a line."""
+        return element("div", *(self.equation(e) for e in equations), class_="formulas flowing")
 
     def equation(self, equation: Equation) -> Markup:
         """An equation of the derivation."""
@@ -49,15 +49,21 @@ class EquationSetter:
         return self.assignment(left, equation.right, taken)
 
     def assignment(
-        self, left: Markup, right: sp.Expr, taken: int = 0, ending: Markup | None = None, sign: str = "="
+        self,
+        left: Markup,
+        right: sp.Expr,
+        taken: int = 0,
+        first: sp.Expr | None = None,
+        ending: Markup | None = None,
     ) -> Markup:
-        """`left = right`, with a last term `ending` that is set already."""
+        """`left = right`, beginning with the term `first` if it is one; `ending` is a last term, set already."""
         operations = int(sp.count_ops(right))
         if operations > TOO_LARGE:
             return self.too_large(left, operations)
-        box = formula(self._lines(left, readable(right), taken, ending, sign))
+        terms = self._typesetter.terms(readable(right), taken, first)
+        box = formula(_lines(left, terms + ([] if ending is None else [("+", ending)])))
         if operations > LONG:
-            return folded(join([math(left), f" has {operations} operations; show"]), box)
+            return folded(join([math(left), f" has {operations} operations when written out: show it"]), box)
         return box
 
     def too_large(self, left: Markup, operations: int) -> Markup:
@@ -65,23 +71,6 @@ class EquationSetter:
         size = f"{operations} operations" if operations else f"more than {LARGEST} operations"
         text = element("span", f" is too large to typeset: {size} when written out.", class_="note")
         return formula(join([math(left), text]), class_="size")
-
-    def _lines(self, left: Markup, right: sp.Expr, taken: int, ending: Markup | None, sign: str) -> Markup:
-        terms = self._typesetter.terms(right, taken) + ([] if ending is None else [("+", ending)])
-        total = sum(visible_length(term) + 2 for _, term in terms)
-        if total <= WIDTH or len(terms) == 1:
-            parts: list[Markup] = []
-            for position, (symbol, term) in enumerate(terms):
-                if position or symbol != "+":
-                    parts.append(operator(symbol))
-                parts.append(term)
-            return math(row(left, operator(sign), *parts))
-        rows = []
-        for position, (symbol, term) in enumerate(terms):
-            start = row(left, operator(sign)) if position == 0 else Markup("<mrow></mrow>")
-            lead = Markup("") if position == 0 and symbol == "+" else element("mo", symbol, form="infix")
-            rows.append(element("mtr", element("mtd", start), element("mtd", element("mrow", lead, term))))
-        return math(element("mtable", *rows, displaystyle="true"), class_="lines")
 
     def _left(self, equation: Equation) -> Markup:
         variables = [self._variable(v) for v in equation.variables]
@@ -115,6 +104,24 @@ class EquationSetter:
         return element("msup", self._typesetter.name(name), operator("+"))
 
 
+def _lines(left: Markup, terms: Sequence[tuple[str, Markup]]) -> Markup:
+    """`left = terms` on one line, or one line per term when that would be long."""
+    total = sum(visible_length(term) + 2 for _, term in terms)
+    if total <= WIDTH or len(terms) == 1:
+        parts: list[Markup] = []
+        for position, (symbol, term) in enumerate(terms):
+            if position or symbol != "+":
+                parts.append(operator(symbol))
+            parts.append(term)
+        return math(row(left, operator("="), *parts))
+    rows = []
+    for position, (symbol, term) in enumerate(terms):
+        start = row(left, operator("=")) if position == 0 else Markup("<mrow></mrow>")
+        lead = Markup("") if position == 0 and symbol == "+" else element("mo", symbol, form="infix")
+        rows.append(element("mtr", element("mtd", start), element("mtd", element("mrow", lead, term))))
+    return math(element("mtable", *rows, displaystyle="true"), class_="lines")
+
+
 def contracted(function: str) -> Markup:
     """The contraction of a function with the costate."""
     costate = element("msup", identifier("\N{GREEK SMALL LETTER LAMDA}"), operator("⊤"))
@@ -123,7 +130,17 @@ def contracted(function: str) -> Markup:
 
 def readable(expression: sp.Expr) -> sp.Expr:
     """The same expression with common numbers and factors taken out, also out of sums over the generic index."""
-    return sp.factor_terms(expression)
+    return sp.factor_terms(expression).replace(lambda e: e.is_Mul, _merged)
+
+
+def _merged(product: sp.Mul) -> sp.Expr:
+    """Write (a - b)(b - a) as -(a - b)^2."""
+    for factor in product.args:
+        if factor.is_Add and -factor in product.args:
+            kept = -factor if factor.could_extract_minus_sign() else factor
+            rest = [f for f in product.args if f not in (factor, -factor)]
+            return sp.Mul(-1, kept**2, *rest)
+    return product
 
 
 _SPACE = Markup('<mspace width="0.1em"></mspace>')
