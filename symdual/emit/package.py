@@ -27,7 +27,7 @@ from symdual.emit.render import declared_keys, render, template_folder
 from symdual.spec.model import Model
 from symdual.spec.numbers import Array
 
-MODULES = ("kernels",)
+MODULES = ("kernels", "filter", "nominal", "riccati", "dual_cost", "decision", "plant", "episode")
 _PLACEHOLDER = "@DIGEST@"
 
 
@@ -127,8 +127,6 @@ def _context(derivation: Derivation, pattern: Structure, layout: DataLayout) -> 
         "nz": pattern.nz,
         "nr": len(pattern.theta_rows),
         "nhr": len(pattern.h_theta_rows),
-        "ncore": pattern.nx + pattern.ns,
-        "work_size": sizes["WORK"],
         "transition": known["TRANSITION"],
         "diffusion": known["DIFFUSION"],
         "square_root": known["SQUARE_ROOT"],
