@@ -49,19 +49,24 @@ class _Work:
 
     model: Model
     numbers: Mapping[str, Array]
+    plants: Mapping[str, str]
 
     @cached_property
     def input_digest(self) -> str:
-        return input_digest(self.model, self.numbers)
+        return input_digest(self.model, self.numbers, self.plants)
 
 
 def _works(source: str | Path | Model) -> list[_Work]:
     if isinstance(source, Model):
         if not source.name:
             raise SymdualError("the model has no name: give it one with name=")
-        return [_Work(source, {})]
+        return [_Work(source, {}, {})]
     contents = load_model_file(source)
-    return [_Work(model, scenario_numbers(contents.scenarios, model)) for model in contents.models.values()]
+    works = []
+    for model in contents.models.values():
+        own = {name: s for name, s in contents.scenarios.items() if s.model.name == model.name}
+        works.append(_Work(model, scenario_numbers(own), {name: s.plant.name for name, s in own.items()}))
+    return works
 
 
 def _write_all(works: Sequence[_Work], parent: Path) -> None:
@@ -69,14 +74,13 @@ def _write_all(works: Sequence[_Work], parent: Path) -> None:
     if not works:
         return
     with exclusive(parent):
-        for finished in [package(work.model, work.numbers) for work in works]:
+        for finished in [package(work.model, work.numbers, work.plants) for work in works]:
             write(finished, parent)
 
 
-def scenario_numbers(scenarios: Mapping[str, Scenario], model: Model) -> dict[str, Array]:
-    """The arrays of a model's scenarios, under names such as `scenario.<name>.reference`."""
-    own = {name: s for name, s in scenarios.items() if s.model.name == model.name}
-    return {f"scenario.{name}.{key}": array for name, s in own.items() for key, array in s.numbers().items()}
+def scenario_numbers(scenarios: Mapping[str, Scenario]) -> dict[str, Array]:
+    """The arrays of scenarios under the names `scenario.<name>.<key>`."""
+    return {f"scenario.{name}.{key}": array for name, s in scenarios.items() for key, array in s.numbers().items()}
 
 
 def _parent(folder: str | Path | None) -> Path:

@@ -41,10 +41,13 @@ class Package:
     input_digest: str
 
 
-def package(model: Model, numbers: Mapping[str, Array] | None = None) -> Package:
+def package(
+    model: Model, numbers: Mapping[str, Array] | None = None, plants: Mapping[str, str] | None = None
+) -> Package:
     """Derive a model and render its package.
 
-    Input: a named model, and further arrays to store beside it. Output: all files as bytes; nothing touches the disk.
+    Input: a named model, the arrays of its scenarios to store beside it, and the name of each scenario's plant.
+    Output: all files as bytes; nothing touches the disk.
     """
     derivation = derive(model)
     pattern = structure(derivation)
@@ -55,7 +58,8 @@ def package(model: Model, numbers: Mapping[str, Array] | None = None) -> Package
     digest = _digest(*(part for name in sorted(bodies) for part in (name, bodies[name])))
     files = {name: _with_header(model.name, digest, body).encode() for name, body in bodies.items()}
     files["data.npz"] = stored_arrays(model_numbers(derivation, layout) | dict(numbers or {}))
-    inputs = input_digest(model, numbers or {})
+    files["scenarios.json"] = (json.dumps({"plants": dict(plants or {})}, indent=2, sort_keys=True) + "\n").encode()
+    inputs = input_digest(model, numbers or {}, plants or {})
     manifest = {
         "name": model.name,
         "symdual": symdual.__version__,
@@ -218,7 +222,7 @@ def _generator_digest() -> str:
     return _digest(*(content for path in (*modules, *templates) for content in (path.name, path.read_bytes())))
 
 
-def input_digest(model: Model, numbers: Mapping[str, Array]) -> str:
+def input_digest(model: Model, numbers: Mapping[str, Array], plants: Mapping[str, str]) -> str:
     """The hash of everything that goes into a package; equal digests mean equal packages."""
     parts: list[str | bytes] = [
         _generator_digest(),
@@ -254,4 +258,5 @@ def input_digest(model: Model, numbers: Mapping[str, Array]) -> str:
         parts += ["none"] if value is None else [repr(value.shape), value.tobytes()]
     for name in sorted(numbers):
         parts += [name, repr(numbers[name].shape), np.ascontiguousarray(numbers[name]).tobytes()]
+    parts += [part for name in sorted(plants) for part in (name, plants[name])]
     return _digest(*parts)

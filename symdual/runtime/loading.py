@@ -32,6 +32,7 @@ class LoadedPackage:
     folder: Path
     module: types.ModuleType
     numbers: dict[str, NDArray[np.float64]] = field(repr=False)
+    plants: dict[str, str] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -57,7 +58,8 @@ def load(name: str | Path) -> LoadedPackage:
 def _loaded(folder: Path, name: str, digest: str) -> LoadedPackage:
     with np.load(folder / "data.npz") as stored:
         numbers = {key: stored[key] for key in stored.files}
-    return LoadedPackage(name, folder, _import(f"{_PARENT}.{name}_{digest[:16]}", folder), numbers)
+    plants = json.loads((folder / "scenarios.json").read_text())["plants"]
+    return LoadedPackage(name, folder, _import(f"{_PARENT}.{name}_{digest[:16]}", folder), numbers, plants)
 
 
 def _find(name: str | Path) -> Path:
