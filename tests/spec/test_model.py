@@ -1,0 +1,327 @@
+"""Bad models are refused with one sentence that names what to mend; good ones hold what was given."""
+
+from __future__ import annotations
+
+import keyword
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from symdual import Model, constant, features, logistic, unknown
+from symdual.errors import ModelError
+from symdual.spec.names import RESERVED
+
+x, v, u, k = sp.symbols("x v u k")
+
+
+def refusal(*arguments: object, **options: object) -> str:
+    with pytest.raises(ModelError) as problem:
+        Model(*arguments, **options)
+    text = str(problem.value)
+    assert "\n" not in text
+    return text
+
+
+# -------------------------------------------------------------------- symbols
+
+
+def test_undeclared_symbol_is_named_with_the_closest_one() -> None:
+    velocity, forse = sp.symbols("velocity forse")
+    text = refusal([x, velocity], [sp.Symbol("force")], [x + velocity, velocity + forse])
+    assert "'forse'" in text
+    assert 'did you mean "force"?' in text
+    assert 'the dynamics of "velocity"' in text
+
+
+def test_undeclared_symbol_far_from_everything_has_no_suggestion() -> None:
+    text = refusal([x], [u], [x + u + sp.Symbol("zebra")])
+    assert "'zebra'" in text
+    assert "did you mean" not in text
+
+
+def test_undeclared_symbol_in_the_observation_and_in_feature_arguments() -> None:
+    assert "observation number 1" in refusal([x], [u], [x + u], observation=[x, sp.Symbol("w")])
+    slope = features.fourier("g", sp.Symbol("w"), count=2)
+    assert "'w'" in refusal([x], [u], [x + u + slope])
+
+
+def test_symbol_with_other_assumptions_is_not_taken_for_the_declared_one() -> None:
+    text = refusal([x], [u], [sp.Symbol("x", positive=True) + u])
+    assert '"x"' in text
+    assert "assumptions" in text
+
+
+def test_assumptions_of_declared_symbols_do_not_matter() -> None:
+    p = sp.Symbol("p", positive=True)
+    model = Model([p], [u], [sp.sqrt(p) + u])
+    assert model.states == (p,)
+
+
+@pytest.mark.parametrize("kind", ["dynamics", "derivatives"])
+def test_state_without_dynamics(kind: str) -> None:
+    options = {"step": 0.1} if kind == "derivatives" else {}
+    assert f'the state "v" has no {kind}' in refusal([x, v], [u], **{kind: [x]}, **options)
+    assert f'the state "v" has no {kind}' in refusal([x, v], [u], **{kind: {x: x}}, **options)
+
+
+def test_dynamics_of_something_that_is_no_state() -> None:
+    assert '"v"' in refusal([x], [u], {x: x, v: v})
+    assert "2 entries for 1 states" in refusal([x], [u], [x, x])
+
+
+@pytest.mark.parametrize(
+    ("states", "inputs", "options"),
+    [
+        ([x, x], [u], {}),
+        ([x, sp.Symbol("x", real=True)], [u], {}),
+        ([x], [u, u], {}),
+        ([x], [x], {}),
+        ([x], [sp.Symbol("x", real=True)], {}),
+        ([x], [u], {"time": x}),
+        ([x], [u], {"time": u}),
+    ],
+)
+def test_one_name_for_two_symbols(states: list[sp.Symbol], inputs: list[sp.Symbol], options: dict[str, object]) -> None:
+    text = refusal(states, inputs, [x] * len(states), **options)
+    assert "twice" in text or "is given to a" in text
+
+
+def test_one_name_for_a_state_and_an_unknown_or_constant() -> None:
+    assert '"x"' in refusal([x], [u], [x + unknown("x")])
+    assert '"u"' in refusal([x], [u], [x + constant("u", 1.0)])
+    assert '"a"' in refusal([x], [u], [x + unknown("a") * constant("a", 1.0)])
+    assert '"a"' in refusal([x], [u], [x + unknown("a", 0.0, 1.0) * unknown("a", 0.0, 2.0)])
+
+
+def test_one_name_for_two_families_or_for_their_arrays() -> None:
+    one, other = (features.rbf("g", x, centres=[0.0, 1.0]) for _ in range(2))
+    assert '"g"' in refusal([x], [u], [x + one + other])
+    assert '"g_centre"' in refusal([x], [u], [x + one + unknown("g_centre")])
+    assert '"x"' in refusal([x], [u], [x + features.rbf("x", x, centres=[0.0])])
+    assert '"a_sin"' in refusal(
+        [x], [u], [x + features.fourier("a", x, count=2) + features.rbf("a_sin", x, centres=[0.0])]
+    )
+
+
+def test_one_constant_in_two_families_is_one_constant() -> None:
+    scale = constant("scale", 2.0)
+    one, other = (
+        features.custom(name, x, lambda a, w, p: w * sp.cos(p * a / scale), {"w": (0, 1)}, {"p": [1.0, 2.0]})
+        for name in ("one", "other")
+    )
+    assert Model([x], [u], [x + one + other + scale * u]).constants == (scale,)
+    different = features.custom(
+        "third", x, lambda a, w, p: w * p * a * constant("scale", 3.0), {"w": (0, 1)}, {"p": [1.0]}
+    )
+    assert '"scale"' in refusal([x], [u], [x + one + different])
+
+
+# -------------------------------------------------------------------- names
+
+
+BAD_NAMES = ["x); import os #", "", "2x", "a b", "a.b", "a-b", "é", "_x", "x\ny", "x\n", 'x"""', "x{{1}}", "x'"]
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
+def test_names_that_are_no_identifiers(name: str) -> None:
+    odd = sp.Symbol(name)
+    for text in (
+        refusal([odd], [u], [odd + u]),
+        refusal([x], [odd], [x + odd]),
+        refusal([x], [u], [x + u + odd]),
+        refusal([x], [u], [x + u], time=odd),
+    ):
+        assert repr(name)[1:-1] in text
+    for declare in (
+        lambda: unknown(name),
+        lambda: constant(name, 1.0),
+        lambda: features.rbf(name, x, centres=[0.0]),
+        lambda: features.linear(name + ")", x),
+        lambda: features.logistic(name, x, locations=[0.0]),
+        lambda: features.custom("g", x, lambda a, **p: a, {name + "-": (0, 1)}, {"d": [1.0]}),
+    ):
+        with pytest.raises(ModelError, match="identifier"):
+            declare()
+    if name:
+        assert "identifier" in refusal([x], [u], [x + u], name=name)
+
+
+@pytest.mark.parametrize("name", sorted(RESERVED))
+def test_names_that_the_generated_code_uses(name: str) -> None:
+    assert f'"{name}"' in refusal([sp.Symbol(name)], [u], [u])
+
+
+@pytest.mark.parametrize("name", sorted(keyword.kwlist))
+def test_python_keywords(name: str) -> None:
+    assert "keyword" in refusal([sp.Symbol(name)], [u], [u])
+
+
+# -------------------------------------------------------------------- expressions
+
+undefined = sp.Function("mystery")
+
+
+class exp(sp.Function):
+    """A function of the user's own with the name of a known one."""
+
+
+@pytest.mark.parametrize(
+    ("expression", "named"),
+    [
+        (undefined(x), "mystery"),
+        (exp(x), "exp"),
+        (sp.gamma(x), "gamma"),
+        (sp.besselj(0, x), "besselj"),
+        (sp.cot(x), "cot"),
+        (sp.zeta(x), "zeta"),
+        (sp.conjugate(x), "conjugate"),
+        (sp.floor(x), "floor"),
+        (sp.sign(x), "sign"),
+        (sp.Heaviside(x), "Heaviside"),
+        (x % 2, "Mod"),
+        (sp.Derivative(undefined(x), x), "Derivative"),
+        (sp.Integral(sp.exp(-(x**2)), (x, 0, u)), "Integral"),
+        (sp.Sum(x**k, (k, 0, 3)), "Sum"),
+        (sp.Subs(x**2, x, u), "Subs"),
+        (sp.UnevaluatedExpr(x), "UnevaluatedExpr"),
+        (sp.MatrixSymbol("A", 2, 2)[0, 0], "MatrixElement"),
+        (sp.IndexedBase("a")[0], "Indexed"),
+        (sp.Piecewise((x, x > 0)), "Piecewise"),
+        (sp.Piecewise((x, sp.Xor(x > 0, u > 0)), (0, True)), "Xor"),
+    ],
+)
+def test_functions_without_generated_code_or_derivative_are_named(expression: sp.Expr, named: str) -> None:
+    assert named in refusal([x], [u], [expression], time=k)
+
+
+@pytest.mark.parametrize("expression", [undefined(x), sp.gamma(x), sp.floor(x), sp.Subs(x**2, x, 2 * x)])
+def test_functions_in_summands_are_checked_too(expression: sp.Expr) -> None:
+    with pytest.raises(ModelError, match=r"mystery|gamma|floor|Subs"):
+        features.custom("g", x, lambda a, w, p: w * p * expression.xreplace({x: a}), {"w": (0, 1)}, {"p": [1.0]})
+
+
+@pytest.mark.parametrize(
+    "number", [sp.nan, sp.oo, -sp.oo, sp.zoo, sp.I, sp.sqrt(-2), sp.Float("1e400"), sp.Integer(10) ** 400]
+)
+def test_numbers_that_are_not_finite_and_real(number: sp.Expr) -> None:
+    assert "not a finite real number" in refusal([x], [u], [x + number * u if number.is_finite else number])
+    with pytest.raises(ModelError, match="not a finite real number"):
+        features.custom("g", x, lambda a, w, p: number, {"w": (0, 1)}, {"p": [1.0]})
+
+
+def test_things_that_are_no_scalar_expressions() -> None:
+    assert "not a scalar" in refusal([x], [u], [x > u])
+    assert "not a scalar" in refusal([x], [u], [sp.Matrix([x, u])])
+    assert "list" in refusal([x], [u], x + u)
+    assert "symbol" in refusal([x + u], [u], [x])
+
+
+def test_observation_of_an_input() -> None:
+    assert '"u"' in refusal([x], [u], [x + u], observation=[x + u])
+    assert '"u"' in refusal([x], [u], [x + u], observation=[features.fourier("g", u, count=2)])
+    assert "empty" in refusal([x], [u], [x + u], observation=[])
+
+
+def test_a_model_needs_states_inputs_and_one_kind_of_dynamics() -> None:
+    assert "at least one state" in refusal([], [u], [])
+    assert "at least one input" in refusal([x], [], [x])
+    assert "not both" in refusal([x], [u])
+    assert "not both" in refusal([x], [u], [x], derivatives=[x], step=0.1)
+    assert "step=" in refusal([x], [u], [x], step=0.1)
+    assert "needs step=" in refusal([x], [u], derivatives=[x])
+    assert "positive" in refusal([x], [u], derivatives=[x], step=0.0)
+    assert "NaN" in refusal([x], [u], derivatives=[x], step=float("nan"))
+    assert "'heun'" in refusal([x], [u], derivatives=[x], step=0.1, method="heun")
+    assert "'cubature'" in refusal([x], [u], [x], filter="cubature")
+
+
+# -------------------------------------------------------------------- numbers
+
+INDEFINITE = [[1.0, 2.0], [2.0, 1.0]]  # eigenvalues 3 and -1
+
+
+@pytest.mark.parametrize("argument", ["process_noise", "measurement_noise"])
+def test_noise_must_be_a_covariance(argument: str) -> None:
+    text = refusal([x, v], [u], [v, u], **{argument: INDEFINITE})
+    assert argument in text
+    assert "smallest eigenvalue is -1" in text
+    text = refusal([x, v], [u], [v, u], **{argument: [[1.0, 0.5], [0.0, 1.0]]})
+    assert "not symmetric" in text
+    assert "0.75" in text  # the smallest eigenvalue of the symmetric part
+    assert "eigenvalue is -0.25" in refusal([x, v], [u], [v, u], **{argument: [1.0, -0.25]})
+    assert "shape (3,)" in refusal([x, v], [u], [v, u], **{argument: [1.0, 1.0, 1.0]})
+    assert "shape (1, 2)" in refusal([x, v], [u], [v, u], **{argument: [[1.0, 1.0]]})
+    for bad in (np.nan, np.inf, [1.0, -np.inf]):
+        assert "NaN or infinite" in refusal([x, v], [u], [v, u], **{argument: bad})
+    assert "must be numbers" in refusal([x, v], [u], [v, u], **{argument: "much"})
+
+
+def test_parameter_drift_must_fit() -> None:
+    a, b = unknown("a"), unknown("b")
+    dynamics = [x + a * u + b]
+    assert "smallest eigenvalue is -1" in refusal([x], [u], dynamics, drift=INDEFINITE)
+    assert "smallest eigenvalue is -0.5" in refusal([x], [u], dynamics, drift=[1.0, -0.5])
+    assert "shape (3,)" in refusal([x], [u], dynamics, drift=[1.0, 1.0, 1.0])
+    assert "shape (3, 3)" in refusal([x], [u], dynamics, transition=np.eye(3))
+    assert "NaN" in refusal([x], [u], dynamics, transition=np.nan)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_unknowns_and_constants_have_finite_numbers(bad: float) -> None:
+    with pytest.raises(ModelError, match='"a"'):
+        unknown("a", mean=bad)
+    with pytest.raises(ModelError, match='"a"'):
+        unknown("a", variance=bad)
+    with pytest.raises(ModelError, match='"a"'):
+        constant("a", bad)
+
+
+def test_a_negative_prior_variance_is_refused_with_its_value() -> None:
+    with pytest.raises(ModelError, match=r"-0\.5"):
+        unknown("a", variance=-0.5)
+
+
+def test_bounds() -> None:
+    assert '"x"' in refusal([x], [u], [x + u], bounds={x: (0.0, 1.0)})
+    assert "no room" in refusal([x], [u], [x + u], bounds={u: (1.0, 0.0)})
+    assert "no room" in refusal([x], [u], [x + u], bounds={u: (np.inf, None)})
+    assert "NaN" in refusal([x], [u], [x + u], bounds={u: (np.nan, 1.0)})
+    assert "pair" in refusal([x], [u], [x + u], bounds={u: 1.0})
+    model = Model([x], [u, v], [x + u + v], bounds={v: (None, 2.0)})
+    assert model.lower.tolist() == [-np.inf, -np.inf]
+    assert model.upper.tolist() == [np.inf, 2.0]
+
+
+# -------------------------------------------------------------------- what a model holds
+
+
+def test_unknowns_come_in_natural_order_before_the_families() -> None:
+    th = {n: unknown(f"th{n}", mean=n, variance=0.1 * n) for n in (10, 2, 1)}
+    net = features.logistic("net", x, locations=[0.0, 1.0], mean=[5.0, 6.0], slope_mean=[7.0, 8.0], slope_variance=0.3)
+    model = Model([x], [u], [x + th[10] * u + th[2] + th[1] * net], drift=0.1)
+    assert model.unknown_names == ("th1", "th2", "th10", "net_v[0]", "net_v[1]", "net_w[0]", "net_w[1]")
+    assert model.prior_mean.tolist() == [1.0, 2.0, 10.0, 5.0, 6.0, 7.0, 8.0]
+    np.testing.assert_allclose(model.prior_covariance, [0.1, 0.2, 1.0, 1.0, 1.0, 0.3, 0.3])
+    assert model.drift is not None and model.drift.shape == (7,)
+
+
+def test_a_correlated_prior_makes_the_covariance_a_matrix() -> None:
+    covariance = np.array([[2.0, 1.0], [1.0, 2.0]])
+    model = Model([x], [u], [x + unknown("a", 0, 3.0) * u + features.rbf("g", x, [0.0, 1.0], variance=covariance)])
+    expected = np.zeros((3, 3))
+    expected[0, 0], expected[1:, 1:] = 3.0, covariance
+    np.testing.assert_array_equal(model.prior_covariance, expected)
+
+
+def test_logistic_is_differentiated_without_overflow() -> None:
+    a = sp.Symbol("a", real=True)
+    assert sp.diff(logistic(a), a) == logistic(a) * logistic(-a)
+    s = 1 / (1 + np.exp(-0.3))
+    curvature = float(sp.diff(logistic(a), a, 2).subs(a, sp.Rational(3, 10)).evalf(30))
+    assert curvature == pytest.approx(s * (1 - s) * (1 - 2 * s), rel=1e-14)
+
+
+def test_features_cannot_be_differentiated_by_the_user() -> None:
+    with pytest.raises(ModelError, match='"g"'):
+        sp.diff(features.fourier("g", x, count=2), x)
