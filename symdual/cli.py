@@ -124,8 +124,17 @@ def _compile(console: Console, folder: Path) -> dict[str, float]:
 
 @main.command()
 @_model_file
+@click.option(
+    "--html",
+    "html_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    callback=_json_place,
+    help="Also write a page with typeset mathematics, the generated source and the check's worst errors.",
+)
+@click.option("--no-check", is_flag=True, help="Leave the check out of the page, so that nothing is compiled.")
 @_json_option
-def show(model_file: Path, json_file: Path | None) -> None:
+def show(model_file: Path, html_file: Path | None, no_check: bool, json_file: Path | None) -> None:
     """Show what is derived for every Model in MODEL.py: equations, zero blocks, sizes, operation counts."""
     from symdual.derive.derivation import derive
     from symdual.derive.display import equations
@@ -162,6 +171,23 @@ def show(model_file: Path, json_file: Path | None) -> None:
             }
         )
     _write_json(json_file, {"models": report})
+    if html_file is not None:
+        _write_derivation_page(console, model_file, html_file, checked=not no_check)
+
+
+def _write_derivation_page(console: Console, model_file: Path, html_file: Path, checked: bool) -> None:
+    from symdual.report.html import write_page
+    from symdual.report.page import page_of_file
+
+    with _progress(console) as progress:
+        task = progress.add_task("deriving and checking", total=1.0)
+
+        def report(name: str, fraction: float) -> None:
+            progress.update(task, description=f"checking {name}", completed=fraction)
+
+        text = page_of_file(model_file, checked, report)
+    write_page(html_file, text)
+    console.print(f"page written to {_shown(html_file)}")
 
 
 @main.command()

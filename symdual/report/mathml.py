@@ -36,6 +36,7 @@ _FUNCTIONS = {
     "Min": "min",
 }
 _OWN_FORM = (sp.exp, sp.Abs, monomial)
+_TALL = re.compile("<(mfrac|munderover|msqrt|mtable|msup|msubsup)")
 _RELATIONS = {"==": "=", "!=": "≠", "<=": "≤", ">=": "≥", "<": "<", ">": ">"}
 
 
@@ -60,8 +61,9 @@ def fraction(above: Markup, below: Markup) -> Markup:
 
 
 def brackets(content: Markup, left: str = "(", right: str = ")") -> Markup:
-    """Content between brackets that grow with it."""
-    return row(operator(left), content, operator(right))
+    """Content between brackets, which grow with it if it is tall."""
+    stretchy = None if _TALL.search(content) else "false"
+    return row(element("mo", left, stretchy=stretchy), content, element("mo", right, stretchy=stretchy))
 
 
 def number(value: float) -> Markup:
@@ -188,9 +190,10 @@ class Typesetter(Printer):
         if not head and len(tail) == 1 and isinstance(tail[0], sp.exp) and sp.count_ops(tail[0]) < 6:
             head, tail = tail, []
         quotient = fraction(self._product(head) if head else element("mn", "1"), self._product(below))
-        return row(quotient, _TIMES, self._product(tail)) if tail else quotient
+        return row(quotient, _TIMES, self._product(tail, alone=False)) if tail else quotient
 
-    def _product(self, factors: Sequence[sp.Expr]) -> Markup:
+    def _product(self, factors: Sequence[sp.Expr], alone: bool = True) -> Markup:
+        """Factors beside each other; `alone` means that nothing else stands on their line."""
         shown: list[Markup] = []
         for position, factor in enumerate(factors):
             if position:
@@ -199,7 +202,7 @@ class Typesetter(Printer):
             last = position == len(factors) - 1
             if isinstance(factor, sp.Sum) and not last:
                 shown.append(brackets(self._set(factor)))
-            elif len(factors) == 1:
+            elif len(factors) == 1 and alone:
                 shown.append(self._set(factor))
             else:
                 shown.append(self._parenthesised(factor, PRECEDENCE["Mul"]))

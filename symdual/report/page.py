@@ -5,17 +5,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import sympy as sp
 from markupsafe import Markup
 
+from symdual.api import check
 from symdual.checks.kernels import BlockResult
-from symdual.derive.derivation import Derivation
+from symdual.derive.derivation import Derivation, derive
 from symdual.derive.display import INDEX, Equation, equations
 from symdual.derive.structure import Structure, structure
 from symdual.emit.kernels import kernel_functions
+from symdual.emit.package import package
 from symdual.report import tables
 from symdual.report.html import element, folded, formula, join, page, section, table
 from symdual.report.mathml import Typesetter, brackets, math, operator, row
@@ -25,6 +29,7 @@ from symdual.report.pictures import legend, picture
 from symdual.report.reasons import reasons
 from symdual.report.source import code_style, highlighted
 from symdual.report.typeset import EquationSetter, contracted
+from symdual.spec.loading import load_model_file
 from symdual.spec.symbols import FeatureSum
 
 _BLOCKS = {
@@ -70,6 +75,19 @@ def derivation_page(reports: Sequence[ModelReport], source: str = "") -> str:
         links = (element("a", name, href=f"#{name}") for name in names)
         overview = element("nav", "Models: ", *links, aria_label="models")
     return page(f"{', '.join(names)}: derivation", join([lead, overview, *articles]), code_style())
+
+
+def page_of_file(
+    model_file: Path, checked: bool, progress: Callable[[str, float], None] = lambda name, fraction: None
+) -> str:
+    """The page of a model file; with `checked`, its kernels are compiled in a temporary folder and checked."""
+    models = load_model_file(model_file).models
+    results: Mapping[str, Sequence[BlockResult]] = {}
+    if checked:
+        with TemporaryDirectory() as folder:
+            results = check(model_file, folder, progress=progress)
+    reports = [ModelReport(derive(m), package(m).files, results.get(name)) for name, m in models.items()]
+    return derivation_page(reports, model_file.read_text(encoding="utf-8"))
 
 
 def _first_paragraph(source: str) -> str:
@@ -203,7 +221,11 @@ class _Article:
         )
 
     def _zeros(self) -> Markup:
-        rows = [(_block_symbols(r.block), r.sentence) for r in reasons(self._d, self._curvature)]
+        found = sorted(reasons(self._d, self._curvature), key=lambda reason: _ORDER.index(reason.block))
+        rows = [
+            ("" if i and found[i - 1].block == r.block else _block_symbols(r.block), r.sentence)
+            for i, r in enumerate(found)
+        ]
         text = "Known before any number is computed; what is zero is neither stored nor multiplied."
         return join(
             [element("p", text), table(("block", "why it vanishes, wholly or in part"), rows, class_="reasons")]
@@ -286,6 +308,9 @@ class _Article:
         return join([element("p", "As written by ", element("code", "symdual generate"), "."), *parts])
 
 
+_ORDER = "theta,f_x,f_u,f_theta,A~ B~,D,h_x,h_theta,h_theta h_zz,f_zz f_zu f_uu,f_zz f_zu,f_thetatheta,f_uu,f_zu".split(
+    ","
+)
 _PAIRS = (
     "The block is the sum over all family values of φ ρ⊤ + ρ φ⊤; their entries for a generic index are φ and ρ below."
 )
@@ -296,7 +321,7 @@ def _kinds(pattern: Pattern) -> set[Kind]:
 
 
 def _block_symbols(blocks: str) -> Markup:
-    """The symbols of blocks such as `f_zz, f_zu`."""
+    """The symbols of blocks such as `f_zz f_zu`."""
 
     def symbol(block: str) -> Markup:
         if block.endswith("~"):
@@ -306,7 +331,7 @@ def _block_symbols(blocks: str) -> Markup:
         letter = "θ" if letter == "theta" else letter
         return element("msub", identifier(letter), element("mrow", *lower)) if lower else identifier(letter)
 
-    return join((math(symbol(block)) for block in blocks.split(", ")), ", ")
+    return join((math(symbol(block)) for block in blocks.split()), ", ")
 
 
 def _rate(name: Markup) -> Markup:

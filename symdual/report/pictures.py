@@ -11,7 +11,7 @@ from symdual.report.html import element, join
 from symdual.report.patterns import Group, Kind, Pattern
 
 _CELL = 26
-_WIDE = 58
+_WIDE = 46
 _GAP = 10
 _CHARACTER = 6.8
 

@@ -13,7 +13,7 @@ from symdual.report.patterns import Kind, Pattern
 
 
 class Reason(NamedTuple):
-    """A block that vanishes, wholly or in part, and the sentence that says why."""
+    """Blocks that vanish, wholly or in part, such as `f_zz f_zu`, and the sentence that says why."""
 
     block: str
     sentence: str
@@ -83,7 +83,7 @@ def _unknowns_move(d: Derivation) -> list[Reason]:
         return [Reason("theta", "The model has no unknowns: z is the state itself.")]
     found = [
         Reason(
-            "A~, B~",
+            "A~ B~",
             "The unknowns move by themselves, whatever state and input do: all that stands below the dynamics is zero.",
         )
     ]
@@ -102,7 +102,7 @@ def _observation(d: Derivation) -> list[Reason]:
         measured = "the state itself" if tuple(outputs) == d.states else "one of the states"
         what = "The measurement is" if measured.startswith("the") else "Each measurement is"
         found = [Reason("h_x", f"{what} {measured}: each row has a single one.")]
-        return [*found, Reason("h_theta, h_zz", "No unknown and no curvature is in the measurement.")]
+        return [*found, Reason("h_theta h_zz", "No unknown and no curvature is in the measurement.")]
     found = []
     for row in range(len(outputs)):
         where = f"the measurement y{row}"
@@ -125,7 +125,7 @@ def _curvature(d: Derivation, pattern: Pattern) -> list[Reason]:
     if len(flat) == len(variables):
         return [
             Reason(
-                "f_zz, f_zu, f_uu",
+                "f_zz f_zu f_uu",
                 "The dynamics are affine in state, input and unknowns together: no curvature at all.",
             )
         ]
@@ -139,12 +139,12 @@ def _curvature(d: Derivation, pattern: Pattern) -> list[Reason]:
         which = "their rows and columns are" if len(straight) > 1 else "its row and column are"
         found.append(
             Reason(
-                "f_zz, f_zu", f"{listed(straight, capital=True)} {verb} with constant coefficients only: {which} zero."
+                "f_zz f_zu", f"{listed(straight, capital=True)} {verb} with constant coefficients only: {which} zero."
             )
         )
     if unused:
         found.append(
-            Reason("f_zz, f_zu", f"{listed(unused, capital=True)} {_do(unused)} not appear in the dynamics at all.")
+            Reason("f_zz f_zu", f"{listed(unused, capital=True)} {_do(unused)} not appear in the dynamics at all.")
         )
     return found + _theta_by_theta(d, pattern) + _inputs_curve(d, hessian)
 
@@ -152,7 +152,7 @@ def _curvature(d: Derivation, pattern: Pattern) -> list[Reason]:
 def _theta_by_theta(d: Derivation, pattern: Pattern) -> list[Reason]:
     theta = [i for i, group in enumerate(pattern.rows) if group.part == "theta"]
     weights = [i for i in theta if pattern.rows[i].indexed]
-    block = "f_theta theta"
+    block = "f_thetatheta"
     if theta and _kinds(pattern, theta) == {Kind.ZERO}:
         return [Reason(block, "The unknowns enter linearly and are never multiplied with each other.")]
     if weights and _kinds(pattern, weights) == {Kind.ZERO}:

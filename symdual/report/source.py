@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from markupsafe import Markup
@@ -9,10 +10,14 @@ from pygments import highlight  # type: ignore[import-untyped]
 from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
 from pygments.lexers import PythonLexer  # type: ignore[import-untyped]
 
+#: Names, blanks, punctuation and operators: set like the text around them.
+_PLAIN = re.compile(r'<span class="(?:n|w|p|o)">([^<]*)</span>')
+
 
 def highlighted(code: str) -> Markup:
     """The code in a box that scrolls; pygments escapes it."""
     inner = highlight(code, PythonLexer(), HtmlFormatter(nowrap=True))
+    inner = _PLAIN.sub(r"\1", inner)  # most of a page would be marks without an effect
     return Markup(f'<pre class="code" tabindex="0"><code>{inner}</code></pre>')
 
 

@@ -42,11 +42,10 @@ def augmented_state(derivation: Derivation, typesetter: Typesetter) -> Markup:
 def _prior(weight: WeightArray) -> Markup:
     if weight.covariance.ndim == 2:
         size = len(weight.mean)
-        text = f"mean {span(weight.mean)}, full covariance {size} × {size}"
-        return join([text])
+        return join(["mean ", span(weight.mean), f", full covariance {size} × {size}"])
     if np.all(weight.mean == weight.mean[0]) and np.all(weight.covariance == weight.covariance[0]):
         return join([math(_normal(float(weight.mean[0]), float(weight.covariance[0]))), " each"])
-    return join([f"mean {span(weight.mean)}, variance {span(weight.covariance)}"])
+    return join(["mean ", span(weight.mean), ", variance ", span(weight.covariance)])
 
 
 def _normal(mean: float, variance: float) -> Markup:
@@ -54,14 +53,18 @@ def _normal(mean: float, variance: float) -> Markup:
     return row(element("mi", "N", mathvariant="normal"), brackets(inside))
 
 
-def span(values: Array) -> str:
+def span(values: Array) -> Markup:
     """A few numbers in full, one number for all of them when they are equal, otherwise their range."""
     flat = np.ravel(values)
     if np.all(flat == flat[0]):
-        return f"{flat[0]:.6g}"
+        return _rounded(flat[0])
     if len(flat) <= 4:
-        return ", ".join(f"{v:.6g}" for v in flat)
-    return f"{len(flat)} numbers from {flat.min():.4g} to {flat.max():.4g}"
+        return join((_rounded(v) for v in flat), ", ")
+    return join([f"{len(flat)} numbers from ", _rounded(flat.min(), 4), " to ", _rounded(flat.max(), 4)])
+
+
+def _rounded(value: float, digits: int = 6) -> Markup:
+    return math(number(float(f"{value:.{digits}g}")))
 
 
 def inputs(derivation: Derivation, typesetter: Typesetter) -> Markup:
@@ -70,18 +73,25 @@ def inputs(derivation: Derivation, typesetter: Typesetter) -> Markup:
     rows = []
     for i, symbol in enumerate(model.inputs):
         low, high = float(model.lower[i]), float(model.upper[i])
-        bounds = "none" if np.isinf(low) and np.isinf(high) else f"{low:g} … {high:g}"
-        rows.append((str(i), math(typesetter.name(symbol.name)), bounds.replace("-", "−").replace("inf", "∞")))
+        rows.append((str(i), math(typesetter.name(symbol.name)), _bounds(low, high)))
     return table(("index", "input", "bounds"), rows, numeric=(0,))
+
+
+def _bounds(low: float, high: float) -> Markup:
+    if np.isinf(low) and np.isinf(high):
+        return join(["none"])
+    if np.isinf(low):
+        return join(["at most ", _rounded(high)])
+    return join(["at least ", _rounded(low)]) if np.isinf(high) else join([_rounded(low), " … ", _rounded(high)])
 
 
 def known_numbers(derivation: Derivation, typesetter: Typesetter) -> Markup:
     """Constants and the families' data: numbers that may change without new code."""
     model = derivation.model
-    rows: list[tuple[Markup, str]] = []
+    rows: list[tuple[Markup, Markup]] = []
     if model.step is not None:
-        rows.append((math(typesetter.name("step_length")), f"{model.step:g}"))
-    rows += [(math(typesetter.name(c.name)), f"{c.value:.6g}") for c in model.constants]
+        rows.append((math(typesetter.name("step_length")), _rounded(model.step)))
+    rows += [(math(typesetter.name(c.name)), _rounded(c.value)) for c in model.constants]
     for family in model.families:
         rows += [(math(typesetter.name(a.symbol.name, typesetter.index)), span(a.values)) for a in family.data]
     return table(("known number", "value"), rows) if rows else Markup("")
@@ -90,7 +100,7 @@ def known_numbers(derivation: Derivation, typesetter: Typesetter) -> Markup:
 def noise(derivation: Derivation) -> Markup:
     """Q, R and, for the unknowns, D and Xi."""
     model = derivation.model
-    rows = [
+    rows: list[tuple[str | Markup, ...]] = [
         (math(identifier("Q")), "process noise", _matrix(model.process_noise)),
         (math(identifier("R")), "measurement noise", _matrix(model.measurement_noise)),
     ]
@@ -103,11 +113,11 @@ def noise(derivation: Derivation) -> Markup:
     return table(("", "", "value"), rows)
 
 
-def _matrix(values: Array) -> str:
+def _matrix(values: Array) -> str | Markup:
     if values.ndim == 2 and np.count_nonzero(values - np.diag(np.diagonal(values))):
         return f"full, {values.shape[0]} × {values.shape[1]}"
     diagonal = np.diagonal(values) if values.ndim == 2 else values
-    return "zero" if not np.any(diagonal) else f"diagonal: {span(diagonal)}"
+    return "zero" if not np.any(diagonal) else join(["diagonal: ", span(diagonal)])
 
 
 def operations(functions: Sequence[KernelFunction]) -> Markup:

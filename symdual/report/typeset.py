@@ -27,7 +27,7 @@ TOO_LARGE = 400
 #: Operations beyond which an expression is folded away until it is asked for.
 LONG = 110
 #: Visible characters beyond which a formula is broken before each of its terms.
-WIDTH = 68
+WIDTH = 84
 
 
 class EquationSetter:
