@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class Interpreted:
-    """A package run by the Python interpreter, without numba and without files: fast where compiling is not the point."""
+    """A package run by the interpreter, without numba and without files: fast where compiling is not the point."""
 
     def __init__(self, rendered: Package, kernels: str | None = None) -> None:
         self._module = _execute(rendered.files["__init__.py"].decode())

@@ -168,7 +168,8 @@ class _Content:
     def add(self, expression: sp.Expr, where: str, declared: Mapping[str, sp.Symbol]) -> None:
         """Take the symbols of one expression, and refuse what cannot be understood or generated."""
         if not isinstance(expression, sp.Expr) or expression.is_Matrix:
-            raise ModelError(f"{where} is {expression!r}, which is not a scalar SymPy expression")
+            shown = " ".join(repr(expression).split())
+            raise ModelError(f"{where} is {shown}, which is not a scalar SymPy expression")
         for part in sp.preorder_traversal(expression):
             if isinstance(part, (Unknown, Constant)):
                 self._symbols.setdefault(part.name, set()).add(part)
