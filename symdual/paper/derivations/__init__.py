@@ -3,6 +3,26 @@
 from __future__ import annotations
 
 from symdual.paper.case import Derivation, Undecidable
-from symdual.paper.derivations import model
+from symdual.paper.derivations import (
+    augmented,
+    experiments,
+    features,
+    learning,
+    model,
+    multistep,
+    nominal,
+    perturbation,
+    toy,
+)
 
-DERIVATIONS: dict[str, Derivation | Undecidable] = {**model.DERIVATIONS}
+DERIVATIONS: dict[str, Derivation | Undecidable] = {
+    **model.DERIVATIONS,
+    **toy.DERIVATIONS,
+    **nominal.DERIVATIONS,
+    **perturbation.DERIVATIONS,
+    **learning.DERIVATIONS,
+    **augmented.DERIVATIONS,
+    **experiments.DERIVATIONS,
+    **multistep.DERIVATIONS,
+    **features.DERIVATIONS,
+}

@@ -3,6 +3,22 @@
 from __future__ import annotations
 
 from symdual.paper.equation import Equation
-from symdual.paper.equations import section2
+from symdual.paper.equations import (
+    appendix_a,
+    appendix_b,
+    section2,
+    section3,
+    section4,
+    section5,
+    section6,
+)
 
-EQUATIONS: tuple[Equation, ...] = (*section2.EQUATIONS,)
+EQUATIONS: tuple[Equation, ...] = (
+    *section2.EQUATIONS,
+    *section3.EQUATIONS,
+    *section4.EQUATIONS,
+    *section5.EQUATIONS,
+    *section6.EQUATIONS,
+    *appendix_a.EQUATIONS,
+    *appendix_b.EQUATIONS,
+)

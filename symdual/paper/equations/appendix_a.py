@@ -30,7 +30,7 @@ MULTI_STEP = (
         id="A.density",
         section="A",
         title="belief of the filter",
-        line=1655,
+        line=1654,
         latex=r"p(z_k) = \N(z_k,m_k,P_k)",
         machine="N(m0, P0)",
         introduces="m_k, P_k",
@@ -39,7 +39,7 @@ MULTI_STEP = (
         id="A.1.one-step",
         section="A.1",
         title="covariance after one step",
-        line=1666,
+        line=1665,
         label="eq:single-step",
         latex=r"""P_1 = \left(A_0 P_0 A_0\T + Q\right) - \left(A_0 P_0 A_0\T + Q\right)H\T
   S_1\inv H \left(A_0 P_0 A_0\T + Q\right)\T""",
@@ -49,7 +49,7 @@ MULTI_STEP = (
         id="A.1.innovation",
         section="A.1",
         title="covariance of the first measurement",
-        line=1670,
+        line=1669,
         latex=r"S_1 = H\left(A_0 P_0 A_0\T + Q\right)H\T + R",
         machine=f"H @ {_PREDICTED} @ H.T + R",
     ),
@@ -57,7 +57,7 @@ MULTI_STEP = (
         id="A.1.predicted",
         section="A.1",
         title="predicted covariance of the second step, inserted",
-        line=1682,
+        line=1678,
         label="eq:compact-notation",
         latex=r"""\left(A_1  P_1  A_1\T + Q\right)\\
   =
@@ -71,7 +71,7 @@ MULTI_STEP = (
         id="A.1.predicted-expanded",
         section="A.1",
         title="predicted covariance of the second step, multiplied out",
-        line=1688,
+        line=1684,
         label="eq:compact-notation",
         latex=r"""=
   \underbrace{A_1 \left(A_0 P_0 A_0\T + Q\right) A_1\T + Q}_{\ce g_{11}}
@@ -85,7 +85,7 @@ MULTI_STEP = (
         id="A.1.g00",
         section="A.1",
         title="the symbol g_00",
-        line=1692,
+        line=1688,
         label="eq:compact-notation",
         latex=r"\underbrace{S_1}_{\ce g_{00}}",
         machine=f"[S1, {_PREDICTED}]",
@@ -94,7 +94,7 @@ MULTI_STEP = (
         id="A.1.predicted-compact",
         section="A.1",
         title="predicted covariance of the second step, compact",
-        line=1696,
+        line=1692,
         label="eq:compact-notation",
         latex=r"g_{11} - g_{10}H\T g_{00}\inv H g_{01}",
         machine="g11 - g10 @ H.T @ inv(S1) @ H @ g01",
@@ -103,7 +103,7 @@ MULTI_STEP = (
         id="A.1.two-steps",
         section="A.1",
         title="covariance after two steps",
-        line=1701,
+        line=1697,
         latex=r"""P_2 = \left(g_{11} - g_{10}H\T S_1\inv H g_{01}\right)
   - \left(g_{11} - g_{10}H\T S_1\inv H g_{01}\right)
   H\T S_2\inv H \left(g_{11} - g_{10}H\T S_1\inv H g_{01}\right)""",
@@ -114,7 +114,7 @@ MULTI_STEP = (
         id="A.1.two-steps-expanded",
         section="A.1",
         title="covariance after two steps, multiplied out",
-        line=1706,
+        line=1702,
         latex=r"""P_2 = g_{11} - g_{10}H\T S_1\inv H g_{01}
   - g_{11}H\T S_2\inv H g_{11}
   - g_{10}H\T S_1\inv H g_{01} H\T S_2\inv H g_{10}H\T S_1\inv H g_{01}\\
@@ -129,7 +129,7 @@ MULTI_STEP = (
         id="A.1.two-steps-block",
         section="A.1",
         title="covariance after two steps, in blocks",
-        line=1713,
+        line=1709,
         latex=r"""P_2 = g_{11} - \begin{bmatrix}g_{10}H\T & g_{11}H\T\end{bmatrix}
   \underbrace{
   \begin{bmatrix}
@@ -148,7 +148,7 @@ MULTI_STEP = (
         id="A.1.schur",
         section="A.1",
         title="Gram matrix of two measurements",
-        line=1727,
+        line=1722,
         latex=r"""G
   =
   \begin{bmatrix}
@@ -163,7 +163,7 @@ MULTI_STEP = (
         id="A.1.full-measurement",
         section="A.1",
         title="covariance after two steps for H = I",
-        line=1741,
+        line=1735,
         label="eq:twostep-result",
         latex=r"""P_2 = g_{11}
   - \begin{bmatrix}g_{10}\T & g_{11}\T\end{bmatrix}
@@ -177,7 +177,7 @@ MULTI_STEP = (
         machine="g11 - stack([[g10.T, g11.T]]) @ inv(stack([[g00 + R, g01], [g10, g11 + R]])) @ stack([[g01], [g11]])",
         restated=(
             Restated(
-                1751,
+                1746,
                 "g11 - stack([[g10, g11]]) @ inv(stack([[g00 + R, g01], [g10, g11 + R]])) @ stack([[g01], [g11]])",
             ),
         ),
@@ -186,7 +186,7 @@ MULTI_STEP = (
         id="A.1.full-measurement-expanded",
         section="A.1",
         title="covariance after two steps for H = I, inserted",
-        line=1750,
+        line=1745,
         label="eq:twostep-result",
         latex=r"""A_1 \left(A_0 P_0 A_0\T + Q\right) A_1\T + Q
   - \begin{bmatrix}A_1 \left(A_0 P_0 A_0\T + Q\right) &
@@ -211,7 +211,7 @@ MULTI_STEP = (
         id="A.1.gram",
         section="A.1",
         title="Gram matrix of all measurements",
-        line=1771,
+        line=1763,
         latex=r"G = \F\P\F\T + \F\Q\F\T + \R",
         machine="F @ calP @ F.T + F @ calQ @ F.T + calR",
     ),
@@ -219,7 +219,7 @@ MULTI_STEP = (
         id="A.1.prior-block",
         section="A.1",
         title="block of the prior covariance",
-        line=1775,
+        line=1767,
         latex=r"\P = \begin{bmatrix} P_0 & 0 \\ 0 & 0 \end{bmatrix}",
         machine="corner(P0)",
     ),
@@ -227,7 +227,7 @@ MULTI_STEP = (
         id="A.1.drift-block",
         section="A.1",
         title="block of the drift covariance",
-        line=1776,
+        line=1768,
         latex=r"\Q = \left(Q\otimes I\right)",
         machine="kron(Q, identity(k))",
     ),
@@ -235,7 +235,7 @@ MULTI_STEP = (
         id="A.1.noise-block",
         section="A.1",
         title="block of the measurement covariance",
-        line=1777,
+        line=1769,
         latex=r"\R = \left(R\otimes I\right)",
         machine="kron(R, identity(k))",
     ),
@@ -243,7 +243,7 @@ MULTI_STEP = (
         id="A.1.transition",
         section="A.1",
         title="multi-step transition matrix",
-        line=1782,
+        line=1774,
         latex=_F_LATEX,
         machine=_F,
     ),
@@ -251,7 +251,7 @@ MULTI_STEP = (
         id="A.1.transition-inverse",
         section="A.1",
         title="inverse of the multi-step transition matrix",
-        line=1790,
+        line=1782,
         latex=_F_INVERSE_LATEX,
         machine=_F_INVERSE,
     ),
@@ -259,7 +259,7 @@ MULTI_STEP = (
         id="A.1.covariance",
         section="A.1",
         title="covariance after k steps",
-        line=1801,
+        line=1794,
         latex=r"""P_k = \F_{k,:}(\P + \Q)\F_{k,:}\T - \F_{k,:}(\P + \Q)\F (\F\P\F\T + \F\Q\F\T +
 \R)\inv \F\T (\P + \Q) \F_{:,k}""",
         machine="row(F, k) @ (calP + calQ) @ row(F, k).T - row(F, k) @ (calP + calQ) @ F"
@@ -269,7 +269,7 @@ MULTI_STEP = (
         id="A.1.covariance-compact",
         section="A.1",
         title="covariance after k steps, compact",
-        line=1807,
+        line=1800,
         label="eq:cov-prediction",
         latex=r"""P_k = \F_{k,:}(\P + \Q)\F_{k,:}\T - \F_{k,:}(\P + \Q)(\P + \Q +
 \F\inv\R\F^{-\intercal})\inv (\P + \Q) \F_{:,k}""",
@@ -280,7 +280,7 @@ MULTI_STEP = (
         id="A.1.mean",
         section="A.1",
         title="mean after k steps",
-        line=1813,
+        line=1806,
         label="eq:mean-prediction",
         latex=r"""m_k = \F_{k,0} m_0 + \F_{k,:}(\P + \Q)(\P + \Q +
 \F\inv\R\F^{-\intercal})\inv \vec{y}""",
@@ -293,7 +293,7 @@ AUGMENTED = (
         id="A.2.system-state",
         section="A.2",
         title="nonlinear system, state",
-        line=1825,
+        line=1818,
         label="eq:system-equations-augmented",
         latex=r"x_k &= f( x_{k-1}) + q_{k-1}  & q_{k-1}&\sim\N(0,Q)",
         machine="f(x[k - 1]) + q[k - 1]",
@@ -303,7 +303,7 @@ AUGMENTED = (
         id="A.2.system-measurement",
         section="A.2",
         title="nonlinear system, measurement",
-        line=1826,
+        line=1819,
         label="eq:system-equations-augmented",
         latex=r"y_k &= H x_k + r_k  & r_k&\sim\N(0,R)",
         machine="H @ x[k] + r[k]",
@@ -313,7 +313,7 @@ AUGMENTED = (
         id="A.2.weight-space",
         section="A.2",
         title="weight-space view",
-        line=1830,
+        line=1823,
         latex=r"""f =
 \Phi\T w""",
         machine="Phi_printed.T @ w",
@@ -324,7 +324,7 @@ AUGMENTED = (
         id="A.2.state",
         section="A.2",
         title="augmented state",
-        line=1834,
+        line=1827,
         latex=r"z = \begin{pmatrix}x\\w\end{pmatrix}",
         machine="stack([[x[k]], [w]])",
         introduces="augmented z",
@@ -333,7 +333,7 @@ AUGMENTED = (
         id="A.2.blocks",
         section="A.2",
         title="blocks of the augmented covariance",
-        line=1835,
+        line=1828,
         latex=r"""\Sigma = \begin{pmatrix} P & \Sigma^{xw} \\ \Sigma^{wx} & \Sigma^{ww}
 \end{pmatrix}""",
         machine="stack([[P0, Sxw], [Sxw.T, Sww]])",
@@ -343,7 +343,7 @@ AUGMENTED = (
         id="A.2.jacobian",
         section="A.2",
         title="Jacobian of the augmented system",
-        line=1837,
+        line=1830,
         latex=r"""J_A = \begin{pmatrix} \frac{\de \bar f}{\de x} & \frac{\de \bar f}{\de w} \\
   0 & I \end{pmatrix}
   = \begin{pmatrix} A & \Phi \\
@@ -354,7 +354,7 @@ AUGMENTED = (
         id="A.2.gram-two",
         section="A.2",
         title="Gram matrix of two measurements with features",
-        line=1849,
+        line=1843,
         latex=r"""G^\star = G + \begin{pmatrix}
   \Phi_0 \Sigma^{ww}_0 \Phi_0\T&
   \Phi_0 \Sigma^{ww}_0 \left(\Phi_0\T A_1\T + \Phi_1\T\right)\\
@@ -370,12 +370,12 @@ AUGMENTED = (
         id="A.2.kernel",
         section="A.2",
         title="inner product that is the kernel",
-        line=1860,
+        line=1854,
         latex=r"\Phi(x) \Sigma^{ww}_0 \Phi(x)\T",
         machine="Phi(x) @ Sww @ Phi(x).T",
         restated=(
             Restated(
-                1860,
+                1854,
                 "total(1, p, lambda i: total(1, p, lambda j: phi(i, x) * Sww.array[i-1, j-1] @ phi(j, x2).T))",
             ),
         ),
@@ -384,7 +384,7 @@ AUGMENTED = (
         id="A.2.kernel-sum",
         section="A.2",
         title="kernel as a double sum",
-        line=1860,
+        line=1854,
         latex=r"""\sum \phi_i(x) \Sigma^{ww}_{0,ij} \phi_j(x')
 =
 \kappa(x,x')""",
@@ -394,7 +394,7 @@ AUGMENTED = (
         id="A.2.gram-kernel",
         section="A.2",
         title="Gram matrix of two measurements with kernels",
-        line=1866,
+        line=1860,
         latex=r"""G^\star = G + \begin{pmatrix}
   \kappa_{00} &
   \kappa_{00} A_1\T + \kappa_{01}\\
@@ -409,7 +409,7 @@ AUGMENTED = (
         id="A.2.gram",
         section="A.2",
         title="Gram matrix of all measurements with kernels",
-        line=1878,
+        line=1872,
         latex=r"G^{\star} = \F\P\F\T + \F\Q\F\T + \F\K\F\T + \R",
         machine="F @ calP @ F.T + F @ calQ @ F.T + F @ calK @ F.T + calR",
     ),
@@ -417,7 +417,7 @@ AUGMENTED = (
         id="A.2.kernel-block",
         section="A.2",
         title="points of the kernel matrix",
-        line=1880,
+        line=1874,
         latex=r"\K = \kappa(\vec{y}_{1:m},\vec{y}_{1:m})",
         machine="kernel(y_at, 1, m)",
         inline=True,
@@ -426,7 +426,7 @@ AUGMENTED = (
         id="A.2.gram-compact",
         section="A.2",
         title="Gram matrix with the transition absorbed",
-        line=1885,
+        line=1879,
         latex=r"\G = \P + \Q + \K + \F\inv\R\F^{-\intercal}",
         machine="calP + calQ + calK + inv(F) @ calR @ inv(F).T",
     ),
@@ -434,7 +434,7 @@ AUGMENTED = (
         id="A.2.covariance",
         section="A.2",
         title="covariance of the state",
-        line=1890,
+        line=1884,
         latex=r"""P_k = \F_{k,:}(\P + \Q + \K)\F_{k,:}\T - \F_{k,:}(\P + \Q + \K)\G\inv (\P +
 \Q + \K) \F_{:,k}""",
         machine="row(F, k) @ (calP + calQ + calK) @ row(F, k).T"
@@ -444,7 +444,7 @@ AUGMENTED = (
         id="A.2.cross",
         section="A.2",
         title="covariance of weights and state",
-        line=1894,
+        line=1888,
         latex=r"""\Sigma^{wx}_k = \left(\Sigma^{xw}_k\right)\T = \F_{k,:} \Phi(\vec{y})
 \Sigma^{ww}_0
   - \F_{k,:} \left( \P + \K + \Q \right)
@@ -452,7 +452,7 @@ AUGMENTED = (
         machine="row(F, k) @ Phi_all @ Sww - row(F, k) @ (calP + calK + calQ) @ inv(calG) @ Phi_all @ Sww",
         restated=(
             Restated(
-                1133,
+                1148,
                 "(row(F, k) @ Phi_all @ Sww - row(F, k) @ (calP + calK + calQ) @ inv(calG) @ Phi_all @ Sww).T",
             ),
         ),
@@ -461,7 +461,7 @@ AUGMENTED = (
         id="A.2.weight-covariance",
         section="A.2",
         title="covariance of the weights",
-        line=1900,
+        line=1894,
         latex=r"""\Sigma^{ww}_k = \Sigma^{ww}_0 - \Sigma^{ww}_0\Phi(\vec{y})\T
   \G\inv\Phi(\vec{y})\Sigma^{ww}_0""",
         machine="Sww - Sww @ Phi_all.T @ inv(calG) @ Phi_all @ Sww",
@@ -470,7 +470,7 @@ AUGMENTED = (
         id="A.2.mean",
         section="A.2",
         title="mean of the state",
-        line=1907,
+        line=1901,
         latex=r"m_k = \F_{k,0} m_0 + \F_{k,:}(\P + \Q + \K)\G\inv \vec{y}",
         machine="block(k, 0) @ m0 + row(F, k) @ (calP + calQ + calK) @ inv(calG) @ y",
     ),
@@ -478,7 +478,7 @@ AUGMENTED = (
         id="A.2.weight-mean",
         section="A.2",
         title="mean of the weights",
-        line=1910,
+        line=1904,
         latex=r"""\bar w_k = \bar w_0 + \Sigma^{ww}_0\Phi(\vec{y})\T
   \G\inv\vec{y}""",
         machine="w0 + Sww @ Phi_all.T @ inv(calG) @ y",

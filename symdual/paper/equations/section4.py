@@ -14,7 +14,7 @@ EQUATIONS = (
         id="4.augmented-system",
         section="4",
         title="augmented system",
-        line=694,
+        line=714,
         label="eq:augmented-system",
         latex=r"""z_{k+1} =
   \begin{pmatrix}
@@ -36,7 +36,7 @@ EQUATIONS = (
         id="4.augmented-map",
         section="4",
         title="map of the augmented system",
-        line=708,
+        line=727,
         label="eq:augmented-system",
         latex=r"\equalscolon \tilde f(z_k, u_k)",
         machine="stack([[A(theta), zeros(n, p)], [zeros(p, n), identity(p)]]) @ z"
@@ -46,7 +46,7 @@ EQUATIONS = (
         id="4.1.control",
         section="4.1",
         title="certainty equivalent control law",
-        line=731,
+        line=749,
         latex=r"""\un_j^* = -\left(\Bn\T \Kn_{j+1} \Bn +
     U_j\right)\inv \Bn\T \left[ \Kn_{j+1} \An \bar{x}_j + \pn_{j+1} \right]""",
         machine="-inv(B.T @ K[j + 1] @ B + U[j]) @ B.T @ (K[j + 1] @ A @ x[j] + p[j + 1])",
@@ -55,7 +55,7 @@ EQUATIONS = (
         id="4.1.range",
         section="4.1",
         title="range of the recursion",
-        line=737,
+        line=754,
         latex=r"j=k+1,\dots,T",
         machine="span(k + 1, T)",
         inline=True,
@@ -64,7 +64,7 @@ EQUATIONS = (
         id="4.1.riccati",
         section="4.1",
         title="Riccati recursion of the nominal system",
-        line=742,
+        line=759,
         label="eq:dp-nominal",
         latex=r"""\Kn_j &= \An\T\left(\Kn_{j+1}-\Kn_{j+1}\Bn\left(\Bn\T
         \Kn_{j+1} \Bn
@@ -75,7 +75,7 @@ EQUATIONS = (
         id="4.1.riccati-end",
         section="4.1",
         title="end of the Riccati recursion",
-        line=744,
+        line=761,
         label="eq:dp-nominal",
         latex=r"\Kn_T &= W_T",
         machine="W[T]",
@@ -84,7 +84,7 @@ EQUATIONS = (
         id="4.1.offset",
         section="4.1",
         title="offset recursion of the nominal system",
-        line=745,
+        line=762,
         label="eq:dp-nominal",
         latex=r"""\pn_j &= \An\T\left(\pn_{j+1}-\Kn_{j+1}\Bn\left(\Bn\T
         \Kn_{j+1} \Bn + U_j\right)\inv \Bn\T \Kn_{j+1} \right)
@@ -96,7 +96,7 @@ EQUATIONS = (
         id="4.1.offset-end",
         section="4.1",
         title="end of the offset recursion",
-        line=747,
+        line=764,
         label="eq:dp-nominal",
         latex=r"\pn_T &= -W_T r_T",
         machine="-W[T] @ r[T]",
@@ -105,18 +105,18 @@ EQUATIONS = (
         id="4.1.nominal-cost",
         section="4.1",
         title="inputs of the nominal cost",
-        line=756,
+        line=772,
         latex=r"""\bar{J}^*_k
 = \cL(\bar{\vec{x}}_{k:T},\bar{\vec{u}}^* _{k:T})""",
         machine="span(k, T)",
         inline=True,
-        restated=(Restated(752, "span(k, T - 1)"),),
+        restated=(Restated(769, "span(k, T - 1)"),),
     ),
     Equation(
         id="4.2.perturbations",
         section="4.2",
         title="perturbations",
-        line=773,
+        line=789,
         latex=r"\dJ_j = J_j - \Jn_j, \dz_j = z_j - \zn_j,$ and $\du_j = u_j - \un_j",
         machine="stack([[J[j] - Jbar[j]], [z[j] - zbar[j]], [u[j] - ubar[j]]])",
         introduces="perturbations",
@@ -126,7 +126,7 @@ EQUATIONS = (
         id="4.2.belief",
         section="4.2",
         title="belief on the perturbation",
-        line=783,
+        line=800,
         label="eq:6",
         latex=r"""p(\dz_j) = \N\left[
     \begin{pmatrix}
@@ -146,7 +146,7 @@ EQUATIONS = (
         id="4.2.expansion",
         section="4.2",
         title="cost as nominal cost plus perturbation cost",
-        line=810,
+        line=826,
         latex=r"""J_k(\vec{u}_{k:T-1}, p(x_{k})) = \Jn_k^* + \dJ_k
     \approx \Jn_k^* + \Delta \tilde J_k""",
         machine="Jbar + dJ",
@@ -155,7 +155,7 @@ EQUATIONS = (
         id="4.2.perturbation-cost",
         section="4.2",
         title="cost of the perturbation",
-        line=817,
+        line=833,
         label="eq:5",
         latex=r"""\Delta \tilde J_k \ce \Exp_{\vec{x}_{k:T}}\left[ \sum_{j=k}^{T}
 \left\{ (\bar{x}_j - r_j)\T W_j \dx_j + \frac{1}{2}\dx_j\T W_j \dx_j
@@ -168,7 +168,7 @@ EQUATIONS = (
         id="4.2.ansatz",
         section="4.2",
         title="quadratic ansatz",
-        line=835,
+        line=849,
         latex=r"g_j + p_j\T \Delta z_j + \nicefrac{1}{2}\Delta z_j\T K_j \Delta z_j",
         machine="g[j] + p[j].T @ dz + 0.5 * dz.T @ K[j] @ dz",
         introduces="ansatz",
@@ -178,7 +178,7 @@ EQUATIONS = (
         id="4.2.optimal-perturbation",
         section="4.2",
         title="optimal cost of the perturbation, one step",
-        line=843,
+        line=858,
         label="eq:optimal-perturbation-cost",
         latex=r"""\Delta \tilde J_j^*(p(x_j)) = \underset{\du_j}{\min} \left\{ (x_j -
   r_j)\T W_j
@@ -196,7 +196,7 @@ EQUATIONS = (
         id="4.2.cost-to-go",
         section="4.2",
         title="resulting cost to go",
-        line=863,
+        line=879,
         latex=r"""\Delta\tilde{J}^*_k(p(x_k)) = \gp_{k+1}  + \pp_{k+1}\T\Delta\hat z_k +
   \frac{1}{2}  \Delta\hat z_k\T \Kp_{k+1}\Delta\hat z_k \\
     + \frac{1}{2} \tr\left\{ W_T\Sigma^{xx}_{T|T} + \sum_{j=k}^{T-1} \left[ W_j
@@ -208,7 +208,7 @@ EQUATIONS = (
         id="4.2.dual-cost",
         section="4.2",
         title="dual cost",
-        line=873,
+        line=888,
         latex=r"""J^d_k = \frac{1}{2} \tr\left\{ W_T\Sigma^{xx}_{T|T} + \sum_{j=k}^{T-1}
     \left[ W_j \Sigma^{xx}_{j|j} + (\Sigma_{j+1|j} - \Sigma_{j+1|j+1} )
 \Kp_{j+1}    \right] \right\} \qq \left(=\Delta\tilde J_k^* - \const\right)""",
@@ -218,7 +218,7 @@ EQUATIONS = (
         id="4.2.second-order",
         section="4.2",
         title="what the dual cost neglects",
-        line=870,
+        line=885,
         latex=r"\text{(where we have neglected second-order effects of the dynamics)}",
         machine=_TRACE,
         inline=True,
@@ -227,7 +227,7 @@ EQUATIONS = (
         id="4.2.perturbed-riccati",
         section="4.2",
         title="Riccati recursion of the augmented system",
-        line=880,
+        line=895,
         label="eq:dp-perturbed",
         latex=r"""\Kp_j = \Ap\T\left(\Kp_{j+1}-\Kp_{j+1}\Bp\left(B\T K^{xx}_{j+1} B
         + U_j\right)\inv \Bp\T \Kp_{j+1} \right) \Ap + \Wp_j""",
@@ -238,7 +238,7 @@ EQUATIONS = (
         id="4.2.perturbed-riccati-end",
         section="4.2",
         title="end of the augmented recursion",
-        line=881,
+        line=896,
         label="eq:dp-perturbed",
         latex=r"""\Kp_T =
       \Wp_T""",
@@ -248,7 +248,7 @@ EQUATIONS = (
         id="4.2.augmented-weight",
         section="4.2",
         title="weight of the augmented state",
-        line=885,
+        line=900,
         latex=r"""\Wp_j =
 \blkdiag(W_j,\vec{0})""",
         machine="blkdiag(W[j], zeros(p, p))",
@@ -258,7 +258,7 @@ EQUATIONS = (
         id="4.2.jacobian-state",
         section="4.2",
         title="Jacobian of the augmented map by z",
-        line=884,
+        line=899,
         latex=r"""\Ap =
 \frac{\de}{\de z}\tilde f""",
         machine="slope(f, z)",
@@ -269,7 +269,7 @@ EQUATIONS = (
         id="4.2.jacobian-input",
         section="4.2",
         title="Jacobian of the augmented map by u",
-        line=885,
+        line=900,
         latex=r"\Bp = \frac{\de}{\de u}\tilde f",
         machine="slope(f, u)",
         introduces="Btilde",
@@ -279,7 +279,7 @@ EQUATIONS = (
         id="4.2.overall",
         section="4.2",
         title="overall cost",
-        line=886,
+        line=901,
         latex=r"""\Jn^*_k
 + J^d_k""",
         machine="Jbar + Jd",
