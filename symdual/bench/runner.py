@@ -14,7 +14,7 @@ from typing import Any, Final
 from symdual.bench.contender import PEERS, contender
 from symdual.bench.results import Box, Results, fastest, fastest_boxes, from_rows, machine, versions
 from symdual.bench.session import Progress
-from symdual.bench.start import starts
+from symdual.bench.start import complaint, starts
 from symdual.bench.timing import Timing
 from symdual.errors import SymdualError
 
@@ -122,6 +122,5 @@ def _session(request: dict[str, Any], build: Path, progress: Progress) -> Any:
             except ValueError:  # a line that some participant's library printed
                 continue
     if worker.returncode != 0:
-        last = (errors.read_text().strip().splitlines() or ["no message"])[-1]
-        raise BenchmarkError(f"a process of the benchmark broke off: {last}")
+        raise BenchmarkError(f"a process of the benchmark broke off: {complaint(errors.read_text())}")
     return json.loads(answered.read_text())

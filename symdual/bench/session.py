@@ -6,9 +6,9 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from symdual.bench import workload
+from symdual.bench.boxes import boxes as measure_boxes
 from symdual.bench.contender import OWN, contender
 from symdual.bench.results import Box
 from symdual.bench.timing import Timing, measure
@@ -34,13 +34,9 @@ def measure_all(
             done += 1
         progress(f"{size} features: timing", done / turns)
         timings += measure(size, offered, workload.reference(work), rounds)
-        boxes += _boxes(participants[0], work, build, rounds)
+        boxes += measure_boxes(work, build, rounds)
         done += 1
     return timings, boxes
-
-
-def _boxes(own: Any, work: workload.Workload, build: Path, rounds: int) -> list[Box]:
-    return [Box(work.features, name, 1e6 * seconds) for name, seconds in own.boxes(work, build, rounds)]
 
 
 def main(request: Path, answer: Path) -> None:

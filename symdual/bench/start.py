@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -25,20 +26,48 @@ start = time.perf_counter()
 symdual.generate(model, folder=sys.argv[1], force=True)
 print(time.perf_counter() - start)
 """
-_KERNELS: Final = """
+_LOAD: Final = """
 import sys, time
 start = time.perf_counter()
 import numpy as np
 import symdual
 package = symdual.load(sys.argv[1])
+"""
+_KERNELS: Final = """
 from symdual.runtime import evaluate
 x, u, theta = np.zeros(package.NX), np.zeros(package.NU), np.zeros(package.NTHETA)
 evaluate.dynamics(package, x, u, theta)
 evaluate.jacobian(package, x, u, theta)
 evaluate.hessian(package, x, u, theta, x)
 evaluate.observation_jacobian(package, x, theta)
+"""
+_RECURSIONS: Final = """
+steps = 20
+names = "process_noise", "measurement_noise", "transition", "drift", "data"
+Q, R, D, Xi, data = (package.numbers[name] for name in names)
+z, P, u, y = np.zeros(package.NZ), np.eye(package.NZ), np.zeros(package.NU), np.zeros(package.NY)
+package.filter.step(0, z, P, u, y, Q, R, D, Xi, data, *package.filter.workspace(), np.zeros(3))
+W, U, r = np.stack([np.eye(package.NX)] * (steps + 1)), np.ones((steps, 1, 1)), np.zeros((steps + 1, package.NX))
+bounds, settings = np.array([[-1.0], [1.0]]), package.nominal.default_settings()
+spaces = package.nominal.workspace(steps)
+package.nominal.certainty_equivalent(0, steps, z, D, W, U, r, bounds, data, settings, *spaces, u)
+dual_costs = getattr(package.dual_cost, "dual_costs_" + package.dual_cost.choose_form(steps))
+problem = z, P, Q, R, D, Xi, W, U, r, bounds, data, settings
+dual_costs(0, steps, *problem, np.zeros((3, 1)), *spaces, np.zeros((3, package.dual_cost.OUT)))
+"""
+_DECISION: Final = """
+cost = package.decision.cost_pointer(package.dual_cost.choose_form(steps))
+package.decision.decide(cost, True, 1.0, 0, steps, *problem, *package.decision.workspace(steps), u)
+"""
+_PRINT: Final = """
 print(time.perf_counter() - start)
 """
+# each stage needs the ones before it
+STAGES: Final = {
+    "kernels": _KERNELS,
+    "filter, nominal, riccati, dual_cost": _RECURSIONS,
+    "decision": _DECISION,
+}
 
 
 def starts(sizes: Sequence[int], build: Path) -> tuple[Start, ...]:
@@ -49,9 +78,16 @@ def starts(sizes: Sequence[int], build: Path) -> tuple[Start, ...]:
         found.append(Start(size, "generate", _seconds(_GENERATE, folder, str(size))))
         package = folder / package_name(size)
         shutil.rmtree(package / "__pycache__", ignore_errors=True)
-        found.append(Start(size, "import, load, first call of the kernels: compiled", _seconds(_KERNELS, package)))
-        warm = min(_seconds(_KERNELS, package) for _ in range(WARM_TRIES))
-        found.append(Start(size, "import, load, first call of the kernels: from the cache", warm))
+        program = _LOAD
+        for stage, text in STAGES.items():
+            program += text
+            # what earlier stages compiled comes from the cache by now
+            first = _seconds(program + _PRINT, package)
+            everything = min(_seconds(program + _PRINT, package) for _ in range(WARM_TRIES))
+            found.append(Start(size, f"compile {stage}", first - everything))
+        warm = min(_seconds(_LOAD + _KERNELS + _PRINT, package) for _ in range(WARM_TRIES))
+        found.append(Start(size, "warm: import, load, first call of the kernels", warm))
+        found.append(Start(size, "warm: import, load, first call of everything", everything))
     return tuple(found)
 
 
@@ -60,6 +96,12 @@ def _seconds(program: str, folder: Path, *arguments: str) -> float:
     command = [sys.executable, "-c", program, str(folder), *arguments]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise SymdualError(f"a generated package could not be started: {last}")
+        raise SymdualError(f"a generated package could not be started: {complaint(done.stderr)}")
     return float(done.stdout.split()[-1])
+
+
+def complaint(errors: str) -> str:
+    """Return the one line of a process's error output that says what went wrong."""
+    lines = errors.strip().splitlines()
+    named = [line for line in lines if re.match(r"[A-Za-z_][\w.]*(Error|Disagreement|Exception)\b", line)]
+    return (named or lines or ["no message"])[-1]

@@ -58,9 +58,7 @@ def test_a_wrong_entry_is_refused_with_kernel_peer_and_size(entry: tuple[int, in
     expected = workload.reference(workload.make(4))["jacobian"]
     wrong = expected[0].copy()
     wrong[entry] += 1e-6
-    with pytest.raises(
-        Disagreement, match=r"peer \(test\) computes another jacobian with 4 features.*1\.0e-06"
-    ):
+    with pytest.raises(Disagreement, match=r"peer \(test\) computes another jacobian with 4 features.*1\.0e-06"):
         verify(4, implementation((wrong,)), expected)
 
 

@@ -68,16 +68,16 @@ def order(work: Workload) -> np.ndarray:
 def implementations(work: Workload, build: Path) -> list[Implementation]:
     """Return the five kernels of the generated package."""
     package = generated(work, build)
-    return [*_kernels(work, package), _ekf(work, package), *_dual_costs(work, package)]
+    return [*kernels(work, package), ekf(work, package), *_dual_costs(work, package)]
 
 
 def _offer(kernel: str, repeat: Callable[[int], object], answer: Callable[[], Answer]) -> Implementation:
     return Implementation(kernel, OWN, "generated", repeat, answer, True)
 
 
-def _kernels(work: Workload, package: LoadedPackage) -> list[Implementation]:
+def kernels(work: Workload, package: LoadedPackage) -> list[Implementation]:
     """Return dynamics, Jacobian and contracted Hessian."""
-    kernels, data, space = package.kernels, package.numbers["data"], np.zeros(package.WORK)
+    module, data, space = package.kernels, package.numbers["data"], np.zeros(package.WORK)
     place = order(work)
     back = np.argsort(place)
     z, u, costate = work.mean[place], np.array([work.control]), work.costate[:2].copy()
@@ -85,7 +85,7 @@ def _kernels(work: Workload, package: LoadedPackage) -> list[Implementation]:
     core, mixed, effort = np.zeros((2, work.size)), np.zeros((1, work.size)), np.zeros((1, 1))
     diagonals = np.zeros(sum(count for _, _, count, _ in package.HESSIAN_DIAGONALS))
     left, right = np.zeros((package.NPAIRS, work.features)), np.zeros((package.NPAIRS, work.features))
-    move, linearise, curve = _loops(kernels.dynamics, kernels.dynamics_jacobian, kernels.dynamics_hessian)
+    move, linearise, curve = _loops(module.dynamics, module.dynamics_jacobian, module.dynamics_hessian)
 
     def slope() -> Answer:
         matrix = np.eye(work.size)
@@ -133,7 +133,7 @@ def _loops(dynamics: Any, jacobian: Any, hessian: Any) -> tuple[Any, Any, Any]:
     return move, slope, curve
 
 
-def _ekf(work: Workload, package: LoadedPackage) -> Implementation:
+def ekf(work: Workload, package: LoadedPackage) -> Implementation:
     """Return one prediction and update; as in the C program each turn first restores the start."""
     filter_step, numbers = package.filter.step, package.numbers
     place = order(work)

@@ -1,0 +1,103 @@
+"""Where a dual decision spends its time: the boxes predict, nominal, cost-to-go and search of the paper's iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from symdual.bench import workload
+from symdual.bench.peers.own_side import compiled, ekf, generated, planning
+from symdual.bench.results import Box
+from symdual.bench.timing import interleave
+from symdual.bench.workload import HORIZON, Workload
+
+if TYPE_CHECKING:
+    from symdual.runtime.loading import LoadedPackage
+
+PREDICT = "predict: one step of the filter"
+CERTAIN = "nominal: the certainty-equivalent plan"
+NOMINAL = "nominal: the plan of one candidate"
+COST_TO_GO = "cost-to-go: covariances and dual cost of one plan"
+SEARCH = "search: a whole decision"
+
+
+def boxes(work: Workload, build: Path, rounds: int) -> list[Box]:
+    """Return the time of each box for a decision at the start of the horizon.
+
+    The candidates are those of a whole decision; the plan and the cost of one candidate are averages over them.
+    """
+    package = generated(work, build)
+    predict = ekf(work, package)
+    decision = _Decision(work, package)
+    repeats: dict[str, Callable[[int], object]] = {
+        PREDICT: predict.repeat,
+        SEARCH: decision.search,
+        CERTAIN: decision.certain,
+        "plans": decision.plans,
+        "costs": decision.costs,
+    }
+    for repeat in repeats.values():
+        repeat(1)
+    seconds = dict(zip(repeats, interleave(list(repeats.values()), rounds), strict=True))
+    plans, costs = seconds["plans"] - seconds[CERTAIN], seconds["costs"] - seconds[CERTAIN]
+    seconds[NOMINAL] = plans / decision.candidates
+    seconds[COST_TO_GO] = (costs - plans) / decision.candidates
+    order = (PREDICT, CERTAIN, NOMINAL, COST_TO_GO, SEARCH)
+    return [Box(work.features, name, 1e6 * seconds[name]) for name in order]
+
+
+class _Decision:
+    """A decision and its parts on the same candidates, each as repeat(n); called from Python, which costs some 2 us."""
+
+    def __init__(self, work: Workload, package: LoadedPackage) -> None:
+        form = package.dual_cost.choose_form(HORIZON)
+        self._given = planning(work, package)
+        self._modules = package
+        self._dual_costs = getattr(package.dual_cost, f"dual_costs_{form}")
+        self._plan_all = _plans(package.nominal.certainty_equivalent, package.nominal.nominal)
+        self._cost = package.decision.cost_pointer(form)
+        self._spaces = package.decision.workspace(HORIZON)
+        self._input = np.zeros(1)
+        self.search(1)
+        *self._plan_spaces, candidates, self._out, report = self._spaces
+        self.candidates = int(report[package.decision.REPORT_EVALUATIONS])
+        self._table = np.sort(candidates[: self.candidates], axis=0)
+
+    def search(self, n: int) -> None:
+        """Decide n times: certainty-equivalent plan, grid, refinement."""
+        head = (self._cost, True, workload.CONTROL_COST, 0, HORIZON)
+        for _ in range(n):
+            self._modules.decision.decide(*head, *self._given, *self._spaces, self._input)
+
+    def certain(self, n: int) -> None:
+        """Make the certainty-equivalent plan n times."""
+        plan, given = self._modules.nominal.certainty_equivalent, self._given
+        belief, rest = (given.z, given.D), (given.W, given.U, given.r, given.bounds, given.data, given.settings)
+        for _ in range(n):
+            plan(0, HORIZON, *belief, *rest, *self._plan_spaces, self._input)
+
+    def plans(self, n: int) -> None:
+        """Make the certainty-equivalent plan and the plans of all candidates n times."""
+        for _ in range(n):
+            self._plan_all(*self._given, *self._plan_spaces, self._input, self._table)
+
+    def costs(self, n: int) -> None:
+        """Make the certainty-equivalent plan, the plans and the costs of all candidates n times."""
+        for _ in range(n):
+            self.certain(1)
+            self._dual_costs(0, HORIZON, *self._given, self._table, *self._plan_spaces, self._out)
+
+
+def _plans(certainty_equivalent: Any, nominal: Any) -> Any:
+    """Return a compiled function that makes the certainty-equivalent plan and the plans of all candidates."""
+
+    @compiled
+    def plans(z, P, Q, R, D, Xi, W, U, r, bounds, data, settings, work, small, wide, u, table):  # type: ignore[no-untyped-def]
+        certainty_equivalent(0, HORIZON, z, D, W, U, r, bounds, data, settings, work, small, wide, u)
+        for i in range(table.shape[0]):
+            nominal(0, HORIZON, table[i], W, U, r, bounds, data, settings, work, small, wide)
+
+    return plans

@@ -1,0 +1,81 @@
+"""One process of the benchmark, with made-up participants; and what is said when a process breaks off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from symdual.bench import session, workload
+from symdual.bench.contender import Implementation
+from symdual.bench.peers import own_side
+from symdual.bench.results import Box
+from symdual.bench.start import complaint
+from symdual.bench.timing import Disagreement, verify
+from symdual.bench.workload import Workload
+
+
+class Made:
+    """A participant that offers the reference's Jacobian, off by `error`."""
+
+    def __init__(self, row: str, error: float = 0.0) -> None:
+        self.row, self.error = row, error
+
+    def missing(self) -> str | None:
+        return None
+
+    def implementations(self, work: Workload, build: Path) -> list[Implementation]:
+        found = workload.jacobian(work, work.mean) + self.error
+        return [Implementation("jacobian", self.row, "made up", lambda n: None, lambda: (found,), True)]
+
+
+@pytest.fixture
+def participants(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    def install(**made: Made) -> None:
+        monkeypatch.setattr(session, "contender", made.__getitem__)
+        monkeypatch.setattr(session, "measure_boxes", lambda work, build, rounds: [Box(work.features, "nominal", 1.0)])
+
+    return install
+
+
+def test_all_sizes_and_participants_are_measured_with_progress(
+    participants: Callable[..., None], tmp_path: Path
+) -> None:
+    participants(symdual=Made("symdual"), c=Made("C limit"))
+    steps: list[tuple[str, float]] = []
+    timings, boxes = session.measure_all([2, 4], ["c"], 1, tmp_path, lambda text, part: steps.append((text, part)))
+    assert [(t.size, t.row) for t in timings] == [(2, "symdual"), (2, "C limit"), (4, "symdual"), (4, "C limit")]
+    assert boxes == [Box(2, "nominal", 1.0), Box(4, "nominal", 1.0)]
+    fractions = [part for _, part in steps]
+    assert fractions == sorted(fractions)
+    assert fractions[0] == 0.0 and fractions[-1] < 1.0
+    assert steps[1][0] == "2 features: preparing c"
+
+
+def test_a_disagreement_ends_the_process(participants: Callable[..., None], tmp_path: Path) -> None:
+    participants(symdual=Made("symdual"), c=Made("C limit", error=1e-3))
+    with pytest.raises(Disagreement, match="C limit"):
+        session.measure_all([2], ["c"], 1, tmp_path, lambda text, part: None)
+
+
+def test_the_complaint_is_the_line_that_names_the_error() -> None:
+    errors = """Traceback (most recent call last):
+  File "x.py", line 1, in f
+numba.core.errors.TypingError: Failed in nopython mode pipeline
+During: Pass nopython_type_inference
+"""
+    assert complaint(errors) == "numba.core.errors.TypingError: Failed in nopython mode pipeline"
+    assert complaint("some: Disagreement text\nlast line\n") == "last line"
+    assert complaint("") == "no message"
+
+
+def test_the_generated_kernels_and_filter_give_the_reference_answers(tmp_path: Path) -> None:
+    work = workload.make(6)
+    package = own_side.generated(work, tmp_path)
+    reference = workload.reference(work)
+    for one in (*own_side.kernels(work, package), own_side.ekf(work, package)):
+        verify(6, one, reference[one.kernel])
+        one.repeat(3)
+        np.testing.assert_allclose(one.answer()[0], reference[one.kernel][0], atol=1e-12)
