@@ -1,0 +1,161 @@
+"""Closed-loop episodes: plant, noise, filter and decision in one compiled call, many episodes in parallel.
+
+Every episode has a child of one `SeedSequence`, and draws its start, its truth and its noise from it. So all controllers
+meet the same luck, and results depend neither on the number of threads nor on their order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symdual.errors import SymdualError
+from symdual.runtime.controller import NAMES, controller, cost_kind, cost_settings
+from symdual.runtime.problem import Array, Problem
+
+TRUTHS = ("scenario", "prior", "drift")
+OUTCOMES = ("finished", "the plant's state is not finite", "the belief is not finite")
+
+
+class Luck(NamedTuple):
+    """What chance decides before a batch of episodes: starts (N, NX), truths (N, p), and noise by run and time."""
+
+    starts: Array
+    truths: Array
+    process: Array
+    measurement: Array
+    wander: Array
+
+
+class Episodes(NamedTuple):
+    """A batch of episodes, first axis run, second axis time.
+
+    states (N, T+1, NX), inputs (N, T, NU), means and variances of the belief (N, T+1, NZ), the last covariances
+    (N, NZ, NZ), statistics of each step (N, T+1, STATS) and an outcome (an index into `OUTCOMES`) per run.
+    """
+
+    states: Array
+    inputs: Array
+    means: Array
+    variances: Array
+    covariances: Array
+    steps: Array
+    outcomes: NDArray[np.int64]
+    truths: Array
+
+    @property
+    def costs(self) -> Array:
+        """L of each run, (N,); NaN for an episode that did not finish."""
+        return np.asarray(np.where(self.outcomes == 0, self.steps[:, :, 0].sum(axis=1), np.nan))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How episodes are run.
+
+    Args:
+        truth: `"scenario"` for the parameters that the scenario gives, `"prior"` to draw them from the model's own
+            prior (the model is then the plant), `"drift"` for the same with the model's own drift on top.
+        order: of the dual cost, 1 or 2.
+        window: None for the fixed end of the problem, or the length of a moving horizon.
+        length: the number of steps; the problem's horizon by default, and free with a moving horizon.
+    """
+
+    truth: str = "scenario"
+    order: int = 1
+    window: int | None = None
+    length: int | None = None
+
+
+def plant_problem(problem: Problem, settings: Settings) -> Problem:
+    """The problem whose plant is the one that the settings ask for."""
+    from dataclasses import replace
+
+    if settings.truth not in TRUTHS:
+        raise SymdualError(f'there is no truth "{settings.truth}"; known: {", ".join(TRUTHS)}')
+    if settings.truth == "scenario":
+        if problem.truth is None:
+            raise SymdualError(f'the scenario "{problem.name}" gives no true parameters; use the truth "prior"')
+        return problem
+    if settings.truth == "drift" and problem.package.TRANSITION != "identity":
+        raise SymdualError('the truth "drift" needs parameters that keep their value on average (no transition=)')
+    return replace(problem, plant=problem.package, truth=None)
+
+
+def draw(problem: Problem, settings: Settings, seeds: list[np.random.SeedSequence]) -> Luck:
+    """Draw what chance decides for one episode per seed."""
+    plant, nx = problem.plant, problem.package.NX
+    steps = problem.horizon if settings.length is None else settings.length
+    numbers = plant.numbers
+    start_root, prior_root = root(problem.prior.covariance[:nx, :nx]), root(problem.prior.covariance[nx:, nx:])
+    process_root, measurement_root = root(numbers["process_noise"]), root(numbers["measurement_noise"])
+    drift = numbers["drift"]
+    drift_root = root(np.diag(drift) if drift.ndim == 1 else drift) if settings.truth == "drift" else None
+    drawn = []
+    for seed in seeds:
+        random = np.random.default_rng(seed)
+        start = problem.start + start_root @ random.standard_normal(nx)
+        process = random.standard_normal((steps, nx)) @ process_root.T
+        measurement = random.standard_normal((steps, problem.package.NY)) @ measurement_root.T
+        if problem.truth is not None:
+            truth = problem.truth
+        else:
+            truth = problem.prior.mean[nx:] + prior_root @ random.standard_normal(plant.NTHETA)
+        wander = np.zeros((0, plant.NTHETA))
+        if drift_root is not None:
+            wander = random.standard_normal((steps, plant.NTHETA)) @ drift_root.T
+        drawn.append((start, truth, process, measurement, wander))
+    return Luck(*(np.ascontiguousarray(np.stack(column)) for column in zip(*drawn, strict=True)))
+
+
+def root(covariance: Array) -> Array:
+    """A symmetric square root of a positive semidefinite matrix; a zero matrix has a zero root."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
+
+
+def run(problem: Problem, name: str, luck: Luck, settings: Settings, chunks: int = 16) -> Episodes:
+    """Run one episode per entry of `luck` with the controller `name`, in parallel."""
+    if name not in NAMES:
+        controller(problem, name)  # says what is wrong
+    if settings.window is None and settings.length not in (None, problem.horizon):
+        raise SymdualError("an episode of another length than the scenario's needs a moving horizon (window)")
+    task = problem.for_oracle(luck.truths[0]) if name == "oracle" else problem
+    package, plant = task.package, task.plant
+    count, steps = len(luck.starts), luck.process.shape[1]
+    longer = task if settings.window is None else task.extended(max(0, steps + settings.window - task.horizon))
+    kind = cost_kind(task, name, settings.order, task.horizon if settings.window is None else settings.window)
+    module, numbers = package.episode, package.numbers
+    prior = task.prior.covariance.copy()
+    if package.SQUARE_ROOT:
+        package.filter.factorise(task.prior.covariance, prior)
+    means = np.repeat(task.prior.mean[None], count, axis=0)
+    if name == "oracle":
+        means[:, package.NX :] = luck.truths
+    truths = np.ascontiguousarray(np.hstack([luck.starts, luck.truths]))
+    states, inputs = np.full((count, steps + 1, package.NX), np.nan), np.full((count, steps, package.NU), np.nan)
+    beliefs, variances = (np.full((count, steps + 1, package.NZ), np.nan) for _ in range(2))
+    statistics = np.full((count, steps + 1, module.STATS), np.nan)
+    finals, outcomes = np.full((count, package.NZ, package.NZ), np.nan), np.zeros(count, dtype=np.int64)
+    module.episodes(
+        min(chunks, count), plant.plant.move, plant.plant.measure, package.decision.cost_pointer(kind), kind != "certain",
+        settings.window or 0, steps, truths, plant.numbers["data"], plant.WORK, luck.process, luck.measurement, luck.wander,
+        means, prior, numbers["process_noise"], numbers["measurement_noise"], numbers["transition"], numbers["drift"],
+        longer.state_cost, longer.input_cost, longer.reference, longer.floors, task.bounds, numbers["data"],
+        cost_settings(task, name), states, inputs, beliefs, variances, statistics, finals, outcomes,
+    )  # fmt: skip
+    return Episodes(states, inputs, beliefs, variances, finals, statistics, outcomes, luck.truths)
+
+
+def simulate(
+    problem: Problem, names: list[str], runs: int, seed: int = 0, settings: Settings = Settings()  # noqa: B008
+) -> dict[str, Episodes]:
+    """Run `runs` episodes with each controller, all with the same luck."""
+    if runs < 1:
+        raise SymdualError(f"the number of runs must be at least 1, not {runs}")
+    task = plant_problem(problem, settings)
+    luck = draw(task, settings, np.random.SeedSequence(seed).spawn(runs))
+    return {name: run(task, name, luck, settings) for name in names}

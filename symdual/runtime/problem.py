@@ -1,0 +1,177 @@
+"""`Problem`: a loaded model with everything that a controller needs to know of the task, as checked arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symdual.errors import SymdualError, did_you_mean
+from symdual.runtime.evaluate import argument
+from symdual.runtime.loading import LoadedPackage, load
+
+Array = NDArray[np.float64]
+
+
+class Belief(NamedTuple):
+    """The Gaussian belief on z = (x, theta): mean (NZ,) and covariance (NZ, NZ)."""
+
+    mean: Array
+    covariance: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A task for a controller.
+
+        L = sum_{k=0..T} (x_k - r_k)' W_k (x_k - r_k)  +  sum_{k=0..T-1} u_k' U_k u_k
+
+    Args:
+        package: the generated package of the model that the controller believes in.
+        state_cost, input_cost, reference: W (T+1, NX, NX), U (T, NU, NU), r (T+1, NX).
+        prior: the belief before the first step.
+        plant: the package of the true system.
+        truth: the plant's true parameters, or None when they are to be drawn from the prior.
+        bonus, dual_weight: tau of the exploration bonus, and the weight of Jd.
+    """
+
+    name: str
+    package: LoadedPackage
+    state_cost: Array
+    input_cost: Array
+    reference: Array
+    prior: Belief
+    plant: LoadedPackage
+    truth: Array | None
+    bonus: float = 1.0
+    dual_weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check every array once, so that compiled code never has to."""
+        p, horizon = self.package, len(self.input_cost)
+        if horizon < 1:
+            raise SymdualError("the horizon is zero: input_cost must have at least one step")
+        checked = {
+            "state_cost": argument(self.state_cost, (horizon + 1, p.NX, p.NX), "state_cost"),
+            "input_cost": argument(self.input_cost, (horizon, p.NU, p.NU), "input_cost"),
+            "reference": argument(self.reference, (horizon + 1, p.NX), "reference"),
+            "prior": checked_belief(p, self.prior),
+        }
+        require_semidefinite(checked["state_cost"], "state_cost")
+        require_semidefinite(checked["input_cost"], "input_cost")
+        if not np.all(np.isfinite(checked["reference"])):
+            raise SymdualError("reference contains a value that is NaN or infinite")
+        if (self.plant.NX, self.plant.NU, self.plant.NY) != (p.NX, p.NU, p.NY):
+            raise SymdualError(f"the plant {self.plant.name} has other numbers of states, inputs or measurements than {p.name}")
+        if self.truth is not None:
+            checked["truth"] = argument(self.truth, (self.plant.NTHETA,), "truth")
+        for key, value in checked.items():
+            object.__setattr__(self, key, value)
+
+    @property
+    def horizon(self) -> int:
+        """T, the number of inputs."""
+        return len(self.input_cost)
+
+    @cached_property
+    def floors(self) -> Array:
+        """The smallest eigenvalue of each U_k, which bounds how far an input can be worth its cost."""
+        return np.maximum(np.linalg.eigvalsh(self.input_cost)[:, 0], 0.0)
+
+    @cached_property
+    def bounds(self) -> Array:
+        """Lower and upper bounds of the inputs, (2, NU)."""
+        return np.ascontiguousarray([self.package.numbers["lower"], self.package.numbers["upper"]])
+
+    @property
+    def start(self) -> Array:
+        """The expected first state."""
+        return self.prior.mean[: self.package.NX]
+
+    def for_oracle(self, truth: Array) -> Problem:
+        """The same task for a controller that knows the plant: its model and its true parameters."""
+        nx, plant = self.package.NX, self.plant
+        covariance = np.zeros((plant.NZ, plant.NZ))
+        covariance[:nx, :nx] = self.prior.covariance[:nx, :nx]
+        belief = Belief(np.concatenate([self.start, truth]), covariance)
+        return replace(self, package=plant, prior=belief, truth=truth)
+
+    def extended(self, steps: int) -> Problem:
+        """The same task with its cost and reference held at their last values for `steps` more steps."""
+
+        def longer(values: Array) -> Array:
+            return np.concatenate([values, np.repeat(values[-1:], steps, axis=0)])
+
+        return replace(
+            self,
+            state_cost=longer(self.state_cost),
+            input_cost=longer(self.input_cost),
+            reference=longer(self.reference),
+        )
+
+
+def problem(package: LoadedPackage, scenario: str | None = None) -> Problem:
+    """The task that a scenario of a generated package describes; the only scenario if no name is given."""
+    if not package.plants:
+        raise SymdualError(f"the model file of {package.name} has no Scenario; add one, or build a Problem from arrays")
+    if scenario is None:
+        if len(package.plants) > 1:
+            raise SymdualError(f"{package.name} has several scenarios; name one of {', '.join(sorted(package.plants))}")
+        (scenario,) = package.plants
+    if scenario not in package.plants:
+        hint = did_you_mean(scenario, package.plants)
+        raise SymdualError(f'{package.name} has no scenario "{scenario}"{hint}')
+    prefix = f"scenario.{scenario}."
+    stored = {key.removeprefix(prefix): value for key, value in package.numbers.items() if key.startswith(prefix)}
+    plant = package.plants[scenario]
+    return _from_numbers(scenario, package, package if plant == package.name else load(package.folder.parent / plant), stored)
+
+
+def _from_numbers(name: str, package: LoadedPackage, plant: LoadedPackage, stored: Mapping[str, Array]) -> Problem:
+    nx = package.NX
+    covariance = np.zeros((package.NZ, package.NZ))
+    covariance[:nx, :nx] = stored["start_covariance"]
+    covariance[nx:, nx:] = stored["prior_covariance"]
+    return Problem(
+        name=name,
+        package=package,
+        state_cost=stored["state_cost"],
+        input_cost=stored["input_cost"],
+        reference=stored["reference"],
+        prior=Belief(np.concatenate([stored["start"], stored["prior_mean"]]), covariance),
+        plant=plant,
+        truth=stored.get("truth"),
+        bonus=float(stored["weights"][0]),
+        dual_weight=float(stored["weights"][1]),
+    )
+
+
+def checked_belief(package: LoadedPackage, belief: Belief) -> Belief:
+    """A belief of the right shapes, finite, symmetric and positive semidefinite, or a sentence that says what is wrong."""
+    mean = argument(belief.mean, (package.NZ,), "the mean of the belief")
+    covariance = argument(belief.covariance, (package.NZ, package.NZ), "the covariance of the belief")
+    if not (np.all(np.isfinite(mean)) and np.all(np.isfinite(covariance))):
+        raise SymdualError("the belief contains a value that is NaN or infinite")
+    require_semidefinite(covariance[None], "the covariance of the belief")
+    return Belief(mean, np.ascontiguousarray(0.5 * (covariance + covariance.T)))
+
+
+def require_semidefinite(matrices: Array, what: str) -> None:
+    """Raise unless every matrix of a stack is finite, symmetric and positive semidefinite."""
+    if not np.all(np.isfinite(matrices)):
+        raise SymdualError(f"{what} contains a value that is NaN or infinite")
+    largest = np.max(np.abs(matrices), axis=(1, 2), initial=0.0)
+    skew = np.max(np.abs(matrices - np.swapaxes(matrices, 1, 2)), axis=(1, 2), initial=0.0)
+    if np.any(skew > 1e-9 * largest):
+        raise SymdualError(f"{what} is not symmetric")
+    smallest = np.linalg.eigvalsh(matrices)[:, 0]
+    worst = int(np.argmin(smallest + 1e-9 * largest))
+    if smallest[worst] < -1e-9 * largest[worst]:
+        where = f" at step {worst}" if len(matrices) > 1 else ""
+        raise SymdualError(
+            f"{what} is not positive semidefinite{where}: its smallest eigenvalue is {smallest[worst]:.6g}"
+        )
