@@ -212,7 +212,8 @@ def summary(results: Sequence[Result]) -> str:
     """All verdicts in one sentence."""
     parts = [f"{count} {name}" for name, count in counts(results).items() if count]
     differing = [result.equation.id for result in results if not result.agrees]
-    ending = "all as recorded" if not differing else f"{len(differing)} not as recorded: {', '.join(differing)}"
+    named = ", ".join(differing[:8]) + (" and more" if len(differing) > 8 else "")
+    ending = "all as recorded" if not differing else f"{len(differing)} not as recorded: {named}"
     return f"{len(results)} formulas: {', '.join(parts)}; {ending}."
 
 

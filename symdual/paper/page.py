@@ -1,0 +1,107 @@
+"""The results of the paper check as one HTML page: no script, no network, mathematics as MathML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from symdual.paper import checking
+from symdual.paper.comparison import Counterexample
+from symdual.paper.typeset import display
+from symdual.paper.verdict import Judgement, Verdict
+from symdual.paper.wording import FAULTS, MEANINGS, SECTIONS, chapter, numbers, place
+
+if TYPE_CHECKING:
+    from symdual.paper.checking import Result
+
+
+def render(results: Sequence[Result]) -> str:
+    """The page for these results."""
+    text = resources.files("symdual.paper").joinpath("check.html.j2").read_text(encoding="utf-8")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    counts = checking.counts(results)
+    faults = [result for verdict in FAULTS for result in results if result.judgement.verdict is verdict]
+    return environment.from_string(text).render(
+        results=results,
+        agrees=checking.agree(results),
+        verdicts=[{"name": v.value, "count": counts[v.value], "meaning": MEANINGS[v]} for v in Verdict],
+        faults=[_fault(result) for result in faults],
+        sections=[_section(name, results) for name in SECTIONS if any(chapter(r.equation) == name for r in results)],
+    )
+
+
+def _anchor(identifier: str) -> str:
+    return "f-" + identifier.replace(".", "-")
+
+
+def _fault(result: Result) -> dict[str, Any]:
+    return {
+        "id": result.equation.id,
+        "anchor": _anchor(result.equation.id),
+        "title": result.equation.title,
+        "verdict": result.judgement.verdict.value,
+        "remark": checking.remark(result.judgement),
+    }
+
+
+def _section(name: str, results: Sequence[Result]) -> dict[str, Any]:
+    return {
+        "anchor": f"section-{name}",
+        "title": SECTIONS[name],
+        "entries": [_entry(result) for result in results if chapter(result.equation) == name],
+    }
+
+
+def _entry(result: Result) -> dict[str, Any]:
+    equation, judgement = result.equation, result.judgement
+    correction = judgement.correction
+    return {
+        "id": equation.id,
+        "anchor": _anchor(equation.id),
+        "title": equation.title,
+        "verdict": judgement.verdict.value,
+        "agrees": result.agrees,
+        "recorded": result.recorded,
+        "place": place(equation),
+        "printed": Markup(display(equation.latex)),
+        "corrected": Markup(display(correction.latex)) if correction is not None else "",
+        "facts": _facts(judgement),
+        "example": _example(judgement),
+        "machine": equation.machine,
+    }
+
+
+def _facts(judgement: Judgement) -> list[tuple[str, str]]:
+    facts = []
+    if judgement.correction is not None:
+        facts.append(("Why", judgement.correction.reason))
+    if judgement.convention:
+        facts.append(("Right if", judgement.convention + "."))
+    facts.append(("Evidence", judgement.evidence + _extent(judgement)))
+    return facts
+
+
+def _extent(judgement: Judgement) -> str:
+    if judgement.verdict not in (Verdict.CORRECT, Verdict.CONVENTION) or not judgement.cases:
+        return ""
+    cases = "one case" if judgement.cases == 1 else f"{judgement.cases} cases"
+    error = f", worst relative error {judgement.worst_error:.0e}" if judgement.worst_error else ", exact"
+    return f" ({cases}{error}.)"
+
+
+def _example(judgement: Judgement) -> dict[str, str] | None:
+    example: Counterexample | None = judgement.counterexample
+    if example is None:
+        return None
+    literal = judgement.verdict is Verdict.CONVENTION
+    return {
+        "title": "Read literally" if literal else "Counterexample",
+        "where": example.where,
+        "numbers": numbers(example),
+        "printed": example.printed,
+        "derived": example.derived,
+    }
