@@ -26,7 +26,7 @@ def as_function(symbols: Sequence[sp.Symbol], expression: sp.Expr) -> Callable[.
     special = {
         "logistic": lambda a: 1 / (1 + mpmath.exp(-a)),
         "monomial": lambda base, power: base ** int(power),
-        "Heaviside": lambda a: (mpmath.sign(a) + 1) / 2,
+        "Heaviside": lambda a, at_zero: (mpmath.sign(a) + 1) / 2,
     }
     precise = expression.xreplace({f: sp.Rational(float(f)) for f in expression.atoms(sp.Float)})
     return sp.lambdify(list(symbols), precise, modules=[special, "mpmath"])  # type: ignore[no-any-return]

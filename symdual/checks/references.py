@@ -70,8 +70,12 @@ class References:
             found = [*self._from_symbols("f", point), *self._from_symbols("h", point)]
             if differences:
                 found += [*self._from_differences("f", point), *self._from_differences("h", point)]
-        except (ZeroDivisionError, ValueError, OverflowError, TypeError):
-            return None  # mpmath: a pole, a complex number, or a number too large
+        except (ZeroDivisionError, ValueError, OverflowError):
+            return None  # a pole, or a number too large
+        except TypeError as problem:
+            if "mpc" not in str(problem):
+                raise
+            return None  # a complex number
         return found if all(mpmath.isfinite(e.exact) for e in found) else None
 
     # ------------------------------------------------------------ 50-digit values of the derived expressions
