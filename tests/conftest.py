@@ -1,88 +1,81 @@
-"""What all tests share: packages without files, compiled packages made once, and fresh interpreters."""
+"""A real browser for the tests of pages, shared by all of them."""
 
 from __future__ import annotations
 
-import io
-import os
-import subprocess
-import sys
-import textwrap
-import types
-from collections.abc import Callable
+import shutil
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-import symdual
-from symdual import Model
-from symdual.emit.package import Package, package
-from symdual.runtime.loading import LoadedPackage
-
-ROOT = Path(__file__).resolve().parent.parent
+_FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync --disable-dev-shm-usage"
+).split()
 
 
-class Interpreted:
-    """A package run by the interpreter, without numba and without files: fast where compiling is not the point."""
+@dataclass(frozen=True)
+class Browser:
+    """A headless Chromium that opens pages from disk at a given width."""
 
-    def __init__(self, rendered: Package, kernels: str | None = None) -> None:
-        self._module = _execute(rendered.files["__init__.py"].decode())
-        self.source = rendered.files["kernels.py"].decode() if kernels is None else kernels
-        self.kernels = _execute(self.source)
-        with np.load(io.BytesIO(rendered.files["data.npz"])) as stored:
-            self.numbers = {key: stored[key] for key in stored.files}
+    driver: Any
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["_module"], name)
+    def open(self, file: Path, width: int, height: int = 900, dark: bool = False) -> None:
+        """Open a page as a laptop (from 700 px on) or as a phone."""
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 700}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+        self.driver.get_log("browser")  # forget what earlier pages said
+        self.driver.get(file.resolve().as_uri())
 
+    def run(self, script: str) -> Any:
+        """The value of a script run in the page by the test (pages themselves need none)."""
+        return self.driver.execute_script(script)
 
-def _execute(source: str) -> types.ModuleType:
-    plain = source.replace("from numba import njit", "def njit(**options):\n    return lambda function: function\n")
-    plain = plain.replace("from . import one_name\n\n__name__ = one_name(__spec__)\n", "")
-    module = types.ModuleType("interpreted")
-    exec(compile(plain, "interpreted", "exec"), module.__dict__)
-    return module
+    def console(self) -> list[str]:
+        """What the page has written to the console since it was opened, errors of loading included."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]
 
+    def overflow(self) -> int:
+        """By how many pixels the page is wider than the window."""
+        return int(self.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
-@pytest.fixture(scope="session")
-def interpreted() -> Callable[[Model], Interpreted]:
-    """Return a function that runs a model's kernels without compiling them."""
+    def formula_sizes(self) -> list[tuple[float, float]]:
+        """Width and height of every formula that is not folded away."""
+        script = """
+            return [...document.querySelectorAll("math")]
+              .filter(m => !m.closest("details:not([open])"))
+              .map(m => { const r = m.getBoundingClientRect(); return [r.width, r.height]; });
+        """
+        return [(width, height) for width, height in self.run(script)]
 
-    def run(model: Model, kernels: str | None = None) -> Interpreted:
-        return Interpreted(package(model if model.name else model.named("anonymous")), kernels)
-
-    return run
-
-
-@pytest.fixture(scope="session")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Model], LoadedPackage]:
-    """Return a function that generates and loads a named model; the same model is generated once."""
-    folder = tmp_path_factory.mktemp("compiled")
-
-    def run(model: Model) -> LoadedPackage:
-        return symdual.load(symdual.generate(model, folder)[0].folder)
-
-    return run
+    def requests(self) -> list[str]:
+        """The addresses of everything that the page has loaded besides itself."""
+        return list(self.run("return performance.getEntriesByType('resource').map(e => e.name)"))
 
 
 @pytest.fixture(scope="session")
-def fresh_python() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Return a function that runs code in a new interpreter, from a given folder, and returns what it printed."""
-
-    def run(
-        code: str, folder: Path, check: bool = True, with_symdual: bool = True, **environment: str
-    ) -> subprocess.CompletedProcess[str]:
-        clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "NUMBA"))}
-        if with_symdual:
-            clean["PYTHONPATH"] = str(ROOT)
-        return subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(code)],
-            cwd=folder,
-            env=clean | environment,
-            check=check,
-            capture_output=True,
-            text=True,
-        )
-
-    return run
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser, or a skip that says what is missing."""
+    selenium = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    driver = shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        pytest.skip("no Chromium here: pages are opened only where chromium and chromedriver are installed")
+    options = selenium.ChromeOptions()
+    options.binary_location = chromium
+    for flag in (*_FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = selenium.ChromeService(executable_path=driver)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # selenium's own sockets
+        opened = selenium.Chrome(options=options, service=service)
+        try:
+            yield Browser(opened)
+        finally:
+            opened.quit()
