@@ -64,9 +64,15 @@ def print_expression(expression: sp.Expr) -> str:
     try:
         return str(_PRINTER.doprint(expression))
     except PrintMethodNotImplementedError as problem:
-        functions = sorted(
-            {type(part).__name__ for part in sp.preorder_traversal(expression) if isinstance(part, sp.Function)}
-        )
+        culprit = next(part for part in sp.postorder_traversal(expression) if not _can_be_printed(part))
         raise ModelError(
-            f"a derivative needs {', '.join(functions)}, of which the generated code cannot compute at least one"
+            f"a derivative needs {type(culprit).__name__}, which the generated code cannot compute"
         ) from problem
+
+
+def _can_be_printed(expression: sp.Basic) -> bool:
+    try:
+        _PRINTER.doprint(expression)
+    except PrintMethodNotImplementedError:
+        return False
+    return True

@@ -17,7 +17,7 @@ ACCEPTED: tuple[type, ...] = (
     *(sp.Add, sp.Mul, sp.Pow, sp.exp, sp.log, sp.sin, sp.cos, sp.tan, sp.asin, sp.acos, sp.atan, sp.atan2),
     *(sp.sinh, sp.cosh, sp.tanh, sp.asinh, sp.acosh, sp.atanh, sp.erf, sp.erfc, sp.Abs, sp.Max, sp.Min),
     *(logistic, monomial, FeatureSum, sp.Piecewise, ExprCondPair),
-    *(sp.Lt, sp.Le, sp.Gt, sp.Ge, sp.Eq, sp.Ne, sp.And, sp.Or, sp.Not),
+    *(sp.Lt, sp.Le, sp.Gt, sp.Ge, sp.Eq, sp.Ne, sp.And, sp.Or),
 )
 _JUMPS = (sp.Heaviside, sp.sign, sp.floor, sp.ceiling, sp.DiracDelta, sp.Mod, sp.frac)
 
