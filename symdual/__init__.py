@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     from symdual.api import check as check
     from symdual.api import generate as generate
     from symdual.errors import SymdualError as SymdualError
+    from symdual.runtime.controller import controller as controller
     from symdual.runtime.loading import load as load
+    from symdual.runtime.problem import Belief as Belief
+    from symdual.runtime.problem import Problem as Problem
+    from symdual.runtime.problem import problem as problem
     from symdual.spec import features as features
     from symdual.spec.model import Model as Model
     from symdual.spec.scenario import Scenario as Scenario
@@ -23,15 +27,19 @@ if TYPE_CHECKING:
     from symdual.spec.symbols import unknown as unknown
 
 _PLACES = {
+    "Belief": "symdual.runtime.problem",
     "Model": "symdual.spec.model",
+    "Problem": "symdual.runtime.problem",
     "Scenario": "symdual.spec.scenario",
     "SymdualError": "symdual.errors",
     "check": "symdual.api",
     "constant": "symdual.spec.symbols",
+    "controller": "symdual.runtime.controller",
     "features": "symdual.spec",
     "generate": "symdual.api",
     "load": "symdual.runtime.loading",
     "logistic": "symdual.spec.symbols",
+    "problem": "symdual.runtime.problem",
     "unknown": "symdual.spec.symbols",
 }
 
