@@ -21,7 +21,7 @@ from symdual.report.names import Names, identifier
 from symdual.spec.symbols import FeatureSum, monomial
 
 MINUS = "\N{MINUS SIGN}"
-_TIMES = element("mo", "\u2062", lspace="0.09em", rspace="0.09em")
+TIMES = element("mo", "\u2062", lspace="0.09em", rspace="0.09em")
 _DOT = element("mo", "·")
 _APPLY = element("mo", "\u2061")
 _FUNCTIONS = {
@@ -32,10 +32,11 @@ _FUNCTIONS = {
     "asinh": "arsinh",
     "acosh": "arcosh",
     "atanh": "artanh",
+    "sign": "sgn",
     "Max": "max",
     "Min": "min",
 }
-_OWN_FORM = (sp.exp, sp.Abs, monomial)
+_OWN_FORM = (sp.exp, sp.Abs, sp.Heaviside, monomial)
 _TALL = re.compile("<(mfrac|munderover|msqrt|mtable|msup|msubsup)")
 _RELATIONS = {"==": "=", "!=": "≠", "<=": "≤", ">=": "≥", "<": "<", ">": ">"}
 
@@ -98,7 +99,7 @@ class Typesetter(Printer):
 
     def __init__(self, names: Names) -> None:
         super().__init__()
-        self._names = names
+        self.names = names
         self._depth = -1
 
     def typeset(self, expression: sp.Basic, taken: int = 0) -> Markup:
@@ -106,19 +107,14 @@ class Typesetter(Printer):
         self._depth = taken - 1
         return self._set(expression)
 
-    def terms(self, expression: sp.Expr, taken: int = 0, first: sp.Expr | None = None) -> list[tuple[str, Markup]]:
-        """The terms of a sum with their signs, in the order in which they are shown, `first` before all others."""
-        self._depth = taken - 1
-        return list(self._signed_terms(expression, first))
-
     def name(self, name: str, *indices: str) -> Markup:
         """The MathML of a name."""
-        return self._names.typeset(name, *indices)
+        return self.names.typeset(name, *indices)
 
     @property
     def index(self) -> str:
         """The letter of the generic index."""
-        return self._names.letters[0]
+        return self.names.letters[0]
 
     def _set(self, expression: sp.Basic) -> Markup:
         return Markup(self._print(expression))
@@ -135,9 +131,9 @@ class Typesetter(Printer):
     def _atom(self, atom: sp.Expr, power: Markup | None = None) -> Markup:
         """A symbol or an element of an array, perhaps raised to a power."""
         if isinstance(atom, sp.Indexed):
-            letter = self._names.letters[max(self._depth, 0)]
-            return self._names.typeset(str(atom.base.label), letter, power=power)
-        return self._names.typeset(str(atom.name), power=power)
+            letter = self.names.letters[max(self._depth, 0)]
+            return self.names.typeset(array_name(atom), letter, power=power)
+        return self.names.typeset(str(atom.name), power=power)
 
     def _print_Integer(self, value: sp.Integer) -> Markup:
         return _integer(int(value))
@@ -162,35 +158,23 @@ class Typesetter(Printer):
 
     def _print_Add(self, expression: sp.Add) -> Markup:
         parts: list[Markup] = []
-        for position, (sign, term) in enumerate(self._signed_terms(expression)):
+        for position, (sign, term) in enumerate(signed_terms(expression)):
             if position or sign == MINUS:
                 parts.append(operator(sign))
-            parts.append(term)
+            parts.append(self._parenthesised(term, PRECEDENCE["Mul"]))
         return row(*parts)
 
-    def _signed_terms(self, expression: sp.Expr, wanted: sp.Expr | None = None) -> Iterator[tuple[str, Markup]]:
-        listed = list(expression.as_ordered_terms()) if expression.is_Add else [expression]
-        positive = [t for t in listed if not _is_negative(t)]
-        # a sum first would seem to range over all that follows it
-        first = next((t for t in positive if not _ends_in_sum(t)), positive[0] if positive else listed[0])
-        first = wanted if wanted in listed else first
-        ordered = [first, *(t for t in listed if t is not first)]
-        for term in sorted(ordered, key=_ends_in_sum) if len(ordered) > 1 else ordered:
-            negative = _is_negative(term)
-            yield (MINUS if negative else "+"), self._parenthesised(-term if negative else term, PRECEDENCE["Mul"])
-
     def _print_Mul(self, expression: sp.Mul) -> Markup:
-        if _is_negative(expression):
+        if is_negative(expression):
             return row(operator(MINUS), self._parenthesised(-expression, PRECEDENCE["Mul"]))
-        above, below = _split_fraction(expression)
-        tail = [f for f in above if _stands_behind(f)]
+        head, below, tail = arranged(expression)
         if not below:
-            return self._product([f for f in above if f not in tail] + tail)
-        head = [f for f in above if f not in tail]
-        if not head and len(tail) == 1 and isinstance(tail[0], sp.exp) and sp.count_ops(tail[0]) < 6:
-            head, tail = tail, []
-        quotient = fraction(self._product(head) if head else element("mn", "1"), self._product(below))
-        return row(quotient, _TIMES, self._product(tail, alone=False)) if tail else quotient
+            return self._product(head + tail)
+        quotient = self._quotient(head, below)
+        return row(quotient, TIMES, self._product(tail, alone=False)) if tail else quotient
+
+    def _quotient(self, above: Sequence[sp.Expr], below: Sequence[sp.Expr]) -> Markup:
+        return fraction(self._product(above) if above else element("mn", "1"), self._product(below))
 
     def _product(self, factors: Sequence[sp.Expr], alone: bool = True) -> Markup:
         """Factors beside each other; `alone` means that nothing else stands on their line."""
@@ -198,7 +182,7 @@ class Typesetter(Printer):
         for position, factor in enumerate(factors):
             if position:
                 numeric = factor.is_Number or (factor.is_Pow and factor.base.is_Number)
-                shown.append(_DOT if numeric else _TIMES)
+                shown.append(_DOT if numeric else TIMES)
             last = position == len(factors) - 1
             if isinstance(factor, sp.Sum) and not last:
                 shown.append(brackets(self._set(factor)))
@@ -252,6 +236,10 @@ class Typesetter(Printer):
     def _print_Function(self, function: sp.Function) -> Markup:
         return self._call(function)
 
+    def _print_Heaviside(self, function: sp.Heaviside) -> Markup:
+        # its second argument only says what happens at the jump
+        return row(identifier("Heaviside"), _APPLY, brackets(self._set(function.args[0])))
+
     def _print_Max(self, function: sp.Max) -> Markup:
         return self._call(function)
 
@@ -299,33 +287,59 @@ class Typesetter(Printer):
     @contextmanager
     def _deeper(self) -> Iterator[str]:
         self._depth += 1
-        yield self._names.letters[self._depth]
+        yield self.names.letters[self._depth]
         self._depth -= 1
 
     def _print_Sum(self, total: sp.Sum) -> Markup:
-        (_, first, last) = total.limits[0]
         with self._deeper() as letter:
-            below = row(identifier(letter), operator("="), self._set(first))
-            sign = element(
-                "munderover",
-                element("mo", "∑", movablelimits="false", largeop="false", class_="sum"),
-                below,
-                self._set(last),
-            )
-            return row(sign, self._parenthesised(total.function, PRECEDENCE["Mul"]))
+            return row(self._sum_sign(total, letter), self._parenthesised(total.function, PRECEDENCE["Mul"]))
+
+    def _sum_sign(self, total: sp.Sum, letter: str) -> Markup:
+        (_, first, last) = total.limits[0]
+        below = row(identifier(letter), operator("="), self._set(first))
+        # the size comes from the style, so that it does not depend on the reader's fonts
+        sign = element("mo", "∑", movablelimits="false", largeop="false", class_="sum")
+        return element("munderover", sign, below, self._set(last))
 
     def _print_FeatureSum(self, value: FeatureSum) -> Markup:
         several = len(value.family.summands) > 1
-        name = self._names.typeset(value.family.name, *([str(value.output)] if several else []))
+        name = self.names.typeset(value.family.name, *([str(value.output)] if several else []))
         return row(name, _APPLY, brackets(join((self._set(p) for p in value.points), operator(","))))
 
 
-def _is_negative(term: sp.Expr) -> bool:
+def array_name(element_of: sp.Indexed) -> str:
+    """The name of the array; what was indexed twice on its way through nested sums counts once."""
+    label = element_of.base.label
+    return array_name(label) if isinstance(label, sp.Indexed) else str(label)
+
+
+def is_negative(term: sp.Expr) -> bool:
+    """Whether a term is shown with a minus sign before it."""
     return bool(term.as_coeff_Mul()[0].is_negative)
 
 
+def signed_terms(expression: sp.Expr, wanted: sp.Expr | None = None) -> list[tuple[str, sp.Expr]]:
+    """The terms of a sum without their signs, and the signs, in the order in which they are shown, `wanted` first."""
+    listed = list(expression.as_ordered_terms()) if expression.is_Add else [expression]
+    positive = [t for t in listed if not is_negative(t)]
+    # a sum first would seem to range over all that follows it
+    first = next((t for t in positive if not _ends_in_sum(t)), positive[0] if positive else listed[0])
+    first = wanted if wanted in listed else first
+    ordered = sorted([first, *(t for t in listed if t is not first)], key=_ends_in_sum)
+    return [(MINUS, -term) if is_negative(term) else ("+", term) for term in ordered]
+
+
+def arranged(product: sp.Mul) -> tuple[list[sp.Expr], list[sp.Expr], list[sp.Expr]]:
+    """The factors above the line of a fraction, those below it, and those that are set behind it."""
+    above, below = _split_fraction(product)
+    head = [f for f in above if not _stands_behind(f)]
+    tail = [f for f in above if _stands_behind(f)]
+    if below and not head and len(tail) == 1 and isinstance(tail[0], sp.exp) and sp.count_ops(tail[0]) < 6:
+        head, tail = tail, []
+    return head, below, tail
+
+
 def _stands_behind(factor: sp.Expr) -> bool:
-    """Whether a factor is set behind a fraction instead of above its line."""
     return isinstance(factor, (sp.Sum, sp.exp, FeatureSum)) or bool(factor.is_Add and sp.count_ops(factor) > 6)
 
 

@@ -90,6 +90,16 @@ def page_of_file(
     return derivation_page(reports, model_file.read_text(encoding="utf-8"))
 
 
+def model_names(derivation: Derivation) -> Names:
+    """How the names of a model are set."""
+    model = derivation.model
+    symbols = [*model.states, *model.inputs, *model.unknowns, *model.constants]
+    symbols += [model.time] if model.time is not None else []
+    symbols += [w.symbol for f in model.families for w in f.weights]
+    symbols += [a.symbol for f in model.families for a in f.data]
+    return Names([*(s.name for s in symbols), "step_length"], [f.name for f in model.families])
+
+
 def _first_paragraph(source: str) -> str:
     """The first paragraph of a model file's docstring."""
     text = ast.get_docstring(ast.parse(source)) or ""
@@ -103,14 +113,7 @@ class _Article:
         self._report = report
         self._d = report.derivation
         self._pattern: Structure = structure(self._d)
-        model = self._d.model
-        symbols = [*model.states, *model.inputs, *model.unknowns, *model.constants]
-        symbols += [model.time] if model.time is not None else []
-        symbols += [w.symbol for f in model.families for w in f.weights]
-        symbols += [a.symbol for f in model.families for a in f.data]
-        self._typesetter = Typesetter(
-            Names([*(s.name for s in symbols), "step_length"], [f.name for f in model.families])
-        )
+        self._typesetter = Typesetter(model_names(self._d))
         self._setter = EquationSetter(self._typesetter)
         self._equations = equations(self._d)
         self._curvature = hessian_pattern(self._d, self._d.dynamics_hessian, self._d.inputs)

@@ -10,6 +10,7 @@ import sympy as sp
 from markupsafe import Markup
 
 from symdual.derive.display import LARGEST, Equation
+from symdual.report.breaking import Breaker
 from symdual.report.html import element, folded, formula, join
 from symdual.report.mathml import (
     Typesetter,
@@ -18,7 +19,6 @@ from symdual.report.mathml import (
     math,
     operator,
     row,
-    visible_length,
 )
 from symdual.report.names import identifier
 
@@ -26,8 +26,6 @@ from symdual.report.names import identifier
 TOO_LARGE = 400
 #: Operations beyond which an expression is folded away until it is asked for.
 LONG = 110
-#: Visible characters beyond which a formula is broken before each of its terms.
-WIDTH = 84
 
 
 class EquationSetter:
@@ -35,6 +33,7 @@ class EquationSetter:
 
     def __init__(self, typesetter: Typesetter) -> None:
         self._typesetter = typesetter
+        self._breaker = Breaker(typesetter.names)
 
     def group(self, equations: Sequence[Equation]) -> Markup:
         """Equations one after another; short ones share a line."""
@@ -60,8 +59,7 @@ class EquationSetter:
         operations = int(sp.count_ops(right))
         if operations > TOO_LARGE:
             return self.too_large(left, operations)
-        terms = self._typesetter.terms(readable(right), taken, first)
-        box = formula(_lines(left, terms + ([] if ending is None else [("+", ending)])))
+        box = formula(self._breaker.equation(left, readable(right), taken, first, ending))
         if operations > LONG:
             return folded(join([math(left), f" has {operations} operations when written out: show it"]), box)
         return box
@@ -104,24 +102,6 @@ class EquationSetter:
         return element("msup", self._typesetter.name(name), operator("+"))
 
 
-def _lines(left: Markup, terms: Sequence[tuple[str, Markup]]) -> Markup:
-    """`left = terms` on one line, or one line per term when that would be long."""
-    total = sum(visible_length(term) + 2 for _, term in terms)
-    if total <= WIDTH or len(terms) == 1:
-        parts: list[Markup] = []
-        for position, (symbol, term) in enumerate(terms):
-            if position or symbol != "+":
-                parts.append(operator(symbol))
-            parts.append(term)
-        return math(row(left, operator("="), *parts))
-    rows = []
-    for position, (symbol, term) in enumerate(terms):
-        start = row(left, operator("=")) if position == 0 else Markup("<mrow></mrow>")
-        lead = Markup("") if position == 0 and symbol == "+" else element("mo", symbol, form="infix")
-        rows.append(element("mtr", element("mtd", start), element("mtd", element("mrow", lead, term))))
-    return math(element("mtable", *rows, displaystyle="true"), class_="lines")
-
-
 def contracted(function: str) -> Markup:
     """The contraction of a function with the costate."""
     costate = element("msup", identifier("\N{GREEK SMALL LETTER LAMDA}"), operator("⊤"))
@@ -130,7 +110,10 @@ def contracted(function: str) -> Markup:
 
 def readable(expression: sp.Expr) -> sp.Expr:
     """The same expression with common numbers and factors taken out, also out of sums over the generic index."""
-    return sp.factor_terms(expression).replace(lambda e: e.is_Mul, _merged)
+    factored = sp.factor_terms(expression)
+    if factored.is_Mul and factored.args[0] == -1 and len(factored.args) == 2 and factored.args[1].is_Add:
+        factored = sp.Add(*(-term for term in factored.args[1].args))
+    return factored.replace(lambda e: e.is_Mul, _merged)
 
 
 def _merged(product: sp.Mul) -> sp.Expr:
