@@ -1,15 +1,204 @@
-"""A real browser for the tests of pages, shared by all of them."""
+"""What all tests share: packages without files, compiled packages made once, fresh interpreters, and a browser."""
 
 from __future__ import annotations
 
+import io
+import os
 import shutil
+import subprocess
+import sys
+import textwrap
+import types
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import sympy as sp
+
+import symdual
+from symdual import Model, features, logistic, unknown
+from symdual.emit.package import Package, package
+from symdual.runtime.loading import LoadedPackage
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Interpreted:
+    """A package run by the interpreter, without numba and without files: fast where compiling is not the point."""
+
+    def __init__(self, rendered: Package, kernels: str | None = None) -> None:
+        self._module = _execute(rendered.files["__init__.py"].decode())
+        self.source = rendered.files["kernels.py"].decode() if kernels is None else kernels
+        self.kernels = _execute(self.source)
+        with np.load(io.BytesIO(rendered.files["data.npz"])) as stored:
+            self.numbers = {key: stored[key] for key in stored.files}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_module"], name)
+
+
+def _execute(source: str) -> types.ModuleType:
+    plain = source.replace("from numba import njit", "def njit(**options):\n    return lambda function: function\n")
+    plain = plain.replace("from . import one_name\n\n__name__ = one_name(__spec__)\n", "")
+    module = types.ModuleType("interpreted")
+    exec(compile(plain, "interpreted", "exec"), module.__dict__)
+    return module
+
+
+@pytest.fixture(scope="session")
+def interpreted() -> Callable[[Model], Interpreted]:
+    """Return a function that runs a model's kernels without compiling them."""
+
+    def run(model: Model, kernels: str | None = None) -> Interpreted:
+        return Interpreted(package(model if model.name else model.named("anonymous")), kernels)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Model], LoadedPackage]:
+    """Return a function that generates and loads a named model; the same model is generated once."""
+    folder = tmp_path_factory.mktemp("compiled")
+
+    def run(model: Model) -> LoadedPackage:
+        return symdual.load(symdual.generate(model, folder)[0].folder)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def fresh_python() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Return a function that runs code in a new interpreter, from a given folder, and returns what it printed."""
+
+    def run(
+        code: str, folder: Path, check: bool = True, with_symdual: bool = True, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "NUMBA"))}
+        if with_symdual:
+            clean["PYTHONPATH"] = str(ROOT)
+        return subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(code)],
+            cwd=folder,
+            env=clean | environment,
+            check=check,
+            capture_output=True,
+            text=True,
+        )
+
+    return run
+
+
+# -------------------------------------------------------------------- a collection of small models
+
+x, v, u, w, k = sp.symbols("x v u w k")
+
+
+def _wave(name: str, argument: sp.Expr, count: int = 4, **options: Any) -> Any:
+    return features.fourier(name, argument, count=count, **options)
+
+
+def _network(name: str, argument: sp.Expr) -> Any:
+    return features.logistic(name, argument, locations=[-1.0, 0.5, 1.0], slope_mean=[-1.0, 0.7, 1.2])
+
+
+def _several_outputs() -> Model:
+    push, pull = features.rbf("g", [x, v], centres=[[0.0, 0.0], [1.0, 1.0], [-1.0, 0.5]], outputs=2)
+    return Model([x, v], [u], [x + push * u, v + pull + 0.5 * push], name="several_outputs")
+
+
+def _many_arguments() -> Model:
+    states = sp.symbols("x0:12")
+    g = features.custom(
+        "g",
+        list(states),
+        lambda *a, c, p: c * sp.sin(sp.Add(*(p * (i + 1) * s for i, s in enumerate(a)))) + c * a[1] * a[11] ** 2,
+        {"c": (0.0, 1.0)},
+        {"p": [0.1, 0.2]},
+    )
+    return Model(list(states), [u], [g + u, *states[1:]], name="many_arguments")
+
+
+def _measured() -> Model:
+    net = _network("net", x)
+    observation = [sp.sin(x) * unknown("c", 1.0), _wave("g", v) * net, v, sp.Integer(2)]
+    return Model([x, v], [u], [x + v, v + net + u], observation=observation, name="measured")
+
+
+def _unknown_locations() -> Model:
+    net = features.logistic("net", [x, v], locations=[0.1, -0.4], location_variance=0.5, slope_mean=[[1, 2], [-1, 0.5]])
+    return Model([x, v], [u], [v, x + net + u], observation=[x * net], name="unknown_locations")
+
+
+def _custom() -> Model:
+    g = features.custom(
+        "g",
+        [x, u],
+        lambda a, b, c, d, p: (
+            c * sp.exp(p * logistic(d * a)) * sp.atan(b) + sp.sin(d * logistic(p * a + b)) * sp.log(1 + a**2)
+        ),
+        {"c": (0.0, 1.0), "d": (1.0, 0.5)},
+        {"p": [0.3, -0.8, 1.1]},
+    )
+    return Model([x], [u], [x + u + g], name="custom")
+
+
+ZOO: dict[str, Callable[[], Model]] = {
+    "linear": lambda: Model([x, v], [u], [x + 0.1 * v, 0.9 * v + u], name="linear"),
+    "gain": lambda: Model([x], [u], [x + unknown("b", 1.0) * u], name="gain"),
+    "waves": lambda: Model([x, v], [u], [x + 0.4 * v, v + _wave("g", x) + u], name="waves"),
+    "network": lambda: Model([x, v], [u], [x + v, v + _network("net", x) + u], name="network"),
+    "polynomial": lambda: Model(
+        [x, v], [u], [v, x + u * features.polynomial("p", [x, v], degree=2)], name="polynomial"
+    ),
+    "product": lambda: Model([x], [u], [x + _wave("g", x) * _network("net", x * u) + u**2], name="product"),
+    "square": lambda: Model([x], [u], [x + u + _wave("g", x) ** 2], name="square"),
+    "function": lambda: Model([x], [u], [x + sp.tanh(_wave("g", x) + x * u)], name="function"),
+    "nested": lambda: Model([x], [u], [x + u + _network("net", x + _wave("g", x * u))], name="nested"),
+    "input_features": lambda: Model([x], [u], [0.5 * x + features.rbf("g", [x, u], [[0, 0], [1, 1]])], name="inputs"),
+    "several_outputs": _several_outputs,
+    "scaled": lambda: Model([x], [u], [x + unknown("a") * _wave("g", x) + unknown("b") * u * x], name="scaled"),
+    "runge_kutta": lambda: Model(
+        [x, v],
+        [u],
+        derivatives=[v, -sp.sin(x) * unknown("a", 1.0) + _network("net", v) + u * sp.cos(k)],
+        step=0.2,
+        method="rk4",
+        time=k,
+        name="runge_kutta",
+    ),
+    "euler": lambda: Model(
+        [x, v], [u], derivatives=[v * sp.exp(-(x**2)), _wave("g", x - v) + u], step=0.3, name="euler"
+    ),
+    "time_varying": lambda: Model(
+        [x], [u], [x * sp.cos(k / 3) + _wave("g", x + k / 10) + u], observation=[x * k], time=k, name="time_varying"
+    ),
+    "measured": _measured,
+    "unknown_locations": _unknown_locations,
+    "custom": _custom,
+    "many_arguments": _many_arguments,
+    "piecewise": lambda: Model(
+        [x, v],
+        [u],
+        [
+            sp.Piecewise((x**2 + v, (x > 0) & (v < 1)), (x * v, True)) + sp.Max(x, v, u) * unknown("a", 1.0),
+            sp.Abs(v) * u + sp.Min(x * u, 0.3),
+        ],
+        name="piecewise",
+    ),
+}
+
+
+@pytest.fixture(params=list(ZOO))
+def zoo_model(request: pytest.FixtureRequest) -> Model:
+    """Each model of the collection."""
+    return ZOO[request.param]()
+
+
+# -------------------------------------------------------------------- a browser for the tests of pages
 
 _FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
