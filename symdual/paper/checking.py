@@ -1,7 +1,7 @@
-"""`symdual paper check`: every printed formula against its derivation, and the computed verdicts against the recorded ones.
+"""`symdual paper check`: every printed formula against its derivation, computed verdicts against recorded ones.
 
-    results = run(only=None, progress=None)
-    print(to_json(results)); page(results); errata(results); table(results); agree(results)
+results = run(only=None, progress=None)
+print(to_json(results)); page(results); errata(results); table(results); agree(results)
 """
 
 from __future__ import annotations

@@ -85,7 +85,8 @@ def _one(text: str, case: Case) -> _Outcome:
     try:
         value = evaluate(text, case.symbols)
     except NotEvaluable as error:
-        return _Outcome(Status.NOT_EVALUABLE, printed=str(error), derived=show(case.expected))
+        derived = "an expression" if isinstance(case.expected, sp.Basic | sp.MatrixBase) else show(case.expected)
+        return _Outcome(Status.NOT_EVALUABLE, printed=str(error), derived=derived)
     return _confront(value, case.expected)
 
 
@@ -259,7 +260,13 @@ def _few(family: Indexed) -> str:
     single = all(isinstance(v, float | int) or (isinstance(v, Matrix) and v.array.size == 1) for _, v in members)
     if not single or not 0 < len(members) <= 6:
         return ""
-    return ", ".join(f"{index}: {show(value)}" for index, value in members)
+    return ", ".join(show(value) for _, value in members)
+
+
+def family_range(family: Indexed) -> str:
+    """The indices of a family: ``0..3``."""
+    indices = [str(index) for index, _ in family.items()]
+    return indices[0] if len(indices) == 1 else f"{indices[0]}..{indices[-1]}"
 
 
 def shown_values(text: str, symbols: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -274,5 +281,5 @@ def shown_values(text: str, symbols: Mapping[str, Any]) -> tuple[tuple[str, str]
         if isinstance(value, float | int) or (isinstance(value, Matrix) and value.array.size <= 4):
             shown.append((name, show(value)))
         elif isinstance(value, Indexed) and (few := _few(value)):
-            shown.append((name, few))
+            shown.append((f"{name}[{family_range(value)}]", few))
     return tuple(shown[:8])

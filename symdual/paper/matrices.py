@@ -70,14 +70,15 @@ class Matrix:
         return Matrix(self.array @ other.array)
 
     def __mul__(self, factor: float) -> Matrix:
-        if isinstance(factor, Matrix):
-            raise ShapeError("write @ for the product of matrices")
         return Matrix(self.array * float(factor))
 
     __rmul__ = __mul__
 
     def __truediv__(self, divisor: float) -> Matrix:
         return self * (1.0 / divisor)
+
+    def __float__(self) -> float:
+        raise ShapeError(f"{describe(self)} is not a plain number; the product of matrices is written @")
 
     def __repr__(self) -> str:
         return f"Matrix({self.array.tolist()})"
@@ -116,7 +117,9 @@ def stack(rows: Sequence[Sequence[Matrix]]) -> Matrix:
 def block_diagonal(*blocks: Matrix) -> Matrix:
     """blkdiag(B_1, B_2, ...)."""
     sizes = [block.shape for block in blocks]
-    return stack([[b if i == j else zeros(sizes[i][0], sizes[j][1]) for j in range(len(blocks))] for i, b in enumerate(blocks)])
+    return stack(
+        [[b if i == j else zeros(sizes[i][0], sizes[j][1]) for j in range(len(blocks))] for i, b in enumerate(blocks)]
+    )
 
 
 def zeros(rows: int, columns: int) -> Matrix:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -11,12 +12,16 @@ from markupsafe import Markup
 
 from symdual.paper import checking
 from symdual.paper.comparison import Counterexample
-from symdual.paper.typeset import display
+from symdual.paper.typeset import display, expand
 from symdual.paper.verdict import Judgement, Verdict
-from symdual.paper.wording import FAULTS, MEANINGS, SECTIONS, chapter, numbers, place
+from symdual.paper.wording import FAULTS, MEANINGS, SECTIONS, chapter, numbers, place, prose
 
 if TYPE_CHECKING:
     from symdual.paper.checking import Result
+
+
+WIDEST_BESIDE = 75
+"""Formulas with more letters than this are shown one above the other, not side by side."""
 
 
 def render(results: Sequence[Result]) -> str:
@@ -44,7 +49,7 @@ def _fault(result: Result) -> dict[str, Any]:
         "anchor": _anchor(result.equation.id),
         "title": result.equation.title,
         "verdict": result.judgement.verdict.value,
-        "remark": checking.remark(result.judgement),
+        "remark": Markup(prose(checking.remark(result.judgement))),
     }
 
 
@@ -69,10 +74,17 @@ def _entry(result: Result) -> dict[str, Any]:
         "place": place(equation),
         "printed": Markup(display(equation.latex)),
         "corrected": Markup(display(correction.latex)) if correction is not None else "",
-        "facts": _facts(judgement),
+        "beside": correction is not None and max(_width(equation.latex), _width(correction.latex)) < WIDEST_BESIDE,
+        "facts": [(name, Markup(prose(text))) for name, text in _facts(judgement)],
         "example": _example(judgement),
         "machine": equation.machine,
     }
+
+
+def _width(latex: str) -> int:
+    """Roughly the letters of the widest row: commands count as one, structure as nothing."""
+    rows = expand(latex).split(r"\\")
+    return max(len(re.sub(r"\\(begin|end)\{\w*\}|[\s{}^_&]", "", re.sub(r"\\[A-Za-z]+", "x", row))) for row in rows)
 
 
 def _facts(judgement: Judgement) -> list[tuple[str, str]]:
@@ -93,14 +105,14 @@ def _extent(judgement: Judgement) -> str:
     return f" ({cases}{error}.)"
 
 
-def _example(judgement: Judgement) -> dict[str, str] | None:
+def _example(judgement: Judgement) -> dict[str, Any] | None:
     example: Counterexample | None = judgement.counterexample
     if example is None:
         return None
     literal = judgement.verdict is Verdict.CONVENTION
     return {
         "title": "Read literally" if literal else "Counterexample",
-        "where": example.where,
+        "where": Markup(prose(example.where)),
         "numbers": numbers(example),
         "printed": example.printed,
         "derived": example.derived,

@@ -75,6 +75,8 @@ MACROS = {
 
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 _FRACTION = re.compile(r"\\nicefrac\{([^{}]*)\}\{([^{}]*)\}")
+_MATRIX_BEGIN = re.compile(r"\\begin\{([bp]matrix|cases)\}")
+_MATRIX_END = re.compile(r"\\end\{([bp]matrix|cases)\}")
 ROW = r" \\ "
 _ENVIRONMENT = re.compile(r"\\(begin|end)\{[a-z]*\}")
 
@@ -96,7 +98,7 @@ def display(latex: str) -> str:
     """A formula, or a sentence with formulas in it, as HTML."""
     if "$" in latex or latex.startswith(r"\text{"):
         return _sentence(latex)
-    return _formula(_in_rows(expand(latex)), block=True)
+    return _formula(_in_rows(_grouped(expand(latex))), block=True)
 
 
 def _sentence(latex: str) -> str:
@@ -113,13 +115,18 @@ def _sentence(latex: str) -> str:
     return "<p>" + " ".join(part for part in parts if part) + "</p>"
 
 
+def _grouped(latex: str) -> str:
+    """Every matrix in braces of its own: its brackets then take its own height, and a power belongs to all of it."""
+    return _MATRIX_END.sub(r"\\end{\1}}", _MATRIX_BEGIN.sub(r"{\\begin{\1}", latex))
+
+
 def _in_rows(latex: str) -> str:
     """A formula of several rows, or one row of an alignment, as an alignment of its own."""
     rows = _outer_rows(latex)
     if len(rows) == 1 and "&" not in _outside_environments(latex):
         return latex
     aligned = [row if "&" in _outside_environments(row) else f"& {row}" for row in rows]
-    return rf"\begin{{aligned}} {ROW.join(aligned)} \end{{aligned}}"
+    return rf"\begin{{split}} {ROW.join(aligned)} \end{{split}}"
 
 
 def _pieces(latex: str) -> Iterator[tuple[bool, str]]:
@@ -161,7 +168,9 @@ _ALPHABETS = {
     ("bold-italic", "0"): 0x1D7CE,
     ("script", "A"): 0x1D49C,
 }
-_SCRIPT_EXCEPTIONS = {"B": "ℬ", "E": "ℰ", "F": "ℱ", "H": "ℋ", "I": "ℐ", "L": "ℒ", "M": "ℳ", "R": "ℛ"}
+_SCRIPT_EXCEPTIONS = dict(
+    zip("BEFHILMR", map(chr, (0x212C, 0x2130, 0x2131, 0x210B, 0x2110, 0x2112, 0x2133, 0x211B)), strict=True)
+)
 
 
 def _with_letters(mathml: str) -> str:

@@ -47,7 +47,7 @@ class Judgement:
 
 
 def judge(equation: Equation, derivation: Derivation | Undecidable | None, introduced: frozenset[str]) -> Judgement:
-    """Confront the transcription with its derivation; ``introduced`` are the symbols defined further up in the paper."""
+    """Confront the transcription with its derivation; ``introduced`` are the symbols defined further up."""
     if derivation is None:
         return Judgement(Verdict.UNDECIDED, "no derivation is known")
     if isinstance(derivation, Undecidable):
@@ -66,9 +66,7 @@ def judge(equation: Equation, derivation: Derivation | Undecidable | None, intro
     return _faulty(equation, derivation, literal)
 
 
-def _right(
-    equation: Equation, derivation: Derivation, literal: Comparison, introduced: frozenset[str]
-) -> Judgement:
+def _right(equation: Equation, derivation: Derivation, literal: Comparison, introduced: frozenset[str]) -> Judgement:
     evidence = _evidence(derivation)
     if not literal.formal:
         return Judgement(Verdict.CORRECT, evidence, literal.cases, literal.worst)

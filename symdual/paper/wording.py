@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import html
+import re
+
 from symdual.paper.comparison import Counterexample
 from symdual.paper.equation import Equation
 from symdual.paper.verdict import Verdict
@@ -41,6 +44,34 @@ def place(equation: Equation) -> str:
     label = f", {equation.label}" if equation.label else ""
     kind = ", in the text" if equation.inline else ""
     return f"{name}, line {equation.line}{label}{kind}"
+
+
+_LETTERS = {
+    "Sigma": "\u03a3",
+    "Lambda": "\u039b",
+    "Phi": "\u03a6",
+    "alpha": "\u03b1",
+    "eps": "\u03b5",
+    "gamma": "\u03b3",
+    "kappa": "\u03ba",
+    "lambda": "\u03bb",
+    "mu": "\u03bc",
+    "omega": "\u03c9",
+    "phi": "\u03c6",
+    "tau": "\u03c4",
+    "theta": "\u03b8",
+    "xi": "\u03be",
+}
+_GREEK = re.compile(r"(?<![A-Za-z])(" + "|".join(_LETTERS) + r")(?![A-Za-z])")
+_INDEX = re.compile(r"_(?:\{([^{}]*)\}|([A-Za-z0-9]+))")
+_POWER = re.compile(r"\^(?:\{([^{}]*)\}|\(([^()]*)\)|(-?[A-Za-z0-9*]+))")
+
+
+def prose(text: str) -> str:
+    """A sentence with plain formulas (x_{k+1}, F^-1, theta) as HTML with indices, powers and Greek letters."""
+    safe = _GREEK.sub(lambda found: _LETTERS[found[1]], html.escape(text, quote=False))
+    indexed = _INDEX.sub(lambda found: f"<sub>{found[1] or found[2]}</sub>", safe)
+    return _POWER.sub(lambda found: f"<sup>{found[1] or found[2] or found[3]}</sup>", indexed)
 
 
 def numbers(example: Counterexample) -> str:

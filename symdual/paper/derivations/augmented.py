@@ -178,7 +178,7 @@ def _kernel() -> Iterator[Case]:
         learning = Learning(n, 2)
         x, other = learning.numbers["points"]
         both = np.vstack([learning.features(x), learning.features(other)])
-        _, spread = moments(lambda w, both=both: both @ w, np.zeros(FEATURES), learning.numbers["Sww"])
+        _, spread = moments(partial(np.matmul, both), np.zeros(FEATURES), learning.numbers["Sww"])
         symbols = {
             **learning.symbols(),
             "x": Matrix(x),
@@ -189,7 +189,7 @@ def _kernel() -> Iterator[Case]:
 
 
 def _kernel_points() -> Iterator[Case]:
-    for learning in everything():
+    for learning in sorted(everything(), key=lambda item: item.k == 1):
         sww = learning.numbers["Sww"]
 
         def kernel(points: Indexed, first: int, last: int, learning: Learning = learning, sww: Array = sww) -> Matrix:
@@ -429,7 +429,9 @@ MAIN_TEXT = {
         ),
     ),
     "5.2.prediction": Derivation("The recursive filter's predict step from a correlated belief.", _prediction),
-    "5.2.update": Derivation("The recursive filter's update step (Joseph form) for a complete measurement.", _measurement),
+    "5.2.update": Derivation(
+        "The recursive filter's update step (Joseph form) for a complete measurement.", _measurement
+    ),
     "5.2.cross": CROSS,
     "5.2.cross-transposed": Derivation("The blocks of the recursive filter's covariance.", _transposed_cross),
     "5.2.parameter-covariance": WEIGHTS,

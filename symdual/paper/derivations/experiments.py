@@ -175,7 +175,9 @@ DERIVATIONS = {
     "6.2.feature-2": Derivation("Scalars.", _scalar),
     "6.2.reference": _SCHEDULE,
     "6.2.weights": _SCHEDULE,
-    "6.2.precise-phase": Derivation("The number of precise steps, at the two places at which the text gives it.", _given_once),
+    "6.2.precise-phase": Derivation(
+        "The number of precise steps, at the two places at which the text gives it.", _given_once
+    ),
     "6.2.setting": _missing(
         "What a closed loop of this experiment needs",
         {"features": "number of features", "amplitude": "of the kernel", "lengthscale": "of the kernel"},

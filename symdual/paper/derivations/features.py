@@ -23,7 +23,7 @@ def sigma(a: Any) -> Any:
 
 
 def _named(name: str, count: int) -> tuple[Any, ...]:
-    return sp.symbols(f"{name}1:{count + 1}", real=True)
+    return tuple(sp.symbols(f"{name}1:{count + 1}", real=True))
 
 
 class Network:
@@ -161,7 +161,8 @@ def _claim(
     correction: Correction | None = None,
 ) -> Derivation:
     return Derivation(
-        f"SymPy derivatives for F = {', '.join(map(str, family.counts))}, and symdual's own derivation for a generic index.",
+        f"SymPy derivatives for F = {', '.join(map(str, family.counts))},"
+        " and symdual's own derivation for a generic index.",
         partial(_both, partial(shape, family, concrete), partial(_generic, family, derived)),
         correction=correction,
     )
@@ -207,7 +208,9 @@ def _network_of_section_5(shifted: bool) -> Iterator[Case]:
 
 
 def _radial_correction(latex: str, machine: str) -> Correction:
-    return Correction(latex, machine, "The derivative of (x - c)^2 / (2 lambda^2) is (x - c) / lambda^2: the 2 cancels.")
+    return Correction(
+        latex, machine, "The derivative of (x - c)^2 / (2 lambda^2) is (x - c) / lambda^2: the 2 cancels."
+    )
 
 
 _BELL = "exp(-(x - c[i])**2 / (2*lam**2))"
@@ -228,17 +231,15 @@ DERIVATIONS = {
     "B.1.slope": Derivation("SymPy.", partial(_logistic, 1)),
     "B.1.curvature": Derivation("SymPy.", partial(_logistic, 2)),
     "B.1.gradient-x": _claim(Network, _whole, lambda f, i: sp.diff(f.value, X), generic.Generic.gradient_x),
-    "B.1.gradient-v": _claim(
-        Network, _each, lambda f, i: sp.diff(f.value, f.v[i - 1]), lambda g: g.gradient("net_v")
-    ),
-    "B.1.gradient-w": _claim(
-        Network, _each, lambda f, i: sp.diff(f.value, f.w[i - 1]), lambda g: g.gradient("net_w")
-    ),
+    "B.1.gradient-v": _claim(Network, _each, lambda f, i: sp.diff(f.value, f.v[i - 1]), lambda g: g.gradient("net_v")),
+    "B.1.gradient-w": _claim(Network, _each, lambda f, i: sp.diff(f.value, f.w[i - 1]), lambda g: g.gradient("net_w")),
     "B.1.activation": Derivation(
         "The inverse of the logistic function applied to df/dv_i, with SymPy.",
         _activation,
         correction=Correction(
-            r"a_i = w_i (x - b_i)", "w[i]*(x - b[i])", "This is the argument in the appendix's own f; b_i is a location."
+            r"a_i = w_i (x - b_i)",
+            "w[i]*(x - b[i])",
+            "This is the argument in the appendix's own f; b_i is a location.",
         ),
     ),
     "B.1.hessian-xx": _claim(Network, _whole, lambda f, i: sp.diff(f.value, X, 2), generic.Generic.hessian_xx),
@@ -253,7 +254,8 @@ DERIVATIONS = {
         Correction(
             r"""\nabla_x \nabla_{w_i} f(x) = v_i\s(a_i)(1-\s(a_i))
             + (x-b_i)w_i v_i \s(a_i)(1-\s(a_i))(1-2\s(a_i))""",
-            "v[i]*sigma(a[i])*(1 - sigma(a[i])) + (x - b[i])*w[i]*v[i]*sigma(a[i])*(1 - sigma(a[i]))*(1 - 2*sigma(a[i]))",
+            "v[i]*sigma(a[i])*(1 - sigma(a[i]))"
+            " + (x - b[i])*w[i]*v[i]*sigma(a[i])*(1 - sigma(a[i]))*(1 - 2*sigma(a[i]))",
             "One bracket stands too many.",
         ),
     ),
@@ -321,5 +323,7 @@ DERIVATIONS = {
             f"{_BELL}*(c[i] - x)/lam**2",
         ),
     ),
-    "B.3.hessian-vv": _claim(Radial, _each, lambda f, i: sp.diff(f.value, f.v[i - 1], 2), lambda g: g.hessian("v", "v")),
+    "B.3.hessian-vv": _claim(
+        Radial, _each, lambda f, i: sp.diff(f.value, f.v[i - 1], 2), lambda g: g.hessian("v", "v")
+    ),
 }

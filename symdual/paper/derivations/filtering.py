@@ -29,12 +29,12 @@ def update(belief: Belief, c: Array, noise: Array, measured: Array) -> Belief:
     spread = c @ belief.cov @ c.T + noise
     gain = np.linalg.solve(spread, c @ belief.cov).T
     rest = np.eye(len(belief.mean)) - gain @ c
-    return Belief(
-        belief.mean + gain @ (measured - c @ belief.mean), rest @ belief.cov @ rest.T + gain @ noise @ gain.T
-    )
+    return Belief(belief.mean + gain @ (measured - c @ belief.mean), rest @ belief.cov @ rest.T + gain @ noise @ gain.T)
 
 
-def covariances(transitions: Sequence[Array], start: Array, drift: Array, c: Array, noise: Array) -> dict[tuple[int, int], Array]:
+def covariances(
+    transitions: Sequence[Array], start: Array, drift: Array, c: Array, noise: Array
+) -> dict[tuple[int, int], Array]:
     """S_{j|j} and S_{j+1|j} along a trajectory on which every measurement is the expected one; S_{0|0} is given."""
     size = start.shape[0]
     belief = Belief(np.zeros(size), start)
@@ -47,7 +47,9 @@ def covariances(transitions: Sequence[Array], start: Array, drift: Array, c: Arr
     return found
 
 
-def run(start: Belief, transitions: Sequence[Array], drift: Array, c: Array, noise: Array, measured: Sequence[Array]) -> Belief:
+def run(
+    start: Belief, transitions: Sequence[Array], drift: Array, c: Array, noise: Array, measured: Sequence[Array]
+) -> Belief:
     """The belief after all measurements."""
     belief = start
     for transition, value in zip(transitions, measured, strict=True):

@@ -1,7 +1,7 @@
 """Appendix B for a generic index, through the derivation that serves users' models (`symdual.derive`).
 
-A one-state model x' = g(x) + u with one feature family is derived; its sums and vectors are kept there as summands for a
-generic index, which is what a printed sum or a printed row is compared with.
+A one-state model x' = g(x) + u with one feature family is derived; its sums and vectors are kept there as summands for
+a generic index, which is what a printed sum or a printed row is compared with.
 """
 
 from __future__ import annotations

@@ -40,6 +40,10 @@ def _slope(function: Callable[[Any], Any], at: Array) -> Array:
     return np.stack([function(at + 1j * tiny * unit).imag / tiny for unit in np.eye(len(at))], axis=1)
 
 
+def _along(function: Callable[[Any], Any], base: Array, step: Array, t: Any) -> Any:
+    return function(base + t[0] * step)
+
+
 def _linearisation(linear: bool) -> Iterator[Case]:
     for n in (1, 2, 3):
         rng = draws.source(80, n)
@@ -55,10 +59,10 @@ def _linearisation(linear: bool) -> Iterator[Case]:
 
         base, step = np.append(x, theta), np.append(dx, dtheta)
         exact = ahead(base + step)
-        first_order = ahead(base) + _slope(lambda t, b=base, s=step: ahead(b + t[0] * s), np.zeros(1))[:, 0]
+        first_order = ahead(base) + _slope(partial(_along, ahead, base, step), np.zeros(1))[:, 0]
 
         def slope(function: Callable[[Matrix], Matrix], at: Matrix) -> Matrix:
-            return Matrix(_slope(lambda z: function(_Complex(z)).array[:, 0], at.array[:, 0]))  # type: ignore[arg-type]
+            return Matrix(_slope(lambda z: function(_Complex(z)).array[:, 0], at.array[:, 0]))
 
         symbols = {
             "n": n,
@@ -183,16 +187,16 @@ def _draw() -> Iterator[Case]:
     def covariance(function: Callable[[int, float, Indexed], float]) -> Matrix:
         result = np.zeros((4, 4))
         for j in (1, 2):
-            for l in range(1, 41):
-                values = {(a, b): 1.0 if (a, b) == (j, l) else 0.0 for a in (1, 2) for b in range(1, 41)}
+            for term in range(1, 41):
+                values = {(a, b): 1.0 if (a, b) == (j, term) else 0.0 for a in (1, 2) for b in range(1, 41)}
                 unit = Indexed(values)
                 effect = np.array([function(i, x, unit) for i in (1, 2) for x in places])
-                result += eigenvalue(l) * np.outer(effect, effect)
+                result += eigenvalue(term) * np.outer(effect, effect)
         return Matrix(result)
 
     def product(i: int, x: float, omega: Indexed) -> float:
-        phi = [eigenfunction(l, x) for l in range(1, 41)]
-        return float(sum(mixing[i - 1, j - 1] * omega[j, l] * phi[l - 1] for j in (1, 2) for l in range(1, 41)))
+        phi = [eigenfunction(term, x) for term in range(1, 41)]
+        return float(sum(mixing[i - 1, j - 1] * omega[j, t] * phi[t - 1] for j in (1, 2) for t in range(1, 41)))
 
     kernel = np.array([[square_exponential(x, other) for other in places] for x in places])
     symbols = {
@@ -353,8 +357,8 @@ DERIVATIONS: dict[str, Derivation | Undecidable] = {
         correction=Correction(
             r"\tilde \kappa(x,x') = \frac{2}{F}\sum_{i=1}^{\nicefrac{F}{2}} \cos(\omega_{2i} (x-x'))",
             "average(lambda omega: 2/F * total(1, F//2, lambda i: cos(omega[2*i]*(x - x2))))",
-            "At x = x' the printed sum is (F/2)^(1/2) instead of 1, and the sine terms do not belong there: they come from"
-            " sin sin + cos cos = cos of the difference, with one frequency for each pair of features.",
+            "At x = x' the printed sum is (F/2)^(1/2) instead of 1, and the sine terms do not belong there:"
+            " sin sin + cos cos is the cosine of the difference, with one frequency for each pair of features.",
         ),
     ),
     "5.3.nonlinear-parameters": _NETWORK,

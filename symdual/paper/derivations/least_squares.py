@@ -1,6 +1,6 @@
 """Optimal control of linear systems without any recursion: all inputs at once, by least squares.
 
-    x_{j+1} = A_j x_j + B_j u_j,     cost  sum_{j..T} (x-r)' W (x-r) + sum_{j..T-1} u' U u
+x_{j+1} = A_j x_j + B_j u_j,     cost  sum_{j..T} (x-r)' W (x-r) + sum_{j..T-1} u' U u
 """
 
 from __future__ import annotations
@@ -128,7 +128,5 @@ def trajectory(problem: Problem, start: Array, inputs: Array) -> list[Array]:
 
 def total_cost(problem: Problem, states: Sequence[Array], inputs: Array) -> float:
     """L of a trajectory, term by term."""
-    state_part = sum(
-        float((x - r) @ w @ (x - r)) for x, r, w in zip(states, problem.r, problem.w, strict=True)
-    )
+    state_part = sum(float((x - r) @ w @ (x - r)) for x, r, w in zip(states, problem.r, problem.w, strict=True))
     return state_part + sum(float(u @ price @ u) for u, price in zip(inputs, problem.u, strict=True))

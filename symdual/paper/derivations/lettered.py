@@ -32,7 +32,13 @@ def _common() -> dict[str, object]:
 
 def predicted() -> Iterator[Case]:
     """A_1 P_1 A_1' + Q after one filter step."""
-    a0, a1, p0, q, h = letter("A0"), letter("A1"), letter("P0", symmetric=True), letter("Q", symmetric=True), letter("H")
+    a0, a1, p0, q, h = (
+        letter("A0"),
+        letter("A1"),
+        letter("P0", symmetric=True),
+        letter("Q", symmetric=True),
+        letter("H"),
+    )
     before = a0 @ p0 @ a0.T + q
     after = _filter_step(before, h, letter("S1", symmetric=True))
     yield Case(WHERE, _common(), a1 @ after @ a1.T + q)

@@ -11,7 +11,7 @@ import sympy as sp
 from symdual.paper.case import Case, Convention, Correction, Derivation, Form
 from symdual.paper.derivations import draws
 from symdual.paper.derivations.gaussians import Array, beside, expectation, moments, scalar_expectation
-from symdual.paper.machine import Indexed, counted
+from symdual.paper.machine import counted
 from symdual.paper.matrices import Matrix, stack, vectorise
 
 SIZES = ((1, 2, 1), (2, 3, 1), (3, 2, 2))
@@ -67,7 +67,7 @@ def _density(noise: str, function: str) -> Iterator[Case]:
         x, u, cov = plant["x"][0], plant["u"][0], plant[noise]  # type: ignore[index]
         base = plant["f"](x, u) if function == "f" else plant["C"] @ x  # type: ignore[operator]
         assert isinstance(cov, Matrix)
-        mean, spread = moments(lambda e, b=base: b.array[:, 0] + e, np.zeros(cov.shape[0]), cov.array)
+        mean, spread = moments(partial(np.add, base.array[:, 0]), np.zeros(cov.shape[0]), cov.array)
         yield Case(f"n = {n}, d = {d}", plant, beside(Matrix(mean), Matrix(spread)))
 
 
@@ -226,8 +226,6 @@ def _bellman(measured: bool) -> Iterator[Case]:
             "E": partial(scalar_expectation, mean=system.mean, variance=system.variance, count=5),
         }
         yield Case(f"scalar system {seed + 1}, T = 2", symbols, system.exact())
-
-
 
 
 DERIVATIONS = {

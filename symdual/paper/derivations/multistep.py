@@ -192,6 +192,11 @@ def _innovation(steps: Steps) -> Array:
     return steps.measurement_covariance()[: steps.measured, : steps.measured]
 
 
+def _compact() -> Iterator[Case]:
+    for case in _two_steps(_predicted_two):
+        yield Case(case.where, {**case.symbols, "g00": case.symbols["S1"]}, case.expected)
+
+
 def _g00() -> Iterator[Case]:
     for n in (1, 2):
         yield Case(f"n = {n}", _two_step_symbols(Steps(n, 2, n)), Single())
@@ -288,7 +293,9 @@ def kron_block(name: str, what: str) -> Derivation:
     return Derivation(
         f"The covariance of the stacked {what}, block by block, in the order of time.",
         partial(_kron, name, False),
-        conventions=(Convention(REVERSED.replace("Q", "R") if name == "calR" else REVERSED, partial(_kron, name, True)),),
+        conventions=(
+            Convention(REVERSED.replace("Q", "R") if name == "calR" else REVERSED, partial(_kron, name, True)),
+        ),
     )
 
 
@@ -315,8 +322,7 @@ DERIVATIONS = {
         "Its value under the brace of the compact notation and its value in Eq. (twostep-result), compared.", _g00
     ),
     "A.1.predicted-compact": Derivation(
-        "Predict, update, predict with the recursive filter; the inverse is that of S_1.",
-        partial(_two_steps, _predicted_two),
+        "Predict, update, predict with the recursive filter; g_00 is S_1, as under the brace just above.", _compact
     ),
     "A.1.two-steps": Derivation(f"{_TWO}.", partial(_two_steps, lambda s: s.belief.cov)),
     "A.1.two-steps-expanded": Derivation(

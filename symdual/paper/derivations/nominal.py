@@ -136,15 +136,13 @@ DERIVATIONS = {
     "4.augmented-map": Derivation(
         "Element by element, as a function of z and u alone.",
         lambda: _augmented(False, True),
-        conventions=(
-            Convention("the disturbance is not part of the map (xi_k = 0)", lambda: _augmented(True, True)),
-        ),
+        conventions=(Convention("the disturbance is not part of the map (xi_k = 0)", lambda: _augmented(True, True)),),
     ),
     "4.1.control": Derivation("All inputs at once by least squares.", _control),
-    "4.1.range": Derivation(
-        "The steps whose reference moves the least-squares inputs u_k to u_{T-1}.", _needed_steps
+    "4.1.range": Derivation("The steps whose reference moves the least-squares inputs u_k to u_{T-1}.", _needed_steps),
+    "4.1.riccati": Derivation(
+        "The least-squares cost as a function of the first state, read off on a stencil.", _inner("K")
     ),
-    "4.1.riccati": Derivation("The least-squares cost as a function of the first state, read off on a stencil.", _inner("K")),
     "4.1.riccati-end": Derivation("The cost of the last state as a function of it, read off on a stencil.", _last("K")),
     "4.1.offset": Derivation(
         "The least-squares cost as a function of the first state, read off on a stencil.",

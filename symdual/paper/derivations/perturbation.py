@@ -108,9 +108,7 @@ def _one_step(nominal: bool) -> Iterator[Case]:
         def half_cost(x: Matrix, v: Matrix, r: Matrix = r, w: Matrix = w, u: Matrix = u) -> Matrix:
             return 0.5 * ((x - r).T @ w @ (x - r) + v.T @ u @ v)
 
-        def value(
-            step: Array, xbar: Matrix = xbar, ubar: Matrix = ubar, dx: Matrix = dx, cov: Matrix = cov
-        ) -> float:
+        def value(step: Array, xbar: Matrix = xbar, ubar: Matrix = ubar, dx: Matrix = dx, cov: Matrix = cov) -> float:
             du, base = Matrix(step), half_cost(xbar, ubar)
             mean = expectation(lambda d: half_cost(xbar + d, ubar + du) - base, dx.array[:, 0], cov.array)
             return float((mean + ahead(du)).array[0, 0])
@@ -313,7 +311,7 @@ DERIVATIONS = {
         conventions=(Convention(f"{PADDED}; {HALF}", partial(_dual_cost, True, 0.5)),),
     ),
     "4.2.second-order": Derivation(
-        "The toy with prior variance and noise proportional to eps: the coefficient of eps in the exact cost, by SymPy.",
+        "The toy with prior variance and noise proportional to eps: the coefficient of eps in the exact cost (SymPy).",
         partial(_toy, False),
         conventions=(
             Convention("the second derivatives of the dynamics are set to zero, as the text says", partial(_toy, True)),
@@ -335,7 +333,9 @@ DERIVATIONS = {
         "The exact expected L under the best causal feedback, known parameters; J^d as printed, on one half of L.",
         _overall,
         correction=Correction(
-            r"\Jn^*_k + 2 J^d_k", "Jbar + 2 * Jd", "The nominal cost is on the scale of L, the dual cost on one half of it."
+            r"\Jn^*_k + 2 J^d_k",
+            "Jbar + 2 * Jd",
+            "The nominal cost is on the scale of L, the dual cost on one half of it.",
         ),
     ),
 }

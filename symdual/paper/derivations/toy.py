@@ -10,9 +10,9 @@ import numpy as np
 import sympy as sp
 
 from symdual.paper.case import Case, Convention, Correction, Derivation, Form, Undecidable
+from symdual.paper.derivations import draws
 from symdual.paper.derivations.gaussians import normal_nodes, scalar_expectation
 from symdual.paper.derivations.model import SIZES, lowest
-from symdual.paper.derivations import draws
 from symdual.paper.matrices import Matrix, stack, zeros
 
 A, B, X, U, UNIT, W, MU, XI = sp.symbols("a b x u U W mu xi", real=True)
@@ -194,7 +194,11 @@ class TwoSteps:
         def over_next_noise_and_b(function: Callable[[float, float], float], mean: float, variance: float) -> float:
             inner = [(n, w) for n, w in zip(*normal_nodes(3), strict=True)]
             return float(
-                sum(w * v * function(np.sqrt(self.q) * n, mean + np.sqrt(variance) * m) for n, w in inner for m, v in inner)
+                sum(
+                    w * v * function(np.sqrt(self.q) * n, mean + np.sqrt(variance) * m)
+                    for n, w in inner
+                    for m, v in inner
+                )
             )
 
         return {
@@ -218,7 +222,7 @@ def _two_steps() -> Iterator[Case]:
 
 
 def _state_length() -> Iterator[Case]:
-    for n, m, d in SIZES:
+    for n, m, _ in SIZES:
         rng = draws.source(31, n, m)
         parts = [[draws.matrix(rng, n)], *[[draws.matrix(rng, n)] for _ in range(m)], [draws.matrix(rng, n)]]
         yield Case(f"n = {n}, m = {m}", {"n": n, "m": m}, stack(parts).shape[0])
@@ -259,7 +263,9 @@ DERIVATIONS: dict[str, Derivation | Undecidable] = {
             Convention("the b inside the mean is the true parameter, not the argument of the density", _belief),
         ),
     ),
-    "3.1.turn-off": Derivation("Limit of the cautious input for growing variance, with SymPy.", partial(_turn_off, False)),
+    "3.1.turn-off": Derivation(
+        "Limit of the cautious input for growing variance, with SymPy.", partial(_turn_off, False)
+    ),
     "3.1.turn-off-variance": Derivation(
         "Limit of the ratio of posterior and prior variance under the cautious input, with SymPy.",
         partial(_turn_off, True),
@@ -279,7 +285,8 @@ DERIVATIONS: dict[str, Derivation | Undecidable] = {
         _two_steps,
         correction=Correction(
             r"""\min_{u_0} \left[ W x_0^2 + U u_0^2 + \Exp_{\xi_0,b} \left[ Wx_1^2 + U (u_1 ^*) ^2
-            +\Exp_{\xi_1,b}\left[W(a x_1+b u_1 ^* + \xi_1)^2\g \mu_1, \sigma_1 \right] \g \mu_0, \sigma_0\right]\right]""",
+            +\Exp_{\xi_1,b}\left[W(a x_1+b u_1 ^* + \xi_1)^2\g \mu_1, \sigma_1 \right]
+            \g \mu_0, \sigma_0\right]\right]""",
             "W*x0**2 + U*u0**2 + E_xi0_b(lambda x1, mu1, s1, u1: W*x1**2 + U*u1**2"
             " + E_xi1_b(lambda xi1, b: W*(a*x1 + b*u1 + xi1)**2, mu1, s1))",
             "The factor a of x_1 is missing; the printed line holds only for a = 1.",
@@ -296,6 +303,6 @@ DERIVATIONS: dict[str, Derivation | Undecidable] = {
         ),
     ),
     "3.1.no-closed-form": Undecidable(
-        "That no closed form exists is a statement about all formulas; computing the expectation by quadrature does not decide it."
+        "That no closed form exists is a statement about all formulas; quadrature does not decide it."
     ),
 }

@@ -5,9 +5,7 @@ from __future__ import annotations
 from symdual.paper.equation import Equation, Restated
 
 _PREDICTED = "(A[0] @ P0 @ A[0].T + Q)"
-_F = (
-    "blocks(m + 1, lambda i, j: one if i == j else (nil if i < j else product(A, i - 1, j)))"
-)
+_F = "blocks(m + 1, lambda i, j: one if i == j else (nil if i < j else product(A, i - 1, j)))"
 _F_INVERSE = "blocks(m + 1, lambda i, j: one if i == j else (-A[j] if i == j + 1 else nil))"
 _F_LATEX = r"""\F = \begin{bmatrix}
     I & 0 & 0 &  \cdots & 0 \\
@@ -97,7 +95,7 @@ MULTI_STEP = (
         line=1692,
         label="eq:compact-notation",
         latex=r"g_{11} - g_{10}H\T g_{00}\inv H g_{01}",
-        machine="g11 - g10 @ H.T @ inv(S1) @ H @ g01",
+        machine="g11 - g10 @ H.T @ inv(g00) @ H @ g01",
     ),
     Equation(
         id="A.1.two-steps",

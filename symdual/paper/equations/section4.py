@@ -161,7 +161,8 @@ EQUATIONS = (
 \left\{ (\bar{x}_j - r_j)\T W_j \dx_j + \frac{1}{2}\dx_j\T W_j \dx_j
     \right\} + \sum_{j=k}^{T-1} \left\{ \bar{u}_j\T
       U_j \du_j + \frac{1}{2}\du_j\T U_j \du_j\right\}\right]""",
-        machine="E(lambda dx, du: total(k, T, lambda j: (xbar[j] - r[j]).T @ W[j] @ dx[j] + 0.5 * dx[j].T @ W[j] @ dx[j])"
+        machine="E(lambda dx, du:"
+        " total(k, T, lambda j: (xbar[j] - r[j]).T @ W[j] @ dx[j] + 0.5 * dx[j].T @ W[j] @ dx[j])"
         " + total(k, T - 1, lambda j: ubar[j].T @ U[j] @ du[j] + 0.5 * du[j].T @ U[j] @ du[j]))",
     ),
     Equation(
