@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 
 import sympy as sp
 from markupsafe import Markup
@@ -101,6 +102,7 @@ class Typesetter(Printer):
         super().__init__()
         self.names = names
         self._depth = -1
+        self._known: dict[tuple[sp.Basic, int], Markup] = {}
 
     def typeset(self, expression: sp.Basic, taken: int = 0) -> Markup:
         """The MathML of an expression."""
@@ -117,7 +119,11 @@ class Typesetter(Printer):
         return self.names.letters[0]
 
     def _set(self, expression: sp.Basic) -> Markup:
-        return Markup(self._print(expression))
+        """The MathML at the present depth of sums; every part is set once."""
+        key = (expression, self._depth)
+        if key not in self._known:
+            self._known[key] = Markup(self._print(expression))
+        return self._known[key]
 
     def emptyPrinter(self, expr: object) -> Markup:
         """Text as it is, for what has no better form."""
@@ -250,7 +256,7 @@ class Typesetter(Printer):
         return brackets(self._set(function.args[0]), "|", "|")
 
     def _print_exp(self, function: sp.exp) -> Markup:
-        if sp.count_ops(function.args[0]) > 3:
+        if _operations(function.args[0]) > 3:
             spread = sp.expand_mul(function.args[0], deep=False)
             return row(identifier("exp"), _APPLY, brackets(self._set(spread)))
         return element("msup", identifier("e"), self._set(function.args[0]))
@@ -334,13 +340,18 @@ def arranged(product: sp.Mul) -> tuple[list[sp.Expr], list[sp.Expr], list[sp.Exp
     above, below = _split_fraction(product)
     head = [f for f in above if not _stands_behind(f)]
     tail = [f for f in above if _stands_behind(f)]
-    if below and not head and len(tail) == 1 and isinstance(tail[0], sp.exp) and sp.count_ops(tail[0]) < 6:
+    if below and not head and len(tail) == 1 and isinstance(tail[0], sp.exp) and _operations(tail[0]) < 6:
         head, tail = tail, []
     return head, below, tail
 
 
+@cache
+def _operations(expression: sp.Expr) -> int:
+    return int(sp.count_ops(expression))
+
+
 def _stands_behind(factor: sp.Expr) -> bool:
-    return isinstance(factor, (sp.Sum, sp.exp, FeatureSum)) or bool(factor.is_Add and sp.count_ops(factor) > 6)
+    return isinstance(factor, (sp.Sum, sp.exp, FeatureSum)) or bool(factor.is_Add and _operations(factor) > 6)
 
 
 def _ends_in_sum(term: sp.Expr) -> bool:
