@@ -135,13 +135,12 @@ class _Lowering:
             uses = self._count_uses()
             self._definitions = {s: e for s, e in self._definitions.items() if uses.get(s)}
             kept_by_loops = self._loop_symbols()
-            for symbol, expression in list(self._definitions.items()):
-                if symbol in kept_by_loops or (uses[symbol] > 1 and not expression.is_Atom):
+            for symbol in list(self._definitions):
+                if symbol in kept_by_loops or (uses[symbol] > 1 and not self._definitions[symbol].is_Atom):
                     continue
-                del self._definitions[symbol]
-                self._substitute(symbol, expression)
+                # moving an expression to its only user never adds a use of another symbol: the counts stay valid
+                self._substitute(symbol, self._definitions.pop(symbol))
                 changed = True
-                break
 
     def _count_uses(self) -> dict[sp.Symbol, int]:
         uses: dict[sp.Symbol, int] = {}
