@@ -59,7 +59,8 @@ def write(package: Package, folder: Path) -> Path:
     aside = set_aside(target)
     try:
         put_back(target)
-        shutil.rmtree(fresh, ignore_errors=True)
+        for leftover in (fresh, aside):  # of a writer that died
+            shutil.rmtree(leftover, ignore_errors=True)
         fresh.mkdir()
         for name, content in package.files.items():
             with (fresh / name).open("wb") as file:
