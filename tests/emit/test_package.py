@@ -1,0 +1,213 @@
+"""The bytes of a package: the same everywhere, with one digest, and templates that get just what they declare."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import io
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import jinja2
+import numpy as np
+import pytest
+import sympy as sp
+
+from symdual import Model, constant, features, unknown
+from symdual.emit import render
+from symdual.emit.package import MODULES, all_declared_keys, package, stored_arrays, supplied_keys
+from symdual.runtime import evaluate
+
+x, v, u = sp.symbols("x v u")
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+DIGESTS = """
+    import hashlib
+    from symdual.emit.package import package
+    from symdual.spec.loading import load_model_file
+    for model in load_model_file("model.py").models.values():
+        for name, content in sorted(package(model).files.items()):
+            print(model.name, name, hashlib.sha256(content).hexdigest())
+"""
+
+
+def cart(mean: float = 0.0, scale: float = 1.0) -> Model:
+    slope = features.fourier("g", x, count=4, mean=mean)
+    gain = constant("gain", scale)
+    return Model([x, v], [u], [x + v, v + slope * unknown("a") + gain * u], name="cart", process_noise=0.1)
+
+
+# -------------------------------------------------------------------- determinism
+
+
+def test_bytes_depend_neither_on_hash_seed_nor_on_folder(
+    tmp_path: Path, fresh_python: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    printed = []
+    for seed, place in (("1", "one"), ("4242", "two/deeper")):
+        folder = tmp_path / place
+        folder.mkdir(parents=True)
+        (folder / "model.py").write_text((EXAMPLES / "greenhouse.py").read_text())
+        printed.append(fresh_python(DIGESTS, folder, PYTHONHASHSEED=seed).stdout)
+    assert printed[0] == printed[1]
+    assert len(printed[0].splitlines()) == len(MODULES) + 4  # __init__, data, scenarios, manifest
+
+
+def test_no_dates_or_places_in_the_files() -> None:
+    for name, content in package(cart()).files.items():
+        text = content.decode("latin-1")
+        assert str(Path(__file__).parents[2]) not in text, name
+        assert not re.search(r"20[2-9]\d-\d\d-\d\d", text), name
+
+
+def test_stored_arrays_are_byte_stable_and_readable() -> None:
+    arrays = {"b": np.arange(6.0).reshape(2, 3), "a": np.array([np.inf, -0.0]), "none": np.zeros((0, 2))}
+    content = stored_arrays(arrays)
+    assert content == stored_arrays(dict(reversed(arrays.items())))
+    with np.load(io.BytesIO(content)) as stored:
+        assert sorted(stored.files) == ["a", "b", "none"]
+        for name, array in arrays.items():
+            np.testing.assert_array_equal(stored[name], array)
+
+
+# -------------------------------------------------------------------- digests
+
+
+def headers(files: dict[str, bytes]) -> dict[str, list[str]]:
+    return {name: content.decode().split("\n")[:2] for name, content in files.items() if name.endswith(".py")}
+
+
+def test_every_file_carries_the_digest_of_all_bodies() -> None:
+    made = package(cart())
+    lines = headers(dict(made.files))
+    assert set(lines) == {"__init__.py", *(f"{module}.py" for module in MODULES)}
+    assert len({tuple(line) for line in lines.values()}) == 1
+    assert made.package_digest in lines["kernels.py"][1]
+    for name, content in made.files.items():
+        if name.endswith(".py"):  # a comment of two lines, then the docstring: fixed height
+            assert content.decode().split("\n")[2].startswith('"""'), name
+    manifest = json.loads(made.files["manifest.json"])
+    assert manifest["package_digest"] == made.package_digest
+    assert manifest["files"] == {
+        name: hashlib.sha256(content).hexdigest() for name, content in made.files.items() if name != "manifest.json"
+    }
+
+
+def test_numbers_change_the_data_and_nothing_else() -> None:
+    one, other = package(cart()), package(cart(mean=0.5, scale=2.0))
+    assert one.input_digest != other.input_digest
+    assert one.package_digest == other.package_digest
+    changed = {name for name in one.files if one.files[name] != other.files[name]}
+    assert changed == {"data.npz", "manifest.json"}
+
+
+def test_a_change_of_one_body_changes_every_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = package(cart())
+    monkeypatch.setattr("symdual.emit.printer.KernelPrinter._print_sin", lambda self, e: "0.25", raising=False)
+    monkeypatch.setattr("symdual.emit.printer.KernelPrinter._print_Integer", lambda self, e: f"{int(e)}.00")
+    after = package(cart())
+    code = [name for name in before.files if name.endswith(".py")]
+    assert all(before.files[name] != after.files[name] for name in code)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda: Model([x, v], [u], [x + v, v + u], name="m", process_noise=0.1),
+        lambda: Model([x, v], [u], [x + v, v + u], name="m", measurement_noise=0.1),
+        lambda: Model([x, v], [u], [x + v, v + u], name="other"),
+        lambda: Model([x, v], [u], [x + v, v - u], name="m"),
+        lambda: Model([x, v], [u], [x + v, v + u], name="m", observation=[x]),
+        lambda: Model([x, v], [u], [x + v, v + u], name="m", filter="square_root"),
+        lambda: Model([x, v], [u], [x + v, v + u], name="m", bounds={u: (-1.0, None)}),
+        lambda: Model([x, v], [u], derivatives=[x + v, v + u], step=0.1, name="m"),
+        lambda: Model([x, v], [u], derivatives=[x + v, v + u], step=0.2, name="m"),
+        lambda: Model([x, v], [u], derivatives=[x + v, v + u], step=0.1, method="rk4", name="m"),
+        lambda: Model([v, x], [u], {x: x + v, v: v + u}, name="m"),
+    ],
+)
+def test_the_input_digest_notices_every_argument(other: Callable[[], Model]) -> None:
+    plain = Model([x, v], [u], [x + v, v + u], name="m")
+    assert package(plain).input_digest == package(Model([x, v], [u], [x + v, v + u], name="m")).input_digest
+    assert package(plain).input_digest != package(other()).input_digest
+
+
+# -------------------------------------------------------------------- templates
+
+
+def test_templates_declare_what_they_are_given_and_are_given_what_they_declare() -> None:
+    assert supplied_keys(cart()) == all_declared_keys()
+
+
+def test_an_undefined_name_in_a_template_is_an_error() -> None:
+    with pytest.raises(jinja2.UndefinedError):
+        render.environment().from_string("{{ missing }}").render()
+    with pytest.raises(KeyError, match="functions"):
+        render.render("kernels.py.jinja", {})
+
+
+# -------------------------------------------------------------------- the emitted code
+
+
+@pytest.mark.parametrize("zoo_model", ["gain", "product", "measured"], indirect=True)
+def test_imports_and_decorators(zoo_model: Model) -> None:
+    """Every compiled kernel is cached, has the agreed options, and says what it does, its shapes and operations."""
+    files = package(zoo_model).files
+    for name, content in files.items():
+        if name.endswith(".py"):
+            kernels = name == "kernels.py"
+            allowed = {"numpy", "numba"} | ({"math"} if kernels else set(sys.stdlib_module_names))
+            assert _imported(ast.parse(content)) <= allowed, name
+    functions = [node for node in ast.parse(files["kernels.py"]).body if isinstance(node, ast.FunctionDef)]
+    assert {f.name for f in functions if not f.name.startswith("_")} == {
+        *("dynamics", "linearise", "dynamics_jacobian", "dynamics_hessian", "dynamics_hessians"),
+        *("observation", "observation_jacobian", "observation_hessian"),
+    }
+    for function in functions:
+        (decorator,) = function.decorator_list
+        options = {k.arg: ast.literal_eval(k.value) for k in decorator.keywords}  # type: ignore[attr-defined]
+        exact = function.name.startswith(("_sincos", "_exp", "_logistic"))
+        fast = {"contract"} if exact else {"contract", "reassoc"}
+        assert options == {"cache": True, "fastmath": fast, "error_model": "numpy"}
+        documentation = ast.get_docstring(function)
+        assert documentation
+        if not function.name.startswith("_"):
+            assert "Shapes:" in documentation
+            assert "Operations:" in documentation
+
+
+def _imported(tree: ast.Module) -> set[str]:
+    """The packages that a module imports, relative imports apart."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            found.add(str(node.module).split(".")[0])
+    return found
+
+
+@pytest.mark.parametrize("zoo_model", ["product", "measured", "unknown_locations"], indirect=True)
+def test_loops_start_at_zero_and_have_known_bounds(zoo_model: Model) -> None:
+    tree = ast.parse(package(zoo_model).files["kernels.py"])
+    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For) and isinstance(node.iter, ast.Call)]
+    assert len(loops) > 10
+    for loop in loops:
+        assert isinstance(loop.iter, ast.Call)
+        assert ast.unparse(loop.iter.func) == "range"
+        (bound,) = loop.iter.args
+        assert isinstance(bound, ast.Constant)
+
+
+def test_user_names_can_be_anything_harmless(interpreted: Callable[[Model], object]) -> None:
+    """Names of constants and builtins that the kernels do not rely on, soft keywords, and names of their own locals."""
+    names = ["NX", "WORK", "DATA", "match", "type", "print", "exp", "sin", "i", "lam", "t0", "sum", "f", "z", "list"]
+    states = sp.symbols(names)
+    model = Model(list(states), [u], [sp.sin(s) + u * states[0] for s in states], name="harmless")
+    at = np.linspace(-1, 1, len(names))
+    computed = evaluate.dynamics(interpreted(model), at, [0.5], [])  # type: ignore[arg-type]
+    np.testing.assert_allclose(computed, np.sin(at) + 0.5 * at[0], rtol=1e-15)
