@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-MEASUREMENT_FLOOR = (
-    1e-12  # measurement variance at least this share of the predicted variance, as in the filter
-)
+MEASUREMENT_FLOOR = 1e-12  # measurement variance at least this share of the predicted variance, as in the filter
 
 
 @dataclass(frozen=True)
@@ -117,9 +115,7 @@ def innovation_covariance(C: Array, P: Array, R: Array) -> Array:
     return np.asarray(predicted + lifted)
 
 
-def update(
-    model: DenseModel, noise: Noise, time: int, belief: Belief, y: Array, *, learning: bool = True
-) -> Belief:
+def update(model: DenseModel, noise: Noise, time: int, belief: Belief, y: Array, *, learning: bool = True) -> Belief:
     """z <- z + K (y - h),  P <- (I - K C) P (I - K C)' + K R K'; NaN entries of y are missing.
 
     With learning off, the rows of K that belong to the parameters are zero (consider filter).
@@ -212,9 +208,7 @@ def curvatures(
         full[: model.nx, : model.nx] += cost.state[k + i]
         full[model.nz :, model.nz :] += cost.input[k + i]
         found.append(
-            Curvature(
-                full[: model.nz, : model.nz], full[: model.nz, model.nz :], full[model.nz :, model.nz :]
-            )
+            Curvature(full[: model.nz, : model.nz], full[: model.nz, model.nz :], full[model.nz :, model.nz :])
         )
     return found
 
@@ -277,9 +271,7 @@ def dual_cost(
     uncertain = float(np.sum(cost.state[k + steps] * covariances.filtered[steps][: model.nx, : model.nx]))
     for i in range(steps):
         uncertain += float(np.sum(bent[i].Hzz * covariances.filtered[i]))
-        uncertain += float(
-            np.sum(to_go.matrices[i] * (covariances.predicted[i] - covariances.filtered[i + 1]))
-        )
+        uncertain += float(np.sum(to_go.matrices[i] * (covariances.predicted[i] - covariances.filtered[i + 1])))
     if order == 2 and (not to_go.semidefinite or uncertain < 0.0):
         first = dual_cost(model, noise, cost, k, belief, inputs, order=1, learning=learning)
         return DualCost(bar, first.uncertain, True)
@@ -309,9 +301,7 @@ def parts(
     return Parts(caution, probing)
 
 
-def parameter_spread(
-    model: DenseModel, noise: Noise, k: int, belief: Belief, inputs: Array, steps: int
-) -> float:
+def parameter_spread(model: DenseModel, noise: Noise, k: int, belief: Belief, inputs: Array, steps: int) -> float:
     """tr Stt_{k+s|k+s} along a plan after s = steps steps."""
     states = rollout(model, noise, k, belief.mean, inputs)
     covariances = plan_covariances(model, noise, k, belief.covariance, states, inputs)
