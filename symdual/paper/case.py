@@ -16,6 +16,13 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
+class Meant:
+    """What the formulas further on take the symbol to mean; the formula is a definition and has to agree with them."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
 class Single:
     """The printed values, one for each place at which the paper gives the symbol, must all be the same."""
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from symdual.paper.case import Case, Coverage, Form, Single, Supplies
+from symdual.paper.case import Case, Coverage, Form, Meant, Single, Supplies
 from symdual.paper.machine import Indexed, NotEvaluable, evaluate
 from symdual.paper.matrices import Matrix
 from symdual.paper.words import Blocks, Polynomial
@@ -69,7 +69,7 @@ def compare(text: str, cases: Iterable[Case]) -> Comparison:
     count, formal, worst = 0, True, 0.0
     for case in cases:
         count += 1
-        formal = formal and isinstance(case.expected, Form | Coverage | Supplies | Single)
+        formal = formal and isinstance(case.expected, Form | Meant | Coverage | Supplies | Single)
         outcome = _one(text, case)
         worst = max(worst, outcome.error)
         if outcome.status is not Status.EQUAL:
@@ -93,6 +93,8 @@ def _one(text: str, case: Case) -> _Outcome:
 def _confront(value: Any, expected: Any) -> _Outcome:
     if isinstance(expected, Form):
         return _form(value, expected)
+    if isinstance(expected, Meant):
+        return _confront(value, expected.value)
     if isinstance(expected, Single):
         return _single(value)
     if isinstance(expected, Coverage):

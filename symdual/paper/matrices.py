@@ -23,6 +23,8 @@ class Matrix:
     __array_ufunc__ = None
 
     def __init__(self, values: Any) -> None:
+        if np.iscomplexobj(values):
+            raise TypeError("a complex number where a real one is meant")
         array = np.asarray(values, dtype=float)
         if array.ndim == 0:
             array = array.reshape(1, 1)

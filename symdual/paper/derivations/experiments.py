@@ -10,7 +10,7 @@ import numpy as np
 import sympy as sp
 from scipy.optimize import least_squares
 
-from symdual.paper.case import Case, Convention, Correction, Coverage, Derivation, Form, Single, Supplies
+from symdual.paper.case import Case, Convention, Correction, Coverage, Derivation, Form, Meant, Single, Supplies
 from symdual.paper.derivations import draws
 from symdual.paper.derivations.gaussians import Array, beside
 from symdual.paper.machine import counted
@@ -49,8 +49,9 @@ def _schedule() -> Iterator[Case]:
 
 def _bonus() -> Iterator[Case]:
     for p in (1, 3):
-        symbols = {"tau": 0.7, "Stt": draws.covariance(draws.source(90, p), p), "root": root, "diag": diagonal}
-        yield Case(f"{p} parameter(s)", symbols, Form(1, 1))
+        cov = draws.covariance(draws.source(90, p), p)
+        symbols = {"tau": 0.7, "Stt": cov, "root": root, "diag": diagonal}
+        yield Case(f"{p} parameter(s)", symbols, Meant(Matrix(0.7 * np.linalg.eigvalsh(cov.array).sum())))
 
 
 def _cart(noisy: bool) -> Iterator[Case]:
@@ -77,8 +78,9 @@ def _form(rows: int, columns: int) -> Iterator[Case]:
     yield Case("sizes", {"matrix": Matrix, "N": beside}, Form(rows, columns))
 
 
-def _scalar() -> Iterator[Case]:
-    yield Case("scalar", {"x": sp.Symbol("x"), "exp": sp.exp}, Form(1, 1))
+def _feature(pair: Callable[[float], tuple[float, float]], which: int) -> Iterator[Case]:
+    for x in (-3.0, 0.5, 4.0):
+        yield Case(f"x = {x}", {"x": x, "exp": math.exp}, Meant(pair(x)[which]))
 
 
 def _given_once() -> Iterator[Case]:
@@ -149,6 +151,7 @@ def _missing(method: str, needed: Mapping[str, str]) -> Derivation:
     return Derivation(f"{method} ({listed}).", partial(_needs, lambda: names))
 
 
+_FEATURE = "As the statements about the reference take it."
 _SCHEDULE = Derivation("Every time step from 0 to 20 has to be given once.", _schedule)
 
 _STRONG = Correction(
@@ -158,7 +161,7 @@ _STRONG = Correction(
 )
 
 DERIVATIONS = {
-    "6.bonus": Derivation("Sizes; the bonus is tau times the trace of the covariance.", _bonus),
+    "6.bonus": Derivation("tau times the trace of the covariance, from its eigenvalues.", _bonus),
     "6.1.setting": Derivation(
         "The constants on which L depends when two steps of the cautious law are written out with SymPy.",
         partial(_needs, _toy_needs),
@@ -171,8 +174,8 @@ DERIVATIONS = {
     ),
     "6.2.prior": Derivation("Sizes.", partial(_form, 2, 3)),
     "6.2.truth": Derivation("Sizes.", partial(_form, 2, 1)),
-    "6.2.feature-1": Derivation("Scalars.", _scalar),
-    "6.2.feature-2": Derivation("Scalars.", _scalar),
+    "6.2.feature-1": Derivation(_FEATURE, partial(_feature, logistic_pair, 0)),
+    "6.2.feature-2": Derivation(_FEATURE, partial(_feature, logistic_pair, 1)),
     "6.2.reference": _SCHEDULE,
     "6.2.weights": _SCHEDULE,
     "6.2.precise-phase": Derivation(
@@ -203,8 +206,8 @@ DERIVATIONS = {
         "What a closed loop of this experiment needs",
         {"units": "number of units", "b": "their locations", "prior_v": "prior of v", "prior_w": "prior of w"},
     ),
-    "6.4.feature-1": Derivation("Scalars.", _scalar),
-    "6.4.feature-2": Derivation("Scalars.", _scalar),
+    "6.4.feature-1": Derivation(_FEATURE, partial(_feature, bump_pair, 0)),
+    "6.4.feature-2": Derivation(_FEATURE, partial(_feature, bump_pair, 1)),
     "6.4.truth": Derivation("Sizes.", partial(_form, 2, 1)),
     "6.4.reference": _SCHEDULE,
     "6.4.weights": _SCHEDULE,

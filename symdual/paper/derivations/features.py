@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy as sp
 
-from symdual.paper.case import Case, Convention, Correction, Derivation, Form
+from symdual.paper.case import Case, Convention, Correction, Derivation, Meant
 from symdual.paper.derivations import generic
 from symdual.paper.machine import counted
 
@@ -175,7 +175,14 @@ def _pair(entry: Callable[[Any, Any], Any]) -> Wanted:
 
 def _definition(family: type[Any]) -> Iterator[Case]:
     for count in family.counts:
-        yield Case(f"F = {count}", family(count).symbols(), Form(1, 1))
+        written = family(count)
+        yield Case(f"F = {count}", written.symbols(), Meant(written.value))
+
+
+def _normalisation() -> Iterator[Case]:
+    for count in Fourier.counts:
+        symbols = Fourier(count).symbols()
+        yield Case(f"F = {count}", symbols, Meant(symbols["c"]))
 
 
 def _logistic(order: int) -> Iterator[Case]:
@@ -183,8 +190,9 @@ def _logistic(order: int) -> Iterator[Case]:
     yield Case("SymPy", {"a": a, "sigma": sigma}, sp.diff(sigma(a), a, order))
 
 
-def _logistic_form() -> Iterator[Case]:
-    yield Case("scalar", {"a": sp.Symbol("a"), "exp": sp.exp}, Form(1, 1))
+def _logistic_definition() -> Iterator[Case]:
+    a = sp.Symbol("a", real=True)
+    yield Case("scalar", {"a": a, "exp": sp.exp}, Meant(sigma(a)))
 
 
 def _activation() -> Iterator[Case]:
@@ -227,7 +235,7 @@ DERIVATIONS = {
             ),
         ),
     ),
-    "B.1.logistic": Derivation("Scalars.", _logistic_form),
+    "B.1.logistic": Derivation("As the derivatives take it.", _logistic_definition),
     "B.1.slope": Derivation("SymPy.", partial(_logistic, 1)),
     "B.1.curvature": Derivation("SymPy.", partial(_logistic, 2)),
     "B.1.gradient-x": _claim(Network, _whole, lambda f, i: sp.diff(f.value, X), generic.Generic.gradient_x),
@@ -268,8 +276,8 @@ DERIVATIONS = {
     "B.1.hessian-ww": _claim(
         Network, _each, lambda f, i: sp.diff(f.value, f.w[i - 1], 2), lambda g: g.hessian("net_w", "net_w")
     ),
-    "B.2.fourier": Derivation("Scalars.", partial(_definition, Fourier)),
-    "B.2.normalisation": Derivation("Scalars.", partial(_definition, Fourier)),
+    "B.2.fourier": Derivation("As the derivatives take it, F = 2, 4.", partial(_definition, Fourier)),
+    "B.2.normalisation": Derivation("As the derivatives take it.", _normalisation),
     "B.2.gradient-x": _claim(Fourier, _whole, lambda f, i: sp.diff(f.value, X), generic.Generic.gradient_x),
     "B.2.gradient-v": _claim(
         Fourier,
@@ -290,7 +298,7 @@ DERIVATIONS = {
         _pair(lambda f, v: sp.diff(f.value, v, 2)),
         lambda g: sp.Matrix([g.hessian("v_sin", "v_sin"), g.hessian("v_cos", "v_cos")]),
     ),
-    "B.3.radial": Derivation("Scalars.", partial(_definition, Radial)),
+    "B.3.radial": Derivation("As the derivatives take it, F = 1, 2, 3.", partial(_definition, Radial)),
     "B.3.gradient-x": _claim(
         Radial,
         _whole,

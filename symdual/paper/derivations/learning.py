@@ -12,8 +12,9 @@ import numpy as np
 import sympy as sp
 from scipy import integrate, special
 
-from symdual.paper.case import Case, Correction, Derivation, Form, Undecidable
+from symdual.paper.case import Case, Correction, Derivation, Form, Meant, Undecidable
 from symdual.paper.derivations import draws
+from symdual.paper.derivations.features import sigma
 from symdual.paper.derivations.gaussians import Array, normal_nodes
 from symdual.paper.machine import Indexed, counted
 from symdual.paper.matrices import Matrix, identity, stack, zeros
@@ -226,6 +227,12 @@ def _process_form() -> Iterator[Case]:
     yield Case("one number", symbols, Form(1, 1))
 
 
+def _square_exponential() -> Iterator[Case]:
+    for x, other in ((0.3, -0.2), (1.1, 0.4)):
+        symbols = {"x": x, "x2": other, "lam": LENGTH, "exp": math.exp}
+        yield Case(f"x = {x}, x' = {other}", symbols, Meant(square_exponential(x, other)))
+
+
 def _bochner() -> Iterator[Case]:
     """The density S from the kernel by quadrature; then back."""
 
@@ -277,6 +284,11 @@ def _approximate_kernel() -> Iterator[Case]:
             yield Case(f"F = {features}, x = {x}, x' = {other}", symbols, square_exponential(x, other))
 
 
+def _dot(weights: str, values: str, count: int) -> Any:
+    """The first row of a weight matrix times a vector."""
+    return sum(sp.Symbol(f"{weights}1{j}") * sp.Symbol(f"{values}{j}") for j in range(1, count + 1))
+
+
 def _network_form(kind: str) -> Iterator[Case]:
     x = sp.Symbol("x")
     for count in (1, 3):
@@ -290,7 +302,7 @@ def _network_form(kind: str) -> Iterator[Case]:
             "theta_lin": counted(v),
             "theta_nonlin": counted(w),
             "phi": lambda i, at, own: sp.tanh(at * own),
-            "sigma": lambda a: 1 / (1 + sp.exp(-a)),
+            "sigma": sigma,
             "v": v if kind == "vector" else counted(v),
             "w": w if kind == "vector" else counted(w),
             "b": counted(b),
@@ -300,10 +312,20 @@ def _network_form(kind: str) -> Iterator[Case]:
             "Z": counted(sp.symbols("z1:4")),
             "vector": lambda *parts: sp.Matrix([entry for part in parts for entry in part]),
         }
-        yield Case(f"F = {count}", symbols, Form(1 + 2 * count if kind == "vector" else 1, 1))
+        network = sum(c * sigma(s * x + o) for c, s, o in zip(v, w, b, strict=True))
+        units = sum(c * sp.tanh(x * s) for c, s in zip(v, w, strict=True))
+        meant = {
+            "network": network,
+            "units": units,
+            "hidden": sigma(_dot("w", "x", 2) + b[0]),
+            "outputs": _dot("v", "z", count),
+        }
+        yield Case(f"F = {count}", symbols, Form(1 + 2 * count) if kind == "vector" else Meant(meant[kind]))
 
 
-_NETWORK = Derivation("Scalars.", partial(_network_form, "scalar"))
+def _network(kind: str) -> Derivation:
+    return Derivation("Written out for F = 1 and 3.", partial(_network_form, kind))
+
 
 DERIVATIONS: dict[str, Derivation | Undecidable] = {
     "5.1.features": Derivation("Sizes.", _phi_form),
@@ -350,7 +372,7 @@ DERIVATIONS: dict[str, Derivation | Undecidable] = {
         _bochner,
         remark="An example, not a proof of the theorem.",
     ),
-    "5.2.1.square-exponential": Derivation("Sizes.", _process_form),
+    "5.2.1.square-exponential": Derivation("As the formulas on its spectrum take it.", _square_exponential),
     "5.2.1.approximate-kernel": Derivation(
         "The mean over frequencies drawn from the power spectrum, by quadrature, against the kernel.",
         _approximate_kernel,
@@ -361,9 +383,9 @@ DERIVATIONS: dict[str, Derivation | Undecidable] = {
             " sin sin + cos cos is the cosine of the difference, with one frequency for each pair of features.",
         ),
     ),
-    "5.3.nonlinear-parameters": _NETWORK,
-    "5.3.network": _NETWORK,
-    "5.3.hidden-units": _NETWORK,
-    "5.3.outputs": _NETWORK,
+    "5.3.nonlinear-parameters": _network("units"),
+    "5.3.network": _network("network"),
+    "5.3.hidden-units": _network("hidden"),
+    "5.3.outputs": _network("outputs"),
     "5.3.augmented": Derivation("Sizes.", partial(_network_form, "vector")),
 }

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import sympy as sp
 
-from symdual.paper.case import Case, Convention, Correction, Derivation, Form
+from symdual.paper.case import Case, Convention, Correction, Derivation, Form, Meant
 from symdual.paper.derivations import draws
 from symdual.paper.derivations.gaussians import Array, beside, expectation, moments, scalar_expectation
 from symdual.paper.machine import counted
@@ -80,7 +80,12 @@ def _parameter_length() -> Iterator[Case]:
 
 def _cost_form() -> Iterator[Case]:
     for n, horizon in ((1, 2), (2, 3)):
-        yield Case(f"n = {n}, T = {horizon}", _open_loop(n, horizon)[0], Form(1, 1))
+        symbols, _, _ = _open_loop(n, horizon)
+        family = {name: [m.array for _, m in symbols[name].items()] for name in ("x", "r", "W", "u", "U")}  # type: ignore[attr-defined]
+        gaps = [x - r for x, r in zip(family["x"], family["r"], strict=True)]
+        states = sum(float((g.T @ w @ g)[0, 0]) for g, w in zip(gaps, family["W"], strict=True))
+        inputs = sum(float((u.T @ price @ u)[0, 0]) for u, price in zip(family["u"], family["U"], strict=True))
+        yield Case(f"n = {n}, T = {horizon}", symbols, Meant(Matrix(states + inputs)))
 
 
 def _open_loop(n: int, horizon: int) -> tuple[dict[str, object], list[float], list[tuple[Array, Array]]]:
@@ -245,7 +250,7 @@ DERIVATIONS = {
     ),
     "2.constant-parameters": _definition("Sizes.", lambda n, m, d: ((m + 1) * n, 1)),
     "2.drift": _definition("Sizes.", lambda n, m, d: ((m + 1) * n, 1 + (m + 1) * n)),
-    "2.cost": Derivation("Sizes: the cost is one number, without a factor 1/2.", _cost_form),
+    "2.cost": Derivation("Term by term, as the expected cost below takes it: without a factor 1/2.", _cost_form),
     "2.expected-cost": Derivation(
         "E[L] from step k on for linear systems under fixed inputs, from the joint distribution of the trajectory.",
         _expected_cost,

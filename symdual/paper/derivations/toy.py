@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from symdual.paper.case import Case, Convention, Correction, Derivation, Form, Undecidable
+from symdual.paper.case import Case, Convention, Correction, Derivation, Meant, Undecidable
 from symdual.paper.derivations import draws
 from symdual.paper.derivations.gaussians import normal_nodes, scalar_expectation
 from symdual.paper.derivations.model import SIZES, lowest
@@ -39,9 +39,14 @@ def best_input(expected_cost: Any) -> Any:
     return sp.simplify(solution)
 
 
+def next_state() -> Any:
+    """a x + b u + xi."""
+    return A * X + B * U + XI
+
+
 def one_step_cost(weight: Any, mean: Any, variance: Any) -> Any:
     """E[W x_{k+1}^2 + U u^2] over b ~ N(mean, variance) and xi ~ N(0, Q)."""
-    cost = weight * (A * X + B * U + XI) ** 2 + UNIT * U**2
+    cost = weight * next_state() ** 2 + UNIT * U**2
     return average(average(cost, XI, sp.Integer(0), Q), B, mean, variance)
 
 
@@ -237,16 +242,23 @@ def _observation_map() -> Iterator[Case]:
         yield Case(f"n = {n}, m = {m}, d = {d}", symbols, Matrix(np.hstack(columns)))
 
 
-def _toy_form() -> Iterator[Case]:
+def _toy_definition() -> Iterator[Case]:
     symbols = {"a": A, "b": B, "x": X, "u": U, "xi": XI, "U": UNIT}
-    yield Case("scalars", {**symbols, "E": lambda f: average(f(B), B, MU, S2)}, Form(1, 1))
+    yield Case("scalars", symbols, Meant(next_state()))
+
+
+def _one_step_definition() -> Iterator[Case]:
+    symbols = {"a": A, "x": X, "u": U, "U": UNIT, "E": lambda f: average(f(B), B, MU, S2)}
+    yield Case("scalars", symbols, Meant(one_step_cost(sp.Integer(1), MU, S2) - Q))
 
 
 DERIVATIONS: dict[str, Derivation | Undecidable] = {
     "3.augmented-state": Derivation("x and the columns of A and B stacked and counted.", _state_length),
     "3.observation-map": Derivation("The map from z to C x, column by column.", _observation_map),
-    "3.1.toy": Derivation("Scalars.", _toy_form),
-    "3.1.expected-cost": Derivation("Scalars; the noise adds a constant that is left out.", _toy_form),
+    "3.1.toy": Derivation("As the laws below take it.", _toy_definition),
+    "3.1.expected-cost": Derivation(
+        "As the cautious law takes it, with W = 1; the constant Q is left out.", _one_step_definition
+    ),
     "3.1.oracle": _law_derivation(
         "Stationary point of the expected cost of one step for a known b, with SymPy.", sp.Integer(0), B
     ),
