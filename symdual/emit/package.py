@@ -8,9 +8,7 @@ never serves a function compiled against an older version of another file.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -24,6 +22,7 @@ from symdual.derive.derivation import Derivation, derive
 from symdual.derive.structure import Structure, hessian_diagonals, structure
 from symdual.emit.kernels import DataLayout, data_layout, kernel_functions
 from symdual.emit.render import declared_keys, render, template_folder
+from symdual.runtime.archive import stored_arrays as stored_arrays
 from symdual.spec.model import Model
 from symdual.spec.numbers import Array
 
@@ -189,19 +188,6 @@ def model_numbers(derivation: Derivation, layout: DataLayout) -> dict[str, Array
         "lower": model.lower,
         "upper": model.upper,
     }
-
-
-def stored_arrays(arrays: Mapping[str, Array]) -> bytes:
-    """An .npz archive of the arrays whose bytes depend on nothing but the arrays."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        for name in sorted(arrays):
-            entry = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
-            entry.create_system = 3
-            content = io.BytesIO()
-            np.lib.format.write_array(content, np.ascontiguousarray(arrays[name], dtype="<f8"), version=(1, 0))
-            archive.writestr(entry, content.getvalue())
-    return buffer.getvalue()
 
 
 def _digest(*parts: str | bytes) -> str:
