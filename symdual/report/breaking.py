@@ -19,11 +19,11 @@ from symdual.report.mathml import (
     operator,
     row,
     signed_terms,
-    visible_length,
+    width,
 )
 
-#: Visible characters that fit on a line.
-WIDTH = 84
+#: Characters that fit on a line, beside the left side of an equation.
+WIDTH = 76
 _INDENT = Markup('<mspace width="1.6em"></mspace>')
 _PRODUCT = "·"
 
@@ -35,8 +35,8 @@ class _Piece(NamedTuple):
     content: Markup
 
     @property
-    def length(self) -> int:
-        return visible_length(self.content) + 2 * (self.joint in ("+", MINUS))
+    def width(self) -> float:
+        return width(self.content) + (2.2 if self.joint in ("+", MINUS) else 0.2)
 
 
 class Breaker(Typesetter):
@@ -45,18 +45,22 @@ class Breaker(Typesetter):
     def equation(
         self, left: Markup, right: sp.Expr, taken: int, first: sp.Expr | None, ending: Markup | None
     ) -> Markup:
-        """`left = right + ending` as one `<math>` element; each term on a line of its own if one is not enough."""
+        """`left = right + ending` as one `<math>` element; a term that needs several lines begins on a new one."""
         self._depth = taken - 1
         terms = [_led(sign, self._term_pieces(term)) for sign, term in signed_terms(right, first)]
         if ending is not None:
             terms.append([_Piece("+", ending)])
-        if sum(piece.length for term in terms for piece in term) <= WIDTH:
+        if sum(piece.width for term in terms for piece in term) <= WIDTH:
             return math(row(left, operator("="), _line([piece for term in terms for piece in term], start=True)))
-        lines = []
-        for position, term in enumerate(terms):
-            for number, pieces in enumerate(_filled(term)):
-                content = _line(pieces, start=position == 0 and number == 0)
-                lines.append(row(_INDENT, content) if number else content)
+        if all(len(term) == 1 for term in terms):
+            filled = _filled([piece for term in terms for piece in term])
+            lines = [_line(pieces, start=number == 0) for number, pieces in enumerate(filled)]
+        else:
+            lines = []
+            for term in terms:
+                for number, pieces in enumerate(_filled(term)):
+                    content = _line(pieces, start=not lines)
+                    lines.append(row(_INDENT, content) if number else content)
         if len(lines) == 1:
             return math(row(left, operator("="), lines[0]))
         starts = [row(left, operator("=")), *[Markup("<mrow></mrow>")] * (len(lines) - 1)]
@@ -69,7 +73,7 @@ class Breaker(Typesetter):
     def _pieces(self, expression: sp.Expr) -> list[_Piece]:
         """The expression cut wherever it may be, if it is longer than a line."""
         whole = self._set(expression)
-        if visible_length(whole) <= WIDTH:
+        if width(whole) <= WIDTH:
             return [_Piece("", whole)]
         if expression.is_Add:
             parts = [_led(sign, self._term_pieces(term)) for sign, term in signed_terms(expression)]
@@ -117,13 +121,13 @@ def _led(joint: str, pieces: list[_Piece]) -> list[_Piece]:
 def _filled(pieces: list[_Piece]) -> list[list[_Piece]]:
     """Fill line after line."""
     lines: list[list[_Piece]] = [[]]
-    used = 0
+    used = 0.0
     for piece in pieces:
-        if lines[-1] and used + piece.length > WIDTH:
+        if lines[-1] and used + piece.width > WIDTH:
             lines.append([])
-            used = 0
+            used = 0.0
         lines[-1].append(piece)
-        used += piece.length
+        used += piece.width
     return lines
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from xml.etree import ElementTree
 
 import sympy as sp
 from markupsafe import Markup
@@ -39,6 +40,7 @@ _FUNCTIONS = {
 }
 _OWN_FORM = (sp.exp, sp.Abs, sp.Heaviside, monomial)
 _TALL = re.compile("<(mfrac|munderover|msqrt|mtable|msup|msubsup)")
+_TIGHT = "()[]|,~{/·"
 _RELATIONS = {"==": "=", "!=": "≠", "<=": "≤", ">=": "≥", "<": "<", ">": ">"}
 
 
@@ -84,9 +86,24 @@ def _integer(value: int) -> Markup:
     return row(operator(MINUS), digits) if value < 0 else digits
 
 
-def visible_length(mathml: Markup) -> int:
-    """Roughly, the number of characters that can be seen."""
-    return len(re.sub(r"<[^>]*>|&[^;]*;", "", mathml))
+@cache
+def width(mathml: Markup) -> float:
+    """Roughly, how wide a formula is, in characters of the text."""
+    return _width(ElementTree.fromstring(mathml))
+
+
+def _width(node: ElementTree.Element) -> float:
+    parts = [_width(child) for child in node]
+    if node.tag == "mfrac":
+        return max(parts) + 0.5
+    if node.tag in ("msub", "msup", "msubsup"):
+        return parts[0] + 0.7 * max(parts[1:])
+    if node.tag == "munderover":
+        return max(parts[0], 0.7 * max(parts[1:])) + 1
+    if node.tag == "mo":
+        symbol = node.text or ""
+        return {"\u2061": 0.0, "\u2062": 0.2}.get(symbol, 1.0 if symbol in _TIGHT else 2.2)
+    return len(node.text or "") + sum(parts)
 
 
 class Typesetter(Printer):

@@ -152,5 +152,7 @@ def worst_errors(results: Sequence[BlockResult]) -> Markup:
     ]
     header = ("block", "oracle", "entries", "relative error", "ulp", "")
     exact = len(results) - sum(r.error > 0 or not r.passed for r in results)
-    note = element("p", f"Shown: the worst {len(shown)}; {exact} comparisons agree in every bit.", class_="note")
+    note = element(
+        "p", f"At most the twelve worst are shown; {exact} of {len(results)} agree in every bit.", class_="note"
+    )
     return element("p", verdict, text) + (table(header, rows, numeric=(2, 3, 4)) if rows else Markup("")) + note

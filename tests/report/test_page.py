@@ -129,7 +129,7 @@ def test_worst_errors_are_shown_and_misses_stand_out() -> None:
     good = BlockResult("f by x", "50 digits", 1, 2.2e-16, True)
     zero = BlockResult("f by u", "50 digits", 1, 0.0, True)
     passed = visible_text(model_page(model, checks=[good, zero]))
-    assert "All 2 comparisons pass" in passed and "2.2e-16" in passed and "1 comparisons agree in every bit" in passed
+    assert "All 2 comparisons pass" in passed and "2.2e-16" in passed and "1 of 2 agree in every bit" in passed
     missed = model_page(model, checks=[good, BlockResult("f by <b>", "differences", 3, float("inf"), False)])
     assert "1 of 2 comparisons miss" in visible_text(missed)
     assert "f by &lt;b&gt;" in missed and "<b>" not in missed
