@@ -17,7 +17,7 @@ from symdual.errors import SymdualError
 Content = str | Markup
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-_EMPTY_ELEMENTS = frozenset({"meta", "br", "hr", "img", "col"})
+_EMPTY_ELEMENTS = frozenset({"meta", "br", "hr"})
 
 
 def element(name: str, /, *children: Content, **attributes: str | int | float | None) -> Markup:
@@ -78,6 +78,7 @@ def page(title: str, body: Content, further_styles: str = "") -> str:
         element("meta", name="color-scheme", content="light dark"),
         Markup('<meta http-equiv="Content-Security-Policy" content="{}">').format(Markup(_POLICY)),
         element("title", title),
+        Markup('<link rel="icon" href="data:,">'),  # or a browser would ask a server for one
         Markup(f"<style>\n{_style()}{further_styles}</style>"),
     )
     return f'<!doctype html>\n<html lang="en">\n{head}\n{element("body", body)}\n</html>\n'

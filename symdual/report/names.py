@@ -11,9 +11,9 @@ from symdual.report.html import element, join
 
 _GREEK = dict(
     zip(
-        "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda lam mu nu xi pi rho sigma tau upsilon phi chi "
-        "psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega".split(),
-        "αβγδεζηθικλλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ",
+        "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda lamda lam mu nu xi pi rho sigma tau upsilon phi "
+        "chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega".split(),
+        "αβγδεζηθικλλλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ",
         strict=True,
     )
 )

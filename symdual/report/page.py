@@ -140,6 +140,7 @@ class _Article:
             element("nav", *links, aria_label=name),
             *body,
             id=name,
+            class_="model",
         )
 
     def _facts(self) -> Markup:
@@ -297,8 +298,8 @@ class _Article:
         if not self._report.checks:
             return element("p", "The check was not run for this page: ", element("code", "symdual check"), " does.")
         text = (
-            "Every compiled kernel was compared at random points, entry by entry, with 50-digit values of the "
-            "derivation and with differences of the model as written."
+            "The compiled kernels were compared at random points, entry by entry (for large families, a sample of the "
+            "features), with 50-digit values of the derivation and with differences of the model as written."
         )
         return join([element("p", text), tables.worst_errors(self._report.checks)])
 
