@@ -11,8 +11,8 @@ from symdual.report.html import element, join
 
 _GREEK = dict(
     zip(
-        "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda lamda lam mu nu xi pi rho sigma tau upsilon phi "
-        "chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega".split(),
+        "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda lamda lam mu nu xi pi rho sigma tau upsilon "
+        "phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega".split(),
         "αβγδεζηθικλλλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ",
         strict=True,
     )
