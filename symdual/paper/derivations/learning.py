@@ -15,7 +15,7 @@ from scipy import integrate, special
 from symdual.paper.case import Case, Correction, Derivation, Form, Meant, Undecidable
 from symdual.paper.derivations import draws
 from symdual.paper.derivations.features import sigma
-from symdual.paper.derivations.gaussians import Array, normal_nodes
+from symdual.paper.derivations.gaussians import Array, moments, normal_nodes
 from symdual.paper.machine import Indexed, counted
 from symdual.paper.matrices import Matrix, identity, stack, zeros
 
@@ -212,6 +212,14 @@ def _draw() -> Iterator[Case]:
     yield Case("n = 2, T = 3, two points", symbols, Matrix(np.kron(mixing @ mixing.T, kernel)))
 
 
+def _square_root() -> Iterator[Case]:
+    """The covariance of L e for independent e of unit variance, by quadrature."""
+    for n in (1, 2, 3):
+        factor = Matrix(np.tril(draws.matrix(draws.source(83, n), n, n).array))
+        _, spread = moments(partial(np.matmul, factor.array), np.zeros(n), np.eye(n))
+        yield Case(f"n = {n}", {"L": factor}, Meant(Matrix(spread)))
+
+
 def _process_form() -> Iterator[Case]:
     symbols = {
         "i": 1,
@@ -363,6 +371,9 @@ DERIVATIONS: dict[str, Derivation | Undecidable] = {
             " * total(1, infinity, lambda l: Omega[j, l] * phi(l, x))))",
             "L has n columns, not T, and the feature carries the summation index.",
         ),
+    ),
+    "5.2.square-root": Derivation(
+        "The covariance of L e for independent e of unit variance, by quadrature.", _square_root
     ),
     "5.2.mean-square": Undecidable(
         "Convergence of an infinite random series for every kernel and measure; examples do not decide it."

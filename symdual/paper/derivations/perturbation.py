@@ -10,7 +10,7 @@ import numpy as np
 from symdual.paper.case import Case, Convention, Correction, Derivation, Form
 from symdual.paper.derivations import draws, expansion
 from symdual.paper.derivations.feedback import Noise, expected_cost, feedback_cost
-from symdual.paper.derivations.filtering import covariances
+from symdual.paper.derivations.filtering import Belief, covariances, update
 from symdual.paper.derivations.gaussians import Array, beside, expectation
 from symdual.paper.derivations.least_squares import (
     Problem,
@@ -149,6 +149,16 @@ def _dual_cost(padded: bool, factor: float) -> Iterator[Case]:
         expected = Matrix(factor * feedback_cost(problem, noise))
         where = f"n = {states}, {parameters} parameter(s), T = {horizon}"
         yield Case(where, _trace_symbols(problem, noise, states, padded), expected)
+
+
+def _expected_update() -> Iterator[Case]:
+    """What the filter's update adds to the mean when it measures what it expects."""
+    for n in (1, 2, 3):
+        rng = draws.source(54, n)
+        belief = Belief(draws.matrix(rng, n).array[:, 0], draws.covariance(rng, n).array)
+        c, noise = draws.matrix(rng, 2, n).array, draws.covariance(rng, 2).array
+        moved = update(belief, c, noise, c @ belief.mean).mean - belief.mean
+        yield Case(f"n = {n}", {"n": n, "zeros": zeros}, Matrix(moved))
 
 
 def _cost_to_go() -> Iterator[Case]:
@@ -292,6 +302,7 @@ DERIVATIONS = {
             ),
         ),
     ),
+    "4.2.expected-update": Derivation("The recursive filter's update with y = C m.", _expected_update),
     "4.2.cost-to-go": Derivation(
         "The exact cost of the best causal feedback for a shifted start, minus the nominal cost, all on one half of L.",
         _cost_to_go,

@@ -11,7 +11,7 @@ import sympy as sp
 
 from symdual.paper.case import Case, Convention, Correction, Derivation, Meant, Undecidable
 from symdual.paper.derivations import draws
-from symdual.paper.derivations.gaussians import normal_nodes, scalar_expectation
+from symdual.paper.derivations.gaussians import beside, moments, normal_nodes, scalar_expectation
 from symdual.paper.derivations.model import SIZES, lowest
 from symdual.paper.matrices import Matrix, stack, zeros
 
@@ -242,6 +242,33 @@ def _observation_map() -> Iterator[Case]:
         yield Case(f"n = {n}, m = {m}, d = {d}", symbols, Matrix(np.hstack(columns)))
 
 
+def _observation_density() -> Iterator[Case]:
+    """Mean and covariance of C x + gamma, by quadrature over gamma."""
+    for n, m, d in SIZES:
+        rng = draws.source(33, n, m, d)
+        c, z, noise = draws.matrix(rng, d, n), draws.matrix(rng, (m + 2) * n), draws.covariance(rng, d)
+        centre = (c.array @ z.array[:n])[:, 0]
+        mean, spread = moments(partial(np.add, centre), np.zeros(d), noise.array)
+        wide = Matrix(np.hstack([c.array, np.zeros((d, (m + 1) * n))]))
+        symbols = {"Ctilde": wide, "z": z, "R": noise, "N": beside}
+        yield Case(f"n = {n}, m = {m}, d = {d}", symbols, beside(Matrix(mean), Matrix(spread)))
+
+
+def _even_order() -> Iterator[Case]:
+    """Degree of numerator minus degree of denominator of L as a function of u_0, for rational numbers elsewhere."""
+    (case,) = _second_input(sp.Integer(1))
+    later, start = sp.symbols("xi1 x0", real=True)
+    x1 = A * start + B * _U0 + _XI0
+    u1 = case.expected.subs(_X1, x1)
+    cost = start**2 + UNIT * _U0**2 + x1**2 + UNIT * u1**2 + (A * x1 + B * u1 + later) ** 2
+    for shift in range(3):
+        free = sorted(cost.free_symbols - {_U0}, key=str)
+        point = {symbol: sp.Rational(3 + 2 * i + shift, 7) for i, symbol in enumerate(free)}
+        numerator, denominator = sp.fraction(sp.cancel(cost.subs(point)))
+        order = sp.degree(numerator, _U0) - sp.degree(denominator, _U0)
+        yield Case(f"sample {shift + 1}, order {order}", {}, "even" if order % 2 == 0 else "odd")
+
+
 def _toy_definition() -> Iterator[Case]:
     symbols = {"a": A, "b": B, "x": X, "u": U, "xi": XI, "U": UNIT}
     yield Case("scalars", symbols, Meant(next_state()))
@@ -254,6 +281,9 @@ def _one_step_definition() -> Iterator[Case]:
 
 DERIVATIONS: dict[str, Derivation | Undecidable] = {
     "3.augmented-state": Derivation("x and the columns of A and B stacked and counted.", _state_length),
+    "3.observation-density": Derivation(
+        "Mean and covariance of C x + gamma by Gauss-Hermite quadrature.", _observation_density
+    ),
     "3.observation-map": Derivation("The map from z to C x, column by column.", _observation_map),
     "3.1.toy": Derivation("As the laws below take it.", _toy_definition),
     "3.1.expected-cost": Derivation(
@@ -313,6 +343,9 @@ DERIVATIONS: dict[str, Derivation | Undecidable] = {
             "('b', 2)",
             "There is no b_0; in b numerator and denominator have degree 2, in u_0 the denominator has degree 4.",
         ),
+    ),
+    "3.1.even-order": Derivation(
+        "Degrees of numerator and denominator of L(u_0) for three samples, with SymPy: L grows as u_0^2.", _even_order
     ),
     "3.1.no-closed-form": Undecidable(
         "That no closed form exists is a statement about all formulas; quadrature does not decide it."

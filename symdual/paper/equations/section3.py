@@ -15,6 +15,15 @@ EQUATIONS = (
         inline=True,
     ),
     Equation(
+        id="3.observation-density",
+        section="3",
+        title="density of the measurement, augmented",
+        line=415,
+        latex=r"p(y_k\g z_k) =\N(y_k;\tilde{C}z_k,R)",
+        machine="N(Ctilde @ z, R)",
+        inline=True,
+    ),
+    Equation(
         id="3.observation-map",
         section="3",
         title="observation of the augmented state",
@@ -151,6 +160,16 @@ EQUATIONS = (
         line=554,
         latex=r"\text{rational function of fourth order in $b_0$}",
         machine="('b', 4)",
+        inline=True,
+    ),
+    Equation(
+        id="3.1.even-order",
+        section="3.1",
+        title="order of a sampled cost",
+        line=561,
+        latex=r"""\text{Each sample is a
+rational function of even leading order}""",
+        machine="'even'",
         inline=True,
     ),
     Equation(

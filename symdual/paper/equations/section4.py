@@ -194,6 +194,16 @@ EQUATIONS = (
         " + 0.5 * du.T @ U @ du + 0.5 * trace(W[j] @ Sxx) + ahead(du))",
     ),
     Equation(
+        id="4.2.expected-update",
+        section="4.2",
+        title="effect of expected measurements on the mean",
+        line=869,
+        latex=r"""\text{the
+update to the mean from \emph{expected} future observations $y_{j+1}$ is nil}""",
+        machine="zeros(n, 1)",
+        inline=True,
+    ),
+    Equation(
         id="4.2.cost-to-go",
         section="4.2",
         title="resulting cost to go",

@@ -146,6 +146,16 @@ PROCESS = (
         restated=(Restated(1062, "covariance(lambda i, x, Omega: L_Omega_Phi(i, x, Omega))"),),
     ),
     Equation(
+        id="5.2.square-root",
+        section="5.2",
+        title="square root of the output covariance",
+        line=1069,
+        latex=r"LL\T=V",
+        machine="L @ L.T",
+        introduces="L of the process",
+        inline=True,
+    ),
+    Equation(
         id="5.2.mean-square",
         section="5.2",
         title="existence of the draw in mean square",
