@@ -112,6 +112,7 @@ def _context(derivation: Derivation, pattern: Structure, layout: DataLayout) -> 
         "H_THETA_ROWS": pattern.h_theta_rows,
         "H_SELECTS": pattern.h_selects,
         "LINEAR": pattern.linear,
+        "TIME_VARYING": model.time is not None,
         "INPUT_DELAY": pattern.input_delay,
         "HESSIAN_DIAGONALS": pattern.hessian_diagonals,
         "OBSERVATION_DIAGONALS": observation_diagonals,

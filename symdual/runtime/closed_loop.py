@@ -1,19 +1,26 @@
 """Closed-loop episodes: plant, noise, filter and decision in one compiled call, many episodes in parallel.
 
-Every episode has a child of one `SeedSequence`, and draws its start, its truth and its noise from it. So all controllers
-meet the same luck, and results depend neither on the number of threads nor on their order.
+Every episode has a child of one `SeedSequence`, and draws its start, its truth and its noise from it. So all
+controllers meet the same luck, and results depend neither on the number of threads nor on their order.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from symdual.errors import SymdualError
-from symdual.runtime.controller import NAMES, controller, cost_kind, cost_settings
+from symdual.runtime.controller import (
+    NAMES,
+    controller,
+    cost_kind,
+    cost_pointer,
+    cost_settings,
+    require_search_width,
+)
 from symdual.runtime.problem import Array, Problem
 
 TRUTHS = ("scenario", "prior", "drift")
@@ -72,8 +79,6 @@ class Settings:
 
 def plant_problem(problem: Problem, settings: Settings) -> Problem:
     """The problem whose plant is the one that the settings ask for."""
-    from dataclasses import replace
-
     if settings.truth not in TRUTHS:
         raise SymdualError(f'there is no truth "{settings.truth}"; known: {", ".join(TRUTHS)}')
     if settings.truth == "scenario":
@@ -127,7 +132,10 @@ def run(problem: Problem, name: str, luck: Luck, settings: Settings, chunks: int
     package, plant = task.package, task.plant
     count, steps = len(luck.starts), luck.process.shape[1]
     longer = task if settings.window is None else task.extended(max(0, steps + settings.window - task.horizon))
-    kind = cost_kind(task, name, settings.order, task.horizon if settings.window is None else settings.window)
+    planned = task.horizon if settings.window is None else settings.window
+    kind = cost_kind(task, name, settings.order, planned)
+    if kind != "certain":
+        require_search_width(task)
     module, numbers = package.episode, package.numbers
     prior = task.prior.covariance.copy()
     if package.SQUARE_ROOT:
@@ -141,17 +149,22 @@ def run(problem: Problem, name: str, luck: Luck, settings: Settings, chunks: int
     statistics = np.full((count, steps + 1, module.STATS), np.nan)
     finals, outcomes = np.full((count, package.NZ, package.NZ), np.nan), np.zeros(count, dtype=np.int64)
     module.episodes(
-        min(chunks, count), plant.plant.move, plant.plant.measure, package.decision.cost_pointer(kind), kind != "certain",
-        settings.window or 0, steps, truths, plant.numbers["data"], plant.WORK, luck.process, luck.measurement, luck.wander,
-        means, prior, numbers["process_noise"], numbers["measurement_noise"], numbers["transition"], numbers["drift"],
-        longer.state_cost, longer.input_cost, longer.reference, longer.floors, task.bounds, numbers["data"],
-        cost_settings(task, name), states, inputs, beliefs, variances, statistics, finals, outcomes,
+        min(chunks, count), plant.plant.move, plant.plant.measure, cost_pointer(task, kind), kind != "certain",
+        settings.window or 0, steps, truths, plant.numbers["data"], plant.WORK, luck.process, luck.measurement,
+        luck.wander, means, prior, numbers["process_noise"], numbers["measurement_noise"], numbers["transition"],
+        numbers["drift"], longer.state_cost, longer.input_cost, longer.reference, longer.floors, task.bounds,
+        numbers["data"], cost_settings(task, name, planned), states, inputs, beliefs, variances, statistics,
+        finals, outcomes,
     )  # fmt: skip
     return Episodes(states, inputs, beliefs, variances, finals, statistics, outcomes, luck.truths)
 
 
 def simulate(
-    problem: Problem, names: list[str], runs: int, seed: int = 0, settings: Settings = Settings()  # noqa: B008
+    problem: Problem,
+    names: list[str],
+    runs: int,
+    seed: int = 0,
+    settings: Settings = Settings(),  # noqa: B008
 ) -> dict[str, Episodes]:
     """Run `runs` episodes with each controller, all with the same luck."""
     if runs < 1:

@@ -7,10 +7,12 @@
 | `cautious` | Jbar + Jd with learning of theta switched off                                          |
 | `beb`      | Jbar + tau tr S_theta at the first step at which u_k can show in it                    |
 | `dual`     | Jbar + w Jd                                                                            |
+| `exact`    | the expected cost itself, for the smallest problems only (see `symdual.runtime.exact`) |
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -18,9 +20,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from symdual.errors import SymdualError, did_you_mean
+from symdual.runtime import exact
+from symdual.runtime.evaluate import argument
 from symdual.runtime.problem import Array, Belief, Problem, checked_belief
 
-NAMES = ("oracle", "ce", "cautious", "beb", "dual")
+NAMES = ("oracle", "ce", "cautious", "beb", "dual", "exact")
+STATUS = ("converged", "iteration limit", "stalled", "not finite", "bad argument")
 
 
 class State(NamedTuple):
@@ -32,10 +37,11 @@ class State(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """The cost of the chosen input: L = certainty_equivalent + caution + probing (+ bonus).
+    """The cost of the chosen input: J = certainty_equivalent + caution + probing + bonus.
 
-    `caution` is what uncertainty would cost if nothing more were learned about theta; `probing`, at most zero at order 1
-    up to rounding, is what the planned learning takes off; `bonus` is tau tr S_theta.
+    `caution` is what uncertainty would cost if nothing more were learned about theta; `probing`, at most zero at order
+    1 up to rounding, is what the planned learning takes off; `bonus` is tau tr S_theta. The exact cost is not a sum of
+    these: for `exact`, all that is not certainty-equivalent stands under caution.
     """
 
     certainty_equivalent: float
@@ -45,7 +51,13 @@ class Parts(NamedTuple):
 
 
 class Info(NamedTuple):
-    """What is only looked at: how a decision came about."""
+    """What is only looked at: how a decision came about.
+
+    `candidates` (N, NU) are the inputs that the search looked at, in ascending order, and `costs` (N, 3) their costs:
+    J, its certainty-equivalent part Jbar, and its uncertain part (Jd, or tr S_theta for `beb`). `planned_states` and
+    `planned_inputs` are the nominal plan through the chosen input. `status` is that of the certainty-equivalent plan;
+    `evaluations`, `fallbacks` (from order 2 to order 1) and `iterations` are sums over all candidates.
+    """
 
     k: int
     before: Belief
@@ -68,6 +80,8 @@ class Info(NamedTuple):
 class Controller:
     """A controller for a problem.
 
+    A controller owns the workspaces of its decisions: use one in each thread.
+
     Args:
         problem: the task. For `oracle` it must come from `Problem.for_oracle`; `controller` does that.
         name: one of `NAMES`.
@@ -85,11 +99,17 @@ class Controller:
     def __post_init__(self) -> None:
         """Check the choice and load the compiled decision."""
         if self.name not in NAMES:
-            raise SymdualError(f'there is no controller "{self.name}"{did_you_mean(self.name, NAMES)}; known: {", ".join(NAMES)}')
+            raise SymdualError(
+                f'there is no controller "{self.name}"{did_you_mean(self.name, NAMES)}; known: {", ".join(NAMES)}'
+            )
         if self.order not in (1, 2):
             raise SymdualError(f"order must be 1 or 2, not {self.order!r}")
         if self.window is not None and self.window < 1:
             raise SymdualError(f"window must be at least 1, not {self.window}")
+        if self.name == "oracle" and np.any(self.problem.prior.covariance[:, self.problem.package.NX :]):
+            raise SymdualError(
+                'the oracle needs a problem without uncertain parameters; use controller(problem, "oracle")'
+            )
         object.__setattr__(self, "_tools", _Tools(self.problem, self.name, self.order, self.window))
 
     def init(self, belief: Belief | None = None) -> State:
@@ -130,10 +150,7 @@ class Controller:
         ny = self.problem.package.NY
         if y is None:
             return np.full(ny, np.nan)
-        values = np.ascontiguousarray(y, dtype=np.float64)
-        if values.shape != (ny,):
-            raise SymdualError(f"a measurement has {ny} entries, but y has shape {values.shape}")
-        return values
+        return argument(y, (ny,), "the measurement y")
 
 
 def controller(
@@ -149,18 +166,27 @@ def controller(
 
 
 def cost_kind(problem: Problem, name: str, order: int, steps: int) -> str:
-    """The name of the compiled cost that a controller minimises."""
-    if name in ("oracle", "ce"):
+    """The name of the compiled cost that a controller minimises over plans of at most `steps` steps."""
+    if name in ("oracle", "ce") or (name == "beb" and problem.package.INPUT_DELAY == 0):
         return "certain"
     if name == "beb":
         return "bonus"
+    if name == "exact":
+        return "exact"
     if name == "dual" and order == 2:
         return "second_order"
     return str(problem.package.dual_cost.choose_form(steps))
 
 
-def cost_settings(problem: Problem, name: str) -> Array:
+def cost_pointer(problem: Problem, kind: str) -> Any:
+    """The compiled cost as a function pointer."""
+    return exact.cost_pointer() if kind == "exact" else problem.package.decision.cost_pointer(kind)
+
+
+def cost_settings(problem: Problem, name: str, steps: int | None = None) -> Array:
     """The settings vector of a controller's cost."""
+    if name == "exact":
+        return np.array([exact.coefficient(problem, problem.horizon if steps is None else steps)])
     nominal = problem.package.nominal
     settings: Array = nominal.default_settings()
     settings[nominal.SET_WEIGHT] = 1.0 if name == "cautious" else problem.dual_weight
@@ -169,8 +195,24 @@ def cost_settings(problem: Problem, name: str) -> Array:
     return settings
 
 
+def require_search_width(problem: Problem) -> None:
+    """Raise when the search has no limit: neither bounds nor |u|^2 <= J(u_ce) / lambda_min(U)."""
+    free = np.flatnonzero(~np.all(np.isfinite(problem.bounds), axis=0))
+    flat = np.flatnonzero(problem.floors == 0.0)
+    if free.size and flat.size:
+        name = {index: name for name, index in problem.package.INPUTS.items()}[int(free[0])]
+        raise SymdualError(
+            f'the search over the input "{name}" has no limit, because input_cost is singular at step {flat[0]}; '
+            "give the input bounds or a positive cost"
+        )
+
+
 class _Tools:
-    """The compiled functions of a package with the arrays and workspaces that they need, for one controller."""
+    """The compiled functions of a package with the arrays and workspaces that they need, for one controller.
+
+    Everything that a step needs is looked up once, here: a decision from Python then costs little more than in a
+    compiled loop.
+    """
 
     def __init__(self, problem: Problem, name: str, order: int, window: int | None) -> None:
         self._problem = problem
@@ -179,73 +221,81 @@ class _Tools:
         steps = problem.horizon if window is None else window
         self._kind = cost_kind(problem, name, order, steps)
         self._searching = self._kind != "certain"
-        self._settings = cost_settings(problem, name)
-        self._cost = package.decision.cost_pointer(self._kind)
+        if self._searching:
+            require_search_width(problem)
+        self._settings = cost_settings(problem, name, steps)
+        self._cost = cost_pointer(problem, self._kind)
         numbers = package.numbers
-        self._noise = (
-            numbers["process_noise"],
-            numbers["measurement_noise"],
-            numbers["transition"],
-            numbers["drift"],
-        )
-        self._plan_tools = package.decision.workspace(steps)
-        self._filter_tools = package.filter.workspace()
+        Q, R, D, Xi = (numbers[key] for key in ("process_noise", "measurement_noise", "transition", "drift"))
+        self._noise = (Q, R, D, Xi)
+        self._data = numbers["data"]
+        self._filter, self._predict, self._update = package.filter, package.filter.predict, package.filter.update
+        work, ws = package.filter.workspace()
         self._stats = np.zeros(3)
-        self._extend(problem if window is None else problem.extended(window))
+        self._predict_tools, self._update_tools = (
+            (Q, D, Xi, self._data, work, ws),
+            (R, self._data, work, ws, self._stats),
+        )
+        self._decide = package.decision.decide
+        self._plan_tools = package.decision.workspace(steps)
+        self._not_finite = package.nominal.NOT_FINITE
+        self._fixed_time = window is not None and not package.TIME_VARYING
+        self._use(problem if window is None else problem.extended(window))
 
-    def _extend(self, longer: Problem) -> None:
-        self._task = longer
-        self._floors = longer.floors
+    def _use(self, task: Problem) -> None:
+        self._task = task
+        self._floors = task.floors.tolist()
+        self._cost_arrays = (task.state_cost, task.input_cost, task.reference, task.bounds, self._data)
+        self._decide_tools = (*self._noise, *self._cost_arrays, self._settings, *self._plan_tools)
 
     # ------------------------------------------------------------ filter
 
     def observe(self, state: State, y: Array) -> tuple[Belief, tuple[float, float, int]]:
         """Predict with the last input, if there is one, and update with y; the belief given is left as it is."""
-        module, numbers = self._package.filter, self._package.numbers
-        Q, R, D, Xi = self._noise
-        work, ws = self._filter_tools
         mean, covariance = state.belief.mean.copy(), state.belief.covariance.copy()
         held = covariance
         if self._package.SQUARE_ROOT:
             held = np.zeros_like(covariance)
-            module.factorise(covariance, held)
+            self._filter.factorise(covariance, held)
         if state.u is not None:
-            module.predict(state.k - 1, mean, held, state.u, Q, D, Xi, numbers["data"], work, ws)
-        status = module.update(state.k, mean, held, y, R, numbers["data"], work, ws, self._stats)
-        if status == module.NOT_FINITE:
+            self._predict(state.k - 1, mean, held, state.u, *self._predict_tools)
+        status = self._update(state.k, mean, held, y, *self._update_tools)
+        if self._package.SQUARE_ROOT:
+            self._filter.covariance(held, covariance)
+        if status == self._filter.NOT_FINITE or not math.isfinite(float(mean.dot(mean)) + covariance.trace()):
             what = "the measurement is infinite" if np.any(np.isinf(y)) else "the belief is not finite any more"
             raise SymdualError(f"{what} at step {state.k}")
-        if self._package.SQUARE_ROOT:
-            module.covariance(held, covariance)
-        return Belief(mean, covariance), (float(self._stats[0]), float(self._stats[1]), int(self._stats[2]))
+        likelihood, nis, measured = self._stats.tolist()
+        return Belief(mean, covariance), (likelihood, nis, int(measured))
 
     # ------------------------------------------------------------ decision
 
-    def _end(self, k: int) -> int:
-        if self._window is not None:
-            if k + self._window > self._task.horizon:
-                self._extend(self._task.extended(self._task.horizon + self._window))
-            return k + self._window
-        if k >= self._problem.horizon:
-            raise SymdualError(f"the episode ended at step {self._problem.horizon}; use window= for endless operation")
-        return self._problem.horizon
+    def _times(self, k: int) -> tuple[int, int]:
+        """Begin and end of the plan, as indices into the cost arrays and times of the model."""
+        if self._window is None:
+            if k >= self._problem.horizon:
+                raise SymdualError(
+                    f"the episode ended at step {self._problem.horizon}; use window= for endless operation"
+                )
+            return k, self._problem.horizon
+        if self._fixed_time:  # from the end of the given cost on, all times are alike
+            k = min(k, self._problem.horizon)
+        elif k + self._window > self._task.horizon:
+            self._use(self._task.extended(self._task.horizon + self._window))
+        return k, k + self._window
 
     def decide(self, k: int, belief: Belief) -> tuple[Array, int]:
         """Choose the input of step k; returns it with the status of the certainty-equivalent plan."""
+        start, end = self._times(k)
+        if self._kind == "exact" and belief.covariance[0, 0] > 1e-9 * self._noise[0][0, 0]:
+            raise SymdualError(f'the controller "exact" needs a measurement at step {k}')
         u = np.zeros(self._package.NU)
-        status = self._call(self._cost, self._searching, k, belief, self._settings, u)
-        return u, status
-
-    def _call(self, cost: Any, searching: bool, k: int, belief: Belief, settings: Array, u: Array) -> int:
-        task, end = self._task, self._end(k)
-        task = self._task  # `_end` may have made it longer
-        Q, R, D, Xi = self._noise
-        status = self._package.decision.decide(
-            cost, searching, self._floors[k], k, end, belief.mean, belief.covariance, Q, R, D, Xi,
-            task.state_cost, task.input_cost, task.reference, task.bounds, self._package.numbers["data"],
-            settings, *self._plan_tools, u,
-        )  # fmt: skip
-        return int(status)
+        status = self._decide(
+            self._cost, self._searching, self._floors[start], start, end, *belief, *self._decide_tools, u
+        )
+        if status == self._not_finite:
+            raise SymdualError(f"the certainty-equivalent plan at step {k} is not finite")
+        return u, int(status)
 
     # ------------------------------------------------------------ story
 
@@ -256,7 +306,7 @@ class _Tools:
         used = np.isfinite(out[:, 0])
         order = np.lexsort(candidates[used].T[::-1])
         report = report.copy()
-        candidates, out = candidates[used][order].copy(), out[used][order].copy()
+        candidates, out = candidates[used][order], out[used][order]
         parts = self._parts(state.k, belief, u, report)
         states, inputs = self._plan(state.k, belief, u)
         return Info(
@@ -267,11 +317,11 @@ class _Tools:
             nis=statistics[1],
             measured=statistics[2],
             candidates=candidates,
-            costs=out[:, :3],
+            costs=out[:, :3].copy(),
             parts=parts,
             planned_states=states,
             planned_inputs=inputs,
-            status=("converged", "iteration limit", "stalled", "not finite", "bad argument")[status],
+            status=STATUS[status],
             evaluations=int(report[module.REPORT_EVALUATIONS]),
             fallbacks=int(report[module.REPORT_FALLBACKS]),
             iterations=int(report[module.REPORT_ITERATIONS]),
@@ -280,12 +330,14 @@ class _Tools:
     def _parts(self, k: int, belief: Belief, u: Array, report: Array) -> Parts:
         module = self._package.decision
         nominal, uncertain = float(report[module.REPORT_NOMINAL]), float(report[module.REPORT_UNCERTAIN])
-        if self._kind == "certain":
-            return Parts(nominal, 0.0, 0.0, 0.0)
+        if self._kind in ("certain", "exact"):
+            return Parts(nominal, uncertain, 0.0, 0.0)
         constants = self._package.nominal
         if self._kind == "bonus":
             return Parts(nominal, 0.0, 0.0, float(self._settings[constants.SET_BONUS]) * uncertain)
         weight = float(self._settings[constants.SET_WEIGHT])
+        if self._settings[constants.SET_LEARNING] == 0.0:
+            return Parts(nominal, weight * uncertain, 0.0, 0.0)
         unlearned = self._settings.copy()
         unlearned[constants.SET_LEARNING] = 0.0
         still = weight * self._uncertain(k, belief, u, unlearned)
@@ -294,29 +346,23 @@ class _Tools:
     def _uncertain(self, k: int, belief: Belief, u: Array, settings: Array) -> float:
         """Jd of the plan through u, after the certainty-equivalent one was planned again."""
         module = self._package.dual_cost
-        nominal = self._package.nominal
-        evaluate = {
-            "structured": module.dual_costs_structured,
-            "lowrank": getattr(module, "dual_costs_lowrank", None),
-            "second_order": module.dual_costs_second_order,
-        }[self._kind]
-        task, end = self._task, self._end(k)
-        Q, R, D, Xi = self._noise
+        functions = {"second_order": "dual_costs_second_order", "lowrank": "dual_costs_lowrank"}
+        evaluate = getattr(module, functions.get(self._kind, "dual_costs_structured"))
+        start, end = self._times(k)
         work, small, wide, *_ = self._plan_tools
-        data = self._package.numbers["data"]
-        cost = (task.state_cost, task.input_cost, task.reference, task.bounds, data)
-        nominal.begin(k, end, belief.mean, D, *cost, work, small, wide)
+        self._package.nominal.begin(start, end, belief.mean, self._noise[2], *self._cost_arrays, work, small, wide)
         out = np.zeros((1, module.OUT))
-        assert evaluate is not None
-        evaluate(k, end, *belief, Q, R, D, Xi, *cost, settings, u[None].copy(), work, small, wide, out)
+        evaluate(
+            start, end, *belief, *self._noise, *self._cost_arrays, settings, u[None].copy(), work, small, wide, out
+        )
         return float(out[0, module.OUT_UNCERTAIN])
 
     def _plan(self, k: int, belief: Belief, u: Array) -> tuple[Array, Array]:
-        nominal, task, end = self._package.nominal, self._task, self._end(k)
+        nominal, (start, end) = self._package.nominal, self._times(k)
         work, small, wide, *_ = self._plan_tools
-        cost = (task.state_cost, task.input_cost, task.reference, task.bounds, self._package.numbers["data"])
-        nominal.begin(k, end, belief.mean, self._noise[2], *cost, work, small, wide)
-        _, _, slot, _ = nominal.nominal(k, end, u, *cost, self._settings, work, small, wide)
-        states, inputs = np.zeros((end - k + 1, self._package.NX)), np.zeros((end - k, self._package.NU))
-        nominal.trajectory(k, end, slot, small, wide, states, inputs)
+        nominal.begin(start, end, belief.mean, self._noise[2], *self._cost_arrays, work, small, wide)
+        settings = nominal.default_settings()
+        _, _, slot, _ = nominal.nominal(start, end, u, *self._cost_arrays, settings, work, small, wide)
+        states, inputs = np.zeros((end - start + 1, self._package.NX)), np.zeros((end - start, self._package.NU))
+        nominal.trajectory(start, end, slot, small, wide, states, inputs)
         return states, inputs

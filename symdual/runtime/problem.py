@@ -37,6 +37,7 @@ class Problem:
         plant: the package of the true system.
         truth: the plant's true parameters, or None when they are to be drawn from the prior.
         bonus, dual_weight: tau of the exploration bonus, and the weight of Jd.
+        limits: lower and upper bounds of the inputs (2, NU), instead of the model's own.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Problem:
     truth: Array | None
     bonus: float = 1.0
     dual_weight: float = 1.0
+    limits: Array | None = None
 
     def __post_init__(self) -> None:
         """Check every array once, so that compiled code never has to."""
@@ -59,18 +61,25 @@ class Problem:
             "state_cost": argument(self.state_cost, (horizon + 1, p.NX, p.NX), "state_cost"),
             "input_cost": argument(self.input_cost, (horizon, p.NU, p.NU), "input_cost"),
             "reference": argument(self.reference, (horizon + 1, p.NX), "reference"),
-            "prior": checked_belief(p, self.prior),
         }
         require_semidefinite(checked["state_cost"], "state_cost")
         require_semidefinite(checked["input_cost"], "input_cost")
-        if not np.all(np.isfinite(checked["reference"])):
-            raise SymdualError("reference contains a value that is NaN or infinite")
         if (self.plant.NX, self.plant.NU, self.plant.NY) != (p.NX, p.NU, p.NY):
-            raise SymdualError(f"the plant {self.plant.name} has other numbers of states, inputs or measurements than {p.name}")
+            raise SymdualError(
+                f"the plant {self.plant.name} has other numbers of states, inputs or measurements than {p.name}"
+            )
         if self.truth is not None:
             checked["truth"] = argument(self.truth, (self.plant.NTHETA,), "truth")
+        for key in ("reference", "truth"):
+            if key in checked and not np.all(np.isfinite(checked[key])):
+                raise SymdualError(f"{key} contains a value that is NaN or infinite")
+        if self.limits is not None:
+            checked["limits"] = argument(self.limits, (2, p.NU), "limits")
+            if not np.all(checked["limits"][0] < checked["limits"][1]):
+                raise SymdualError("limits must have lower bounds that are below the upper bounds")
         for key, value in checked.items():
             object.__setattr__(self, key, value)
+        object.__setattr__(self, "prior", checked_belief(p, self.prior))
 
     @property
     def horizon(self) -> int:
@@ -79,12 +88,15 @@ class Problem:
 
     @cached_property
     def floors(self) -> Array:
-        """The smallest eigenvalue of each U_k, which bounds how far an input can be worth its cost."""
-        return np.maximum(np.linalg.eigvalsh(self.input_cost)[:, 0], 0.0)
+        """The smallest eigenvalue of each U_k, or zero: it bounds how far an input can be worth its cost."""
+        values = np.linalg.eigvalsh(self.input_cost)
+        return np.asarray(np.where(values[:, 0] > 1e-12 * values[:, -1], values[:, 0], 0.0))
 
     @cached_property
     def bounds(self) -> Array:
         """Lower and upper bounds of the inputs, (2, NU)."""
+        if self.limits is not None:
+            return self.limits
         return np.ascontiguousarray([self.package.numbers["lower"], self.package.numbers["upper"]])
 
     @property
@@ -93,12 +105,12 @@ class Problem:
         return self.prior.mean[: self.package.NX]
 
     def for_oracle(self, truth: Array) -> Problem:
-        """The same task for a controller that knows the plant: its model and its true parameters."""
+        """The same task, bounds included, for a controller that knows the plant: its model and its true parameters."""
         nx, plant = self.package.NX, self.plant
         covariance = np.zeros((plant.NZ, plant.NZ))
         covariance[:nx, :nx] = self.prior.covariance[:nx, :nx]
-        belief = Belief(np.concatenate([self.start, truth]), covariance)
-        return replace(self, package=plant, prior=belief, truth=truth)
+        belief = Belief(np.concatenate([self.start, argument(truth, (plant.NTHETA,), "truth")]), covariance)
+        return replace(self, package=plant, prior=belief, truth=truth, limits=self.bounds)
 
     def extended(self, steps: int) -> Problem:
         """The same task with its cost and reference held at their last values for `steps` more steps."""
@@ -128,7 +140,9 @@ def problem(package: LoadedPackage, scenario: str | None = None) -> Problem:
     prefix = f"scenario.{scenario}."
     stored = {key.removeprefix(prefix): value for key, value in package.numbers.items() if key.startswith(prefix)}
     plant = package.plants[scenario]
-    return _from_numbers(scenario, package, package if plant == package.name else load(package.folder.parent / plant), stored)
+    return _from_numbers(
+        scenario, package, package if plant == package.name else load(package.folder.parent / plant), stored
+    )
 
 
 def _from_numbers(name: str, package: LoadedPackage, plant: LoadedPackage, stored: Mapping[str, Array]) -> Problem:
@@ -151,7 +165,7 @@ def _from_numbers(name: str, package: LoadedPackage, plant: LoadedPackage, store
 
 
 def checked_belief(package: LoadedPackage, belief: Belief) -> Belief:
-    """A belief of the right shapes, finite, symmetric and positive semidefinite, or a sentence that says what is wrong."""
+    """A belief of the right shapes, finite and positive semidefinite, or a sentence that says what is wrong."""
     mean = argument(belief.mean, (package.NZ,), "the mean of the belief")
     covariance = argument(belief.covariance, (package.NZ, package.NZ), "the covariance of the belief")
     if not (np.all(np.isfinite(mean)) and np.all(np.isfinite(covariance))):
