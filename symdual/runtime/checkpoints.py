@@ -1,0 +1,105 @@
+"""Checkpoints: the chunks of a sweep that are done, each in a file of its own that is whole or does not exist.
+
+A file starts with the SHA-256 of the rest; then come the digest of the sweep's identity and the payload. So a file that
+was torn, or that belongs to another sweep, is never taken for a finished chunk.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from symdual.errors import SymdualError
+from symdual.runtime.results import ABOUT, Chunk, Description
+
+_LINE = 65  # a SHA-256 in hexadecimal digits, and the end of the line
+_SUFFIX = ".chunk"
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """The folder of the finished chunks of one sweep."""
+
+    folder: Path
+    description: Description
+    digests: dict[Chunk, str] = field(default_factory=dict)
+
+    def begin(self) -> None:
+        """Make the folder and write down which sweep it belongs to."""
+        try:
+            self.folder.mkdir(exist_ok=True)
+            _write(self.folder / ABOUT, json.dumps(self.description.to_json(), indent=1).encode())
+        except OSError as problem:
+            raise SymdualError(f"cannot write to the folder {self.folder}: {problem.strerror}") from problem
+
+    def write(self, chunk: Chunk, payload: bytes) -> None:
+        """Keep a finished chunk."""
+        body = f"{self.description.digest}\n".encode() + payload
+        digest = hashlib.sha256(body).hexdigest()
+        try:
+            _write(self._file(chunk), f"{digest}\n".encode() + body)
+        except OSError as problem:
+            raise SymdualError(
+                f"cannot write {self._file(chunk)}: {problem.strerror}; the {len(self.digests)} chunks that are done "
+                "are kept, continue with --resume"
+            ) from problem
+        self.digests[chunk] = hashlib.sha256(payload).hexdigest()
+
+    def find(self, chunk: Chunk) -> bool:
+        """Whether a chunk is done; reads it, and raises ValueError if its file is damaged."""
+        if chunk in self.digests:
+            return True
+        try:
+            content = self._file(chunk).read_bytes()
+        except FileNotFoundError:
+            return False
+        except OSError as problem:
+            raise ValueError(problem.strerror) from problem
+        body = content[_LINE:]
+        if content[:_LINE] != f"{hashlib.sha256(body).hexdigest()}\n".encode():
+            raise ValueError("its checksum does not fit")
+        if body[:_LINE] != f"{self.description.digest}\n".encode():
+            raise ValueError("it belongs to another sweep")
+        self.digests[chunk] = hashlib.sha256(body[_LINE:]).hexdigest()
+        return True
+
+    def read(self, chunk: Chunk, first: int, size: int) -> bytes:
+        """Bytes of the payload of a finished chunk."""
+        with self._file(chunk).open("rb") as file:
+            file.seek(2 * _LINE + first)
+            return file.read(size)
+
+    def remove(self) -> None:
+        """Delete the folder once the results are written."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _file(self, chunk: Chunk) -> Path:
+        return self.folder / f"{chunk.controller}-{chunk.start:07d}-{chunk.stop:07d}{_SUFFIX}"
+
+
+def kept(folder: Path) -> int:
+    """The number of chunks in a folder of checkpoints."""
+    return len(list(folder.glob(f"*{_SUFFIX}")))
+
+
+def owner(folder: Path) -> dict[str, Any] | None:
+    """Which sweep a folder of checkpoints belongs to, or None when that cannot be read."""
+    try:
+        about = json.loads((folder / ABOUT).read_text())
+    except (OSError, ValueError):
+        return None
+    return about if isinstance(about, dict) else None
+
+
+def _write(file: Path, content: bytes) -> None:
+    """Write beside the file and rename, so that a reader sees all of it or nothing."""
+    fresh = file.with_name(f".{file.name}.new")
+    try:
+        fresh.write_bytes(content)
+        fresh.replace(file)
+    finally:
+        fresh.unlink(missing_ok=True)

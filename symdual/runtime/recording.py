@@ -1,0 +1,65 @@
+"""Turns episodes into the arrays that a results file keeps, with the consistency of the filter.
+
+NEES = (z - m)' S^-1 (z - m) / rank S         (1 on average when the belief is as certain as it may be)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symdual.runtime.closed_loop import OUTCOMES, Episodes, Luck
+from symdual.runtime.problem import Array, Problem
+
+REASONS = (*OUTCOMES, "the covariance of the belief is not finite", "the cost is not finite")
+_COVARIANCE_NOT_FINITE, _COST_NOT_FINITE = len(OUTCOMES), len(OUTCOMES) + 1
+
+# the columns of `Episodes.steps` under their names in a results file
+_STEPS = ("step_costs", "plan_status", "fallbacks", "nis", "measured", "log_likelihood", "planned_costs")
+
+
+def fields(problem: Problem, controller: str, luck: Luck, episodes: Episodes) -> dict[str, NDArray[Any]]:
+    """The arrays of `results.FIELDS` for the episodes of one controller."""
+    costs = episodes.steps[:, :, 0].sum(axis=1)
+    outcomes = episodes.outcomes.copy()
+    outcomes[(outcomes == 0) & ~np.isfinite(episodes.covariances).all(axis=(1, 2))] = _COVARIANCE_NOT_FINITE
+    outcomes[(outcomes == 0) & ~np.isfinite(costs)] = _COST_NOT_FINITE
+    finished = outcomes == 0
+    nx = problem.package.NX
+    error = episodes.means[:, -1, :nx] - episodes.states[:, -1]
+    # the plant's parameters are those of the belief only if both are the same model
+    same = controller == "oracle" or problem.plant.module.DIGEST == problem.package.module.DIGEST
+    theta_error = episodes.means[:, -1, nx:] - luck.truths - luck.wander.sum(axis=1) if same else None
+    arrays: dict[str, NDArray[Any]] = {
+        "states": episodes.states,
+        "inputs": episodes.inputs,
+        "means": episodes.means,
+        "variances": episodes.variances,
+        "costs": np.where(finished, costs, np.nan),
+        "nees_state": _nees(finished, error, episodes.covariances[:, :nx, :nx]),
+        "nees_parameters": _nees(finished, theta_error, episodes.covariances[:, nx:, nx:]),
+        "outcomes": outcomes,
+        "truths": luck.truths,
+    }
+    return arrays | {name: episodes.steps[:, :, column] for column, name in enumerate(_STEPS)}
+
+
+def _nees(finished: NDArray[np.bool_], errors: Array | None, covariances: Array) -> Array:
+    values = np.full(len(finished), np.nan)
+    if errors is not None:
+        for run in np.flatnonzero(finished):
+            values[run] = normalised_error(errors[run], covariances[run])
+    return values
+
+
+def normalised_error(error: Array, covariance: Array) -> float:
+    """e' S^-1 e / rank S in the directions in which S is not zero up to rounding; NaN when S is zero."""
+    if not covariance.size:
+        return np.nan
+    values, vectors = np.linalg.eigh(covariance)
+    kept = values > 1e-10 * max(values[-1], 0.0)
+    if not kept.any():
+        return np.nan
+    return float(np.mean((vectors.T @ error)[kept] ** 2 / values[kept]))

@@ -1,0 +1,301 @@
+"""The results of a sweep: one file of arrays by controller, run and time that numpy reads without symdual.
+
+    stored = numpy.load("results.npz")
+    stored["dual.costs"]                     # L of every run with the controller `dual`, (runs,)
+    stored["dual.states"]                    # (runs, T + 1, states)
+    json.loads(stored["about.json"])         # settings, seed, digests, versions, and what every array means
+
+The file is an uncompressed .npz archive. Its first member is `about.json`; then come the task (`reference`,
+`state_cost`, `input_cost`) and, for each controller, the arrays of `FIELDS` under the names `<controller>.<field>`. The
+same sweep always gives the same bytes. `about.json` lists the runs computed together (chunks) with the SHA-256
+of their numbers, so that what is whole in a damaged file can be told from what is lost.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symdual.errors import SymdualError
+from symdual.runtime.archive import Member, array_member, data_offsets, text_member, write_archive
+
+FORMAT = "symdual sweep, version 1"
+ABOUT = "about.json"
+SHARED = ("reference", "state_cost", "input_cost")
+
+
+class Field(NamedTuple):
+    """An array that is kept of every controller; its first axis is the run."""
+
+    name: str
+    dtype: str
+    axes: tuple[str, ...]
+    meaning: str
+
+
+FIELDS = (
+    Field("states", "<f8", ("run", "time", "state"), "true states x_0 .. x_T"),
+    Field("inputs", "<f8", ("run", "step", "input"), "inputs u_0 .. u_{T-1}"),
+    Field("means", "<f8", ("run", "time", "belief"), "mean of the belief on z = (x, theta)"),
+    Field("variances", "<f8", ("run", "time", "belief"), "variances of the belief on z = (x, theta)"),
+    Field("step_costs", "<f8", ("run", "time"), "(x_k - r_k)' W_k (x_k - r_k) + u_k' U_k u_k; without u at T"),
+    Field("plan_status", "<f8", ("run", "time"), "0 if the certainty-equivalent plan converged; NaN at T"),
+    Field("fallbacks", "<f8", ("run", "time"), "candidates that fell back to order 1; NaN at T"),
+    Field("nis", "<f8", ("run", "time"), "normalised innovation squared of y_k; NaN at 0"),
+    Field("measured", "<f8", ("run", "time"), "measured entries of y_k; NaN at 0"),
+    Field("log_likelihood", "<f8", ("run", "time"), "log-likelihood of y_k; NaN at 0"),
+    Field("planned_costs", "<f8", ("run", "time"), "nominal cost to go of the chosen input; NaN at T"),
+    Field("costs", "<f8", ("run",), "L, the sum of step_costs; NaN if the episode failed"),
+    Field("nees_state", "<f8", ("run",), "(x - m)' S^-1 (x - m) / rank S of the state at T; NaN if S = 0"),
+    Field("nees_parameters", "<f8", ("run",), "the same of theta; NaN if unknown to the plant or if S = 0"),
+    Field("outcomes", "<i8", ("run",), "how the episode ended: an index into `outcomes` of about.json"),
+    Field("truths", "<f8", ("run", "parameter"), "the plant's true parameters at the start"),
+)
+
+
+class Chunk(NamedTuple):
+    """The runs start .. stop-1 of one controller, which are computed and kept together."""
+
+    controller: str
+    start: int
+    stop: int
+
+    def __str__(self) -> str:
+        return f"runs {self.start} to {self.stop - 1} of {self.controller}"
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a results file says about itself besides its numbers.
+
+    Args:
+        identity: model, scenario, digests, settings, seed, versions: what must agree for runs to belong together.
+        sizes: for each controller the length of every axis but `run`.
+    """
+
+    identity: Mapping[str, Any]
+    controllers: tuple[str, ...]
+    runs: int
+    sizes: Mapping[str, Mapping[str, int]]
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the identity."""
+        return hashlib.sha256(json.dumps(self.identity, sort_keys=True).encode()).hexdigest()
+
+    def shape(self, controller: str, field: Field, runs: int) -> tuple[int, ...]:
+        """The shape of a field of some runs."""
+        return (runs, *(self.sizes[controller][axis] for axis in field.axes[1:]))
+
+    def spans(self, controller: str, runs: int) -> list[tuple[int, int]]:
+        """First byte and number of bytes of each field in the payload of some runs."""
+        sizes = [math.prod(self.shape(controller, f, runs)) * np.dtype(f.dtype).itemsize for f in FIELDS]
+        return [(sum(sizes[:i]), size) for i, size in enumerate(sizes)]
+
+    def payload(self, chunk: Chunk, arrays: Mapping[str, NDArray[Any]]) -> bytes:
+        """The fields of a chunk, one after the other, as bytes."""
+        parts = []
+        for field in FIELDS:
+            array = np.ascontiguousarray(arrays[field.name], dtype=field.dtype)
+            assert array.shape == self.shape(chunk.controller, field, chunk.stop - chunk.start), field.name
+            parts.append(array.tobytes())
+        return b"".join(parts)
+
+    def to_json(self) -> dict[str, Any]:
+        """The description as plain data."""
+        return {
+            **self.identity,
+            "runs": self.runs,
+            "controllers": list(self.controllers),
+            "sizes": {name: dict(self.sizes[name]) for name in self.controllers},
+        }
+
+
+def described(about: Mapping[str, Any]) -> Description:
+    """The description that `Description.to_json` gave, further keys left out."""
+    own = {"runs", "controllers", "sizes", "chunks", "arrays"}
+    identity = {key: value for key, value in about.items() if key not in own}
+    return Description(identity, tuple(about["controllers"]), about["runs"], about["sizes"])
+
+
+# ------------------------------------------------------------ writing
+
+
+def write_results(
+    path: Path,
+    description: Description,
+    task: Mapping[str, NDArray[np.float64]],
+    digests: Mapping[Chunk, str],
+    read: Callable[[Chunk, int, int], bytes],
+) -> None:
+    """Write a results file in one go.
+
+    Args:
+        task: the arrays named by `SHARED`.
+        digests: every chunk, in the order of its runs, with the SHA-256 of its payload.
+        read: gives bytes of the payload of a chunk, by the first byte and the number of bytes.
+    """
+    about = _about(description, task, digests)
+    fresh = path.with_name(f".{path.name}.new")
+    try:
+        with fresh.open("wb") as file:
+            write_archive(file, _members(about, task, read))
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def _about(
+    description: Description, task: Mapping[str, NDArray[np.float64]], digests: Mapping[Chunk, str]
+) -> dict[str, Any]:
+    arrays: dict[str, Any] = {
+        "reference": {"axes": ["time", "state"], "meaning": "r_k"},
+        "state_cost": {"axes": ["time", "state", "state"], "meaning": "W_k"},
+        "input_cost": {"axes": ["step", "input", "input"], "meaning": "U_k"},
+    }
+    for name in SHARED:
+        arrays[name]["shape"] = list(task[name].shape)
+    for field in FIELDS:
+        arrays[f"<controller>.{field.name}"] = {"axes": list(field.axes), "meaning": field.meaning}
+    chunks = [[*chunk, digest] for chunk, digest in digests.items()]
+    return {**description.to_json(), "arrays": arrays, "chunks": chunks}
+
+
+def _members(
+    about: Mapping[str, Any], task: Mapping[str, NDArray[np.float64]], read: Callable[[Chunk, int, int], bytes]
+) -> list[Member]:
+    """All members of a results file; names and sizes follow from `about.json` alone."""
+    description = described(about)
+    members = [text_member(ABOUT, (json.dumps(about, indent=1) + "\n").encode())]
+    for name in SHARED:
+
+        def whole(name: str = name) -> Iterator[bytes]:
+            yield np.ascontiguousarray(task[name], dtype="<f8").tobytes()
+
+        members.append(array_member(name, "<f8", tuple(about["arrays"][name]["shape"]), whole))
+    for controller in description.controllers:
+        chunks = [chunk for chunk in _digests(about) if chunk.controller == controller]
+        for position, field in enumerate(FIELDS):
+
+            def parts(position: int = position, chunks: list[Chunk] = chunks) -> Iterator[bytes]:
+                for chunk in chunks:
+                    yield read(chunk, *description.spans(chunk.controller, chunk.stop - chunk.start)[position])
+
+            shape = description.shape(controller, field, description.runs)
+            members.append(array_member(f"{controller}.{field.name}", field.dtype, shape, parts))
+    return members
+
+
+def _digests(about: Mapping[str, Any]) -> dict[Chunk, str]:
+    return {Chunk(*entry[:3]): entry[3] for entry in about["chunks"]}
+
+
+# ------------------------------------------------------------ reading
+
+
+class Results:
+    """A results file that is open for reading; arrays are read when they are asked for."""
+
+    def __init__(self, path: Path) -> None:
+        damaged = SymdualError(f"{path} is not a whole results file of a sweep; `symdual simulate --resume` mends it")
+        try:
+            self._stored = np.load(path)
+            self.about: dict[str, Any] = json.loads(self._stored[ABOUT])
+        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as problem:
+            raise damaged from problem
+        self.path = path
+        self.description = described(self.about)
+        self._damaged = damaged
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stored.close()
+
+    def task(self, name: str) -> NDArray[np.float64]:
+        """One of the arrays named by `SHARED`."""
+        return self._read(name)
+
+    def array(self, controller: str, field: str) -> NDArray[Any]:
+        """A field of a controller."""
+        return self._read(f"{controller}.{field}")
+
+    def _read(self, name: str) -> NDArray[Any]:
+        try:
+            return np.asarray(self._stored[name])
+        except (KeyError, ValueError, OSError, zipfile.BadZipFile) as problem:
+            raise self._damaged from problem
+
+
+@dataclass(frozen=True)
+class Remains:
+    """What is left of a results file, damaged or not."""
+
+    about: Mapping[str, Any]
+    path: Path
+
+    @property
+    def description(self) -> Description:
+        """What the file says about itself."""
+        return described(self.about)
+
+    def payloads(self) -> Iterator[tuple[Chunk, bytes | None]]:
+        """Every chunk of the file, with its payload if that is whole."""
+        members = _members(self.about, {}, lambda chunk, first, size: b"")
+        offsets = {member.name: offset for member, offset in zip(members, data_offsets(members), strict=True)}
+        with self.path.open("rb") as file:
+            for chunk, digest in _digests(self.about).items():
+                payload = self._payload(file, offsets, chunk)
+                yield chunk, payload if hashlib.sha256(payload).hexdigest() == digest else None
+
+    def _payload(self, file: BinaryIO, offsets: Mapping[str, int], chunk: Chunk) -> bytes:
+        parts = []
+        runs = chunk.stop - chunk.start
+        for field, (_, size) in zip(FIELDS, self.description.spans(chunk.controller, runs), strict=True):
+            file.seek(offsets[f"{chunk.controller}.{field.name}.npy"] + chunk.start * (size // runs))
+            parts.append(file.read(size))
+        return b"".join(parts)
+
+    def is_whole(self) -> bool:
+        """Whether numpy can read every array and every chunk is what it was."""
+        try:
+            with zipfile.ZipFile(self.path) as archive:
+                if archive.testzip() is not None:
+                    return False
+        except (OSError, zipfile.BadZipFile):
+            return False
+        return all(payload is not None for _, payload in self.payloads())
+
+
+def remains(path: Path) -> Remains | None:
+    """What is left of a results file, or None when not even its description can be read."""
+    try:
+        with path.open("rb") as file:
+            mark, crc, size, name_size, extra_size = struct.unpack("<4s10x L L 4x H H", file.read(30))
+            name = file.read(name_size)
+            file.seek(extra_size, os.SEEK_CUR)
+            content = file.read(size)
+        if mark != b"PK\x03\x04" or name != ABOUT.encode() or zlib.crc32(content) != crc:
+            return None
+        about = json.loads(content)
+        return Remains(about, path) if about["format"] == FORMAT else None
+    except (OSError, ValueError, KeyError, TypeError, struct.error):
+        return None

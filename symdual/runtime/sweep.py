@@ -1,0 +1,319 @@
+"""Sweeps: many episodes with several controllers, in chunks that are kept as they finish.
+
+An episode depends on the sweep's seed and on its own number alone: its luck comes from child `run` of
+`SeedSequence(seed)`, the same for all controllers. So neither the number of threads, nor machines, nor interruptions
+show in the results.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import symdual
+from symdual.errors import SymdualError
+from symdual.runtime import recording
+from symdual.runtime.checkpoints import Checkpoints, kept, owner
+from symdual.runtime.closed_loop import Luck, Settings, draw, plant_problem, run
+from symdual.runtime.controller import NAMES, controller
+from symdual.runtime.loading import LoadedPackage, locked
+from symdual.runtime.problem import Problem
+from symdual.runtime.results import FORMAT, SHARED, Chunk, Description, Remains, described, remains, write_results
+
+CHUNK = 16  # runs; fixed, so that a sweep with more runs can use those of a smaller one
+RESULTS = "results.npz"
+CHECKPOINTS = "chunks"
+
+
+class Doing(NamedTuple):
+    """How far a sweep is: episodes done and in all, and what is going on."""
+
+    done: int
+    total: int
+    what: str
+
+
+Execute = Callable[["Sweep", list[Chunk]], Iterator[tuple[Chunk, bytes]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """What is to be simulated: `runs` episodes with each of the controllers; made by `sweep`."""
+
+    problem: Problem
+    controllers: tuple[str, ...]
+    runs: int
+    seed: int
+    settings: Settings
+
+    @property
+    def chunks(self) -> list[Chunk]:
+        """All chunks: run after run, so that every controller is equally far at any time."""
+        starts = range(0, self.runs, CHUNK)
+        return [Chunk(name, at, min(at + CHUNK, self.runs)) for at in starts for name in self.controllers]
+
+    @cached_property
+    def description(self) -> Description:
+        """What the results say about themselves."""
+        problem, package = self.problem, self.problem.package
+        names = {key: list(getattr(package, key.upper())) for key in ("states", "inputs", "measurements", "unknowns")}
+        identity = {
+            "format": FORMAT,
+            "model": package.name,
+            "plant": problem.plant.name,
+            "scenario": problem.name,
+            "digests": {"model": _code(package), "plant": _code(problem.plant), "task": _task_digest(problem)},
+            "settings": asdict(self.settings),
+            "seed": self.seed,
+            "seeds": "run i draws from numpy.random.default_rng(numpy.random.SeedSequence(seed, spawn_key=(i,)))",
+            "horizon": self.steps,
+            "names": names,
+            "outcomes": list(recording.REASONS),
+            "versions": versions(),
+        }
+        sizes = {name: self._sizes(name) for name in self.controllers}
+        return Description(identity, self.controllers, self.runs, sizes)
+
+    @property
+    def steps(self) -> int:
+        """The number of inputs in an episode."""
+        return self.problem.horizon if self.settings.length is None else self.settings.length
+
+    def _sizes(self, name: str) -> dict[str, int]:
+        package, plant = self.problem.package, self.problem.plant
+        belief = plant.NZ if name == "oracle" else package.NZ
+        return {
+            "time": self.steps + 1,
+            "step": self.steps,
+            "state": package.NX,
+            "input": package.NU,
+            "belief": belief,
+            "parameter": plant.NTHETA,
+        }
+
+    def luck(self, chunks: Sequence[Chunk]) -> Luck:
+        """Draw what chance decides for the runs of some chunks."""
+        numbers = [number for chunk in chunks for number in range(chunk.start, chunk.stop)]
+        return draw(self.problem, self.settings, [np.random.SeedSequence(self.seed, spawn_key=(i,)) for i in numbers])
+
+    def payloads(self, chunks: Sequence[Chunk], luck: Luck, threads: int) -> list[tuple[Chunk, bytes]]:
+        """Run chunks of one controller together; returns the payload of each."""
+        name = chunks[0].controller
+        episodes = run(self.problem, name, luck, self.settings, chunks=max(16, 8 * threads))
+        arrays = recording.fields(self.problem, name, luck, episodes)
+        payloads, first = [], 0
+        for chunk in chunks:
+            last = first + chunk.stop - chunk.start
+            own = {key: array[first:last] for key, array in arrays.items()}
+            payloads.append((chunk, self.description.payload(chunk, own)))
+            first = last
+        return payloads
+
+
+def sweep(
+    problem: Problem,
+    controllers: Sequence[str],
+    runs: int,
+    seed: int = 0,
+    settings: Settings = Settings(),  # noqa: B008
+) -> Sweep:
+    """Plan a sweep, or say in one sentence what is wrong with it."""
+    if runs < 1:
+        raise SymdualError(f"the number of runs must be at least 1, not {runs}")
+    if seed < 0:
+        raise SymdualError(f"the seed must not be negative, but is {seed}")
+    if not controllers:
+        raise SymdualError("a sweep needs at least one controller")
+    task = plant_problem(problem, settings)
+    names = tuple(dict.fromkeys(controllers))
+    for name in names:
+        if name not in NAMES:
+            controller(task, name)  # says what is wrong
+    if settings.order not in (1, 2):
+        raise SymdualError(f"order must be 1 or 2, not {settings.order!r}")
+    if settings.window is not None and settings.window < 1:
+        raise SymdualError(f"window must be at least 1, not {settings.window}")
+    return Sweep(task, names, runs, seed, settings)
+
+
+def versions() -> dict[str, str]:
+    """The versions of everything that computes."""
+    return {
+        "symdual": symdual.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "numba": metadata.version("numba"),
+    }
+
+
+def _code(package: LoadedPackage) -> str:
+    return str(package.module.DIGEST)
+
+
+def _task_digest(problem: Problem) -> str:
+    """The SHA-256 of all numbers that a sweep depends on: the model's, the plant's and the task's."""
+    total = hashlib.sha256()
+    for role, package in (("model", problem.package), ("plant", problem.plant)):
+        for key in sorted(package.numbers):
+            if not key.startswith("scenario."):  # other scenarios do not matter, this one is in the problem
+                _add(total, f"{role}.{key}", package.numbers[key])
+    arrays: Mapping[str, Any] = {
+        "state_cost": problem.state_cost,
+        "input_cost": problem.input_cost,
+        "reference": problem.reference,
+        "mean": problem.prior.mean,
+        "covariance": problem.prior.covariance,
+        "truth": np.zeros(0) if problem.truth is None else problem.truth,
+        "weights": np.array([problem.bonus, problem.dual_weight]),
+    }
+    for key, array in arrays.items():
+        _add(total, key, array)
+    return total.hexdigest()
+
+
+def _add(total: Any, key: str, array: Any) -> None:
+    total.update(f"{key} {array.shape}\n".encode())
+    total.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
+
+
+# ------------------------------------------------------------ running
+
+
+def run_sweep(
+    plan: Sweep,
+    parent: Path,
+    execute: Execute,
+    resume: bool = False,
+    progress: Callable[[Doing], None] = lambda doing: None,
+    tell: Callable[[str], None] = lambda sentence: None,
+) -> Path:
+    """Run what is not done yet and write the results; returns the file, `parent/<scenario>/results.npz`.
+
+    Args:
+        execute: runs chunks and gives their payloads as they finish, in any order.
+        resume: use the chunks and results that are there; without it, chunks that were kept are an error.
+        progress: is told how far the sweep is.
+        tell: is told, in whole sentences, what was found damaged.
+
+    Finished chunks are kept in the folder `chunks` beside the results until those are written. Whatever ends the
+    process, `resume` continues from there.
+    """
+    folder = parent / plan.problem.name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise SymdualError(f"cannot make the folder {folder}: {problem.strerror}") from problem
+    with locked(folder, wait=False) as held:
+        if not held:
+            raise SymdualError(f"another symdual is running a sweep in {folder} at this moment")
+        return _run_locked(plan, folder, execute, resume, progress, tell)
+
+
+def _run_locked(
+    plan: Sweep,
+    folder: Path,
+    execute: Execute,
+    resume: bool,
+    progress: Callable[[Doing], None],
+    tell: Callable[[str], None],
+) -> Path:
+    target = folder / RESULTS
+    checkpoints = Checkpoints(folder / CHECKPOINTS, plan.description)
+    old = _earlier_results(plan, target, tell) if resume else None
+    _refuse_other_chunks(plan, checkpoints.folder, resume)
+    if old is not None and old.description == plan.description and old.is_whole():
+        return target
+    checkpoints.begin()
+    if old is not None:
+        _restore(plan, old, checkpoints, tell)
+    pending = [chunk for chunk in plan.chunks if not _is_done(checkpoints, chunk, tell)]
+    total = plan.runs * len(plan.controllers)
+    done = total - sum(chunk.stop - chunk.start for chunk in pending)
+    progress(Doing(done, total, "loading"))
+    for chunk, payload in execute(plan, pending) if pending else ():
+        checkpoints.write(chunk, payload)
+        done += chunk.stop - chunk.start
+        progress(Doing(done, total, f"simulating {chunk.controller}"))
+    progress(Doing(done, total, "writing"))
+    task = {name: getattr(plan.problem, name) for name in SHARED}
+    try:
+        write_results(
+            target, plan.description, task, {c: checkpoints.digests[c] for c in plan.chunks}, checkpoints.read
+        )
+    except OSError as problem:
+        raise SymdualError(
+            f"cannot write {target}: {problem.strerror}; all {len(plan.chunks)} chunks are kept, continue with --resume"
+        ) from problem
+    checkpoints.remove()
+    return target
+
+
+def _earlier_results(plan: Sweep, target: Path, tell: Callable[[str], None]) -> Remains | None:
+    if not target.exists():
+        return None
+    old = remains(target)
+    if old is None:
+        tell(f"{target} is damaged from its first bytes on, nothing in it can be used")
+        return None
+    _require_same(plan, old.description, target)
+    return old
+
+
+def _refuse_other_chunks(plan: Sweep, folder: Path, resume: bool) -> None:
+    """Never throw away or mix in the chunks of an unfinished sweep."""
+    count = kept(folder)
+    if count and not resume:
+        raise SymdualError(
+            f"{folder} holds {count} finished chunks of a sweep that was interrupted; "
+            "continue it with --resume, or delete that folder to start again"
+        )
+    earlier = owner(folder) if count else None
+    if earlier is not None:
+        _require_same(plan, described(earlier), folder)
+
+
+def _require_same(plan: Sweep, earlier: Description, place: Path) -> None:
+    """Say in what an earlier sweep differs; more runs and more controllers than before are welcome."""
+    for key, value in plan.description.identity.items():
+        other = earlier.identity.get(key)
+        if other != value:
+            text = "another version of the model or its numbers" if key == "digests" else f"{key} {_shown(other)}"
+            asked = "" if key == "digests" else f", not {_shown(value)}"
+            raise SymdualError(f"{place} holds a sweep with {text}{asked}; choose another folder with -o")
+    lost = [name for name in earlier.controllers if name not in plan.controllers]
+    if lost or earlier.runs > plan.runs:
+        raise SymdualError(
+            f"{place} holds {earlier.runs} runs of {', '.join(earlier.controllers)}, and this sweep would drop some; "
+            "ask for at least these, or choose another folder with -o"
+        )
+
+
+def _shown(value: object) -> str:
+    return json.dumps(value).replace('"', "") if isinstance(value, dict | list) else str(value)
+
+
+def _restore(plan: Sweep, old: Remains, checkpoints: Checkpoints, tell: Callable[[str], None]) -> None:
+    """Take the chunks that are whole out of an earlier results file."""
+    wanted = set(plan.chunks)
+    for chunk, payload in old.payloads():
+        if payload is None:
+            tell(f"{old.path} is damaged: {chunk} are lost and are done again")
+        elif chunk in wanted and not _is_done(checkpoints, chunk, tell):
+            checkpoints.write(chunk, payload)
+
+
+def _is_done(checkpoints: Checkpoints, chunk: Chunk, tell: Callable[[str], None]) -> bool:
+    try:
+        return checkpoints.find(chunk)
+    except ValueError as damage:
+        tell(f"the checkpoint of {chunk} is lost ({damage}) and is done again")
+        return False

@@ -1,0 +1,118 @@
+"""Runs the chunks of a sweep on this machine, with as many threads as wanted, so that Ctrl-C is heard at once.
+
+The compiled loop releases the interpreter lock and runs in one thread in the background, which keeps its team of
+compute threads. The main thread waits where it can be interrupted.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from symdual.runtime.results import Chunk
+from symdual.runtime.sweep import CHUNK, Execute, Sweep
+
+_SECONDS = 1.5  # of one compiled call; what is lost when the process is killed
+_BYTES = 64 * 2**20  # of results in one compiled call
+
+
+def on_this_machine(jobs: int | None = None, say: Callable[[str], None] = lambda what: None) -> Execute:
+    """How `run_sweep` runs chunks here.
+
+    Args:
+        jobs: the number of threads; all that the machine has by default, and never more than those.
+        say: is told which controller is being compiled or loaded.
+    """
+
+    def execute(sweep: Sweep, pending: list[Chunk]) -> Iterator[tuple[Chunk, bytes]]:
+        background = _Background()
+        try:
+            threads = background.call(_use_threads, jobs)
+            for name in dict.fromkeys(chunk.controller for chunk in pending):
+                say(f"compiling or loading {name}")
+                background.call(warm, sweep, name)
+            yield from _rounds(sweep, pending, threads, background)
+        finally:
+            background.stop()
+
+    return execute
+
+
+def warm(sweep: Sweep, name: str) -> None:
+    """Compile or load everything that episodes with a controller call, by running a single one."""
+    one = [Chunk(name, 0, 1)]
+    sweep.payloads(one, sweep.luck(one), threads=1)
+
+
+def _use_threads(jobs: int | None) -> int:
+    import numba
+
+    available = int(numba.get_num_threads())
+    threads = available if jobs is None else min(jobs, available)
+    numba.set_num_threads(threads)  # holds for the thread that calls, which is the one in the background
+    return threads
+
+
+def _rounds(sweep: Sweep, pending: list[Chunk], threads: int, background: _Background) -> Iterator[tuple[Chunk, bytes]]:
+    """Run the same stretch of runs with every controller, then the next; its length follows the time that it takes."""
+    starts = list(dict.fromkeys(chunk.start for chunk in pending))
+    missing = set(pending)
+    most = max(1, _BYTES // _chunk_bytes(sweep))
+    width = max(1, 4 * threads // CHUNK)
+    while starts:
+        stretch, starts = starts[:width], starts[width:]
+        slowest, luck, drawn = 0.0, None, None
+        for name in sweep.controllers:
+            stops = [min(start + CHUNK, sweep.runs) for start in stretch]
+            chunks = [c for c in map(Chunk, [name] * len(stretch), stretch, stops) if c in missing]
+            if not chunks:
+                continue
+            ranges = [chunk[1:] for chunk in chunks]
+            if luck is None or drawn != ranges:
+                luck, drawn = sweep.luck(chunks), ranges
+            began = time.perf_counter()
+            yield from background.call(sweep.payloads, chunks, luck, threads)
+            slowest = max(slowest, time.perf_counter() - began)
+        width = min(most, 2 * width) if slowest < _SECONDS / 2 else max(1, width // 2) if slowest > _SECONDS else width
+
+
+def _chunk_bytes(sweep: Sweep) -> int:
+    spans = [sweep.description.spans(name, CHUNK)[-1] for name in sweep.controllers]
+    return max(first + size for first, size in spans)
+
+
+class _Background:
+    """A thread that does one thing after another for a thread that waits and can be interrupted meanwhile."""
+
+    def __init__(self) -> None:
+        self._tasks: queue.SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...]] | None] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[tuple[Any, Exception | None]] = queue.SimpleQueue()
+        # a daemon, so that a process that was interrupted does not wait for the compiled call to end
+        threading.Thread(target=self._work, name="symdual sweep", daemon=True).start()
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function in the background and return its value."""
+        self._tasks.put((function, arguments))
+        while True:
+            try:
+                value, problem = self._answers.get(timeout=0.1)
+            except queue.Empty:
+                continue
+            if problem is not None:
+                raise problem
+            return value
+
+    def stop(self) -> None:
+        """Let the thread end when it is done."""
+        self._tasks.put(None)
+
+    def _work(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            function, arguments = task
+            try:
+                self._answers.put((function(*arguments), None))
+            except Exception as problem:  # raised again where `call` waits
+                self._answers.put((None, problem))
