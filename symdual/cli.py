@@ -237,6 +237,62 @@ def check(model_file: Path, folder: Path | None, points: int, json_file: Path | 
         sys.exit(1)
 
 
+@main.group()
+def paper() -> None:
+    """The paper: its equations checked, its experiments run."""
+
+
+@paper.command("check")
+@click.option("--only", metavar="ID", help="One formula, or a section such as A.1.")
+@click.option("--html", "html_file", metavar="FILE", type=click.Path(path_type=Path), help="Write a page.")
+@click.option("--errata", "errata_file", metavar="FILE", type=click.Path(path_type=Path), help="Write Markdown.")
+@_json_option
+def paper_check(only: str | None, html_file: Path | None, errata_file: Path | None, json_file: Path | None) -> None:
+    """Confront the paper's formulas with derivations; exit status 1 when a verdict is not the recorded one."""
+    from symdual.paper import checking
+
+    console = _console()
+    with _progress(console) as progress:
+        task = progress.add_task("deriving", total=1.0)
+
+        def report(done: int, total: int, name: str) -> None:
+            progress.update(task, completed=done / max(total, 1), description=f"deriving {name}")
+
+        results = checking.run(only, report)
+    console.print(checking.table(results))
+    console.print(checking.summary(results))
+    for file, text in ((html_file, checking.page), (errata_file, checking.errata), (json_file, checking.to_json)):
+        if file is not None:
+            checking.save(file, text(results))
+    if not checking.agree(results):
+        sys.exit(1)
+
+
+@main.command()
+@click.option(
+    "--features", "sizes", multiple=True, type=int, help="Number of features; may be repeated [2 30 100 300]."
+)
+@click.option("--peer", "peers", multiple=True, help="A peer that must take part; may be repeated [all installed].")
+@click.option("--rounds", default=25, show_default=True, type=int, help="Visits to each implementation.")
+@click.option("--processes", default=1, show_default=True, type=int, help="Fresh processes; the fastest counts.")
+@_json_option
+def bench(sizes: tuple[int, ...], peers: tuple[str, ...], rounds: int, processes: int, json_file: Path | None) -> None:
+    """Time the generated code beside C, CasADi, JAX and numpy, whatever is installed, in one process."""
+    from symdual import bench as benchmark
+
+    console = _console()
+    with _progress(console) as progress:
+        task = progress.add_task("measuring", total=1.0)
+
+        def report(text: str, fraction: float) -> None:
+            progress.update(task, completed=fraction, description=text)
+
+        results = benchmark.run(sizes or benchmark.SIZES, peers or None, rounds, processes, report)
+    console.print(benchmark.table(results))
+    if json_file is not None:
+        _write_json(json_file, json.loads(benchmark.to_json(results)))
+
+
 def _console() -> Console:
     from rich.console import Console
 
