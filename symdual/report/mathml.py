@@ -155,7 +155,7 @@ class Typesetter(Printer):
         """A symbol or an element of an array, perhaps raised to a power."""
         if isinstance(atom, sp.Indexed):
             letter = self.names.letters[max(self._depth, 0)]
-            return self.names.typeset(array_name(atom), letter, power=power)
+            return self.names.typeset(str(atom.base.label), letter, power=power)
         return self.names.typeset(str(atom.name), power=power)
 
     def _print_Integer(self, value: sp.Integer) -> Markup:
@@ -328,12 +328,6 @@ class Typesetter(Printer):
         several = len(value.family.summands) > 1
         name = self.names.typeset(value.family.name, *([str(value.output)] if several else []))
         return row(name, _APPLY, brackets(join((self._set(p) for p in value.points), operator(","))))
-
-
-def array_name(element_of: sp.Indexed) -> str:
-    """The name of the array; what was indexed twice on its way through nested sums counts once."""
-    label = element_of.base.label
-    return array_name(label) if isinstance(label, sp.Indexed) else str(label)
 
 
 def is_negative(term: sp.Expr) -> bool:

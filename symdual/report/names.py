@@ -29,6 +29,7 @@ class Names:
 
     def __init__(self, names: Iterable[str] = (), families: Iterable[str] = ()) -> None:
         known = sorted(set(names))
+        self._known = frozenset(known)
         self._families = frozenset(families)
         self.letters = tuple(x for x in _LETTERS if x not in known) + tuple(f"{x}\N{PRIME}" for x in _LETTERS)
         forms = [self._parts(name) for name in known]
@@ -36,6 +37,11 @@ class Names:
 
     def typeset(self, name: str, *indices: str, power: Markup | None = None) -> Markup:
         """The MathML of a name, with further indices after its own subscripts, perhaps raised to a power."""
+        costate, _, state = name.partition("lam_")
+        if not costate and state in self._known and name not in self._known:
+            below = element("mrow", self.typeset(state))
+            letter = identifier(_GREEK["lam"])
+            return element("msub", letter, below) if power is None else element("msubsup", letter, below, power)
         base, subscripts = self._parts(name)
         if name in self._verbatim:
             base, subscripts = name, ()

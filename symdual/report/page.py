@@ -114,7 +114,7 @@ class _Article:
         self._d = report.derivation
         self._pattern: Structure = structure(self._d)
         self._typesetter = Typesetter(model_names(self._d))
-        self._setter = EquationSetter(self._typesetter)
+        self._setter = EquationSetter(self._d, self._typesetter)
         self._equations = equations(self._d)
         self._curvature = hessian_pattern(self._d, self._d.dynamics_hessian, self._d.inputs)
 
@@ -201,7 +201,10 @@ class _Article:
         if not values:
             return Markup("")
         lines = [self._setter.assignment(self._typesetter.typeset(v), self._written(v)) for v in values]
-        text = "Each family is a sum over its features; everything is derived once, for a generic index."
+        text = (
+            "Each family is a sum over its features; everything is derived once, for a generic index. Where a family "
+            "itself occurs in an equation below, it stands there under its name."
+        )
         return join([element("h3", "Feature families"), element("p", text), element("div", *lines, class_="formulas")])
 
     @staticmethod

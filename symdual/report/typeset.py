@@ -9,8 +9,10 @@ from collections.abc import Sequence
 import sympy as sp
 from markupsafe import Markup
 
+from symdual.derive.derivation import Derivation
 from symdual.derive.display import LARGEST, Equation
 from symdual.report.breaking import Breaker
+from symdual.report.family_values import FamilyValues
 from symdual.report.html import element, folded, formula, join
 from symdual.report.mathml import (
     Typesetter,
@@ -31,7 +33,8 @@ LONG = 110
 class EquationSetter:
     """Sets the equations of one model."""
 
-    def __init__(self, typesetter: Typesetter) -> None:
+    def __init__(self, derivation: Derivation, typesetter: Typesetter) -> None:
+        self._values = FamilyValues(derivation)
         self._typesetter = typesetter
         self._breaker = Breaker(typesetter.names)
 
@@ -45,7 +48,7 @@ class EquationSetter:
         if equation.right is None:
             return self.too_large(left, equation.operations)
         taken = int(any(variable.endswith("[i]") for variable in equation.variables))
-        return self.assignment(left, equation.right, taken)
+        return self.assignment(left, self._values.named(equation.right), taken)
 
     def assignment(
         self,

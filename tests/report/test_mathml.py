@@ -22,7 +22,7 @@ from symdual.report.names import Names
 from symdual.report.page import model_names
 from symdual.report.typeset import EquationSetter, readable
 from symdual.spec.loading import load_model_file
-from symdual.spec.symbols import monomial
+from symdual.spec.symbols import Family, monomial
 
 ROOT = Path(__file__).parents[2]
 Value = Callable[[dict[str, int]], float]
@@ -56,8 +56,13 @@ class Reader:
         "\N{GREEK SMALL LETTER SIGMA}": lambda a: 1 / (1 + math.exp(-a)),
     }
 
-    def __init__(self, scalars: dict[str, float], arrays: dict[str, tuple[str, np.ndarray]]) -> None:
-        self.scalars, self.arrays = scalars, arrays
+    def __init__(
+        self,
+        scalars: dict[str, float],
+        arrays: dict[str, tuple[str, np.ndarray]],
+        families: dict[str, Callable[..., float]],
+    ) -> None:
+        self.scalars, self.arrays, self.functions = scalars, arrays, self.FUNCTIONS | families
         self.tokens: list[ET.Element] = []
         self.inside_bars = False
 
@@ -129,7 +134,7 @@ class Reader:
         if head.tag == "msup":
             power = self.expression(list(visible(head[1])))
             head = head[0]
-        function = self.FUNCTIONS[head.text or ""]
+        function = self.functions["".join(head.itertext())]
         assert self.tokens.pop().text == "("
         arguments = [self._sum()]
         while self.tokens.pop().text == ",":
@@ -186,6 +191,7 @@ class Values:
         arrays = [(w.symbol.name, f.count) for f in model.families for w in f.weights]
         arrays += [(a.symbol.name, f.count) for f in model.families for a in f.data]
         self.arrays = {name: random.uniform(0.4, 1.3, count) for name, count in arrays}
+        self.families = model.families
         for family in model.families:
             if family.kind == "polynomial":
                 self.arrays |= {a.symbol.name: a.values for a in family.data}
@@ -211,7 +217,25 @@ class Values:
             for name, values in self.arrays.items()
             for letter in names.letters[:3]
         }
-        return Reader({text(names.typeset(n)): v for n, v in self.scalars.items()}, arrays)
+        families = {
+            text(names.typeset(f.name, *([str(o)] if len(f.summands) > 1 else []))): self._family(f, o)
+            for f in self.families
+            for o in range(len(f.summands))
+        }
+        return Reader({text(names.typeset(n)): v for n, v in self.scalars.items()}, arrays, families)
+
+    def _family(self, family: Family, output: int) -> Callable[..., float]:
+        """The sum that a family stands for, from the user's summand."""
+        symbols = [*family.arguments, *(w.symbol for w in family.weights), *(d.symbol for d in family.data)]
+        summand = family.summands[output].xreplace({c: sp.Float(self.scalars[c.name]) for c in family.constants})
+
+        def value(*arguments: float) -> float:
+            columns = [self.arrays[s.name] for s in symbols[len(arguments) :]]
+            rows = ([*arguments, *(column[n] for column in columns)] for n in range(family.count))
+            rules = ({s: sp.Float(v, 30) for s, v in zip(symbols, row, strict=True)} for row in rows)
+            return sum(float(summand.xreplace(rule).rewrite(sp.exp).doit().evalf(25)) for rule in rules)
+
+        return value
 
 
 def math_of(box: Markup) -> str:
@@ -273,7 +297,7 @@ def shown(equation: Equation) -> bool:
 def test_every_typeset_derivative_has_the_value_of_the_derivation(name: str) -> None:
     derivation = derive(model_called(name))
     names = model_names(derivation)
-    setter, values = EquationSetter(Typesetter(names)), Values(derivation)
+    setter, values = EquationSetter(derivation, Typesetter(names)), Values(derivation)
     reader = values.reader(names)
     checked = 0
     for equation in filter(shown, equations(derivation)):
@@ -283,6 +307,14 @@ def test_every_typeset_derivative_has_the_value_of_the_derivation(name: str) -> 
             assert got == pytest.approx(values.of(equation.right, index), rel=1e-9, abs=1e-12), equation
         checked += 1
     assert checked >= 4
+
+
+def test_a_family_that_occurs_itself_stands_under_its_name() -> None:
+    derivation = derive(model_called("greenhouse"))
+    setter = EquationSetter(derivation, Typesetter(model_names(derivation)))
+    (by_draught,) = (e for e in equations(derivation) if e.variables == ("draught",))
+    text = "".join(ET.fromstring(math_of(setter.equation(by_draught))).itertext())
+    assert text.endswith("=vent\u2062loss\u2061(temperature)")
 
 
 def test_readable_form_keeps_the_value() -> None:
@@ -305,6 +337,7 @@ def test_names_are_upright_with_real_subscripts() -> None:
     frequency = ET.fromstring(names.typeset("v_frequency", "i"))
     assert frequency.tag == "msub" and frequency[0].text == "v"
     assert [n.text for n in frequency[1]] == ["frequency", ",", "i"]
+    assert str(Names(["s1"]).typeset("lam_s1")) == f"<msub><mi>λ</mi><mrow>{Names(['s1']).typeset('s1')}</mrow></msub>"
     assert "λ" in names.typeset("lam_velocity") and "velocity" in names.typeset("lam_velocity")
 
 
