@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -58,8 +59,8 @@ class Experiment:
         model: the name of the model file.
         title, question: what it shows.
         arms: the lines of its table, `ce` among them.
-        parameters: the true parameters in the coordinates of the model, as {index: value}, where the model can
-            represent the truth; indices that are left out do not matter there.
+        parameters: the true parameters in the coordinates of the model, by name of the unknown, where the model can
+            represent the truth; None for a parameter that does not matter there.
         assumptions: what the paper leaves open, and our choice.
     """
 
@@ -68,7 +69,7 @@ class Experiment:
     title: str
     question: str
     arms: tuple[Arm, ...]
-    parameters: dict[int, float]
+    parameters: Mapping[str, tuple[float | None, ...]]
     assumptions: tuple[str, ...]
 
     @property
@@ -91,7 +92,7 @@ EXPERIMENTS = (
         "A scalar system with an unknown gain",
         "How close does the approximate dual cost come to the exact one?",
         FIVE,
-        {0: 2.0},
+        {"b": (2.0,)},
         ("x0 = 1, because Fig. 1 needs a state that is not at its target.",),
     ),
     Experiment(
@@ -114,7 +115,7 @@ EXPERIMENTS = (
         "Exploration of what will matter",
         "The reference visits one side only. Who explores that side, and who the other one too?",
         FIVE,
-        {0: -0.8, 1: 0.0, 2: 0.0, 3: 0.4, 4: -1.0, 7: 1.0},
+        {"net_v": (-0.8, 0.0, 0.0, 0.4), "net_w": (-1.0, None, None, 1.0)},
         (
             "r_18 = 0, since the paper prints index 18 twice.",
             "Weights v ~ N(0, 1); slopes w ~ N((-1, -1, 1, 1), 0.1).",
@@ -126,7 +127,7 @@ EXPERIMENTS = (
         "Knowledge that is kept up only while it is useful",
         "The parameters are believed to drift. Who lets knowledge decay that is no longer needed?",
         (*FIVE, SMALL_BONUS),
-        {0: 1.0, 1: 0.8},
+        {"theta1": (1.0,), "theta2": (0.8,)},
         ("Q = R = 1e-2 I, theta ~ N(0, I), drift Xi = 0.1 I, tau = 100 (and tau = 1 beside it).",),
     ),
 )
