@@ -24,6 +24,10 @@ WIDEST_BESIDE = 75
 """Formulas with more letters than this are shown one above the other, not side by side."""
 
 
+WIDEST_ON_PAPER = 90
+"""Formulas with more letters than this are set smaller in print."""
+
+
 def render(results: Sequence[Result]) -> str:
     """The page for these results."""
     text = resources.files("symdual.paper").joinpath("check.html.j2").read_text(encoding="utf-8")
@@ -47,7 +51,7 @@ def _fault(result: Result) -> dict[str, Any]:
     return {
         "id": result.equation.id,
         "anchor": _anchor(result.equation.id),
-        "title": result.equation.title,
+        "title": Markup(prose(result.equation.title)),
         "verdict": result.judgement.verdict.value,
         "remark": Markup(prose(checking.remark(result.judgement))),
     }
@@ -67,7 +71,7 @@ def _entry(result: Result) -> dict[str, Any]:
     return {
         "id": equation.id,
         "anchor": _anchor(equation.id),
-        "title": equation.title,
+        "title": Markup(prose(equation.title)),
         "verdict": judgement.verdict.value,
         "agrees": result.agrees,
         "recorded": result.recorded,
@@ -75,6 +79,8 @@ def _entry(result: Result) -> dict[str, Any]:
         "printed": Markup(display(equation.latex)),
         "corrected": Markup(display(correction.latex)) if correction is not None else "",
         "beside": correction is not None and max(_width(equation.latex), _width(correction.latex)) < WIDEST_BESIDE,
+        "printed_wide": _width(equation.latex) > WIDEST_ON_PAPER,
+        "corrected_wide": correction is not None and _width(correction.latex) > WIDEST_ON_PAPER,
         "facts": [(name, Markup(prose(text))) for name, text in _facts(judgement)],
         "example": _example(judgement),
         "machine": equation.machine,

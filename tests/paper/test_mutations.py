@@ -149,6 +149,8 @@ def _spoiled(value: Any) -> Any:
         return value + sp.ones(*value.shape) / 1000
     if isinstance(value, sp.Basic):
         return value + sp.Rational(1, 1000)
+    if isinstance(value, str):
+        return value + "?"
     if isinstance(value, frozenset):
         return value ^ {min(value)}
     if isinstance(value, Polynomial):

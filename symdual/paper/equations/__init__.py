@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from symdual.paper.equation import Equation
 from symdual.paper.equations import (
-    appendix_a,
+    appendix_a1,
+    appendix_a2,
     appendix_b,
     section2,
     section3,
@@ -19,6 +20,7 @@ EQUATIONS: tuple[Equation, ...] = (
     *section4.EQUATIONS,
     *section5.EQUATIONS,
     *section6.EQUATIONS,
-    *appendix_a.EQUATIONS,
+    *appendix_a1.EQUATIONS,
+    *appendix_a2.EQUATIONS,
     *appendix_b.EQUATIONS,
 )
