@@ -27,39 +27,48 @@ def fields(problem: Problem, controller: str, luck: Luck, episodes: Episodes) ->
     outcomes[(outcomes == 0) & ~np.isfinite(episodes.covariances).all(axis=(1, 2))] = _COVARIANCE_NOT_FINITE
     outcomes[(outcomes == 0) & ~np.isfinite(costs)] = _COST_NOT_FINITE
     finished = outcomes == 0
-    nx = problem.package.NX
+    nx, prior = problem.package.NX, problem.prior.covariance
     error = episodes.means[:, -1, :nx] - episodes.states[:, -1]
     # the plant's parameters are those of the belief only if both are the same model
     same = controller == "oracle" or problem.plant.module.DIGEST == problem.package.module.DIGEST
     theta_error = episodes.means[:, -1, nx:] - luck.truths - luck.wander.sum(axis=1) if same else None
+    state_scale = _largest(problem.package.numbers["process_noise"]) + _largest(prior[:nx, :nx])
+    theta_scale = _largest(prior[nx:, nx:])
     arrays: dict[str, NDArray[Any]] = {
         "states": episodes.states,
         "inputs": episodes.inputs,
         "means": episodes.means,
         "variances": episodes.variances,
         "costs": np.where(finished, costs, np.nan),
-        "nees_state": _nees(finished, error, episodes.covariances[:, :nx, :nx]),
-        "nees_parameters": _nees(finished, theta_error, episodes.covariances[:, nx:, nx:]),
+        "nees_state": _nees(finished, error, episodes.covariances[:, :nx, :nx], state_scale),
+        "nees_parameters": _nees(finished, theta_error, episodes.covariances[:, nx:, nx:], theta_scale),
         "outcomes": outcomes,
         "truths": luck.truths,
     }
     return arrays | {name: episodes.steps[:, :, column] for column, name in enumerate(_STEPS)}
 
 
-def _nees(finished: NDArray[np.bool_], errors: Array | None, covariances: Array) -> Array:
+def _largest(matrix: Array) -> float:
+    return float(np.max(np.abs(matrix), initial=0.0))
+
+
+def _nees(finished: NDArray[np.bool_], errors: Array | None, covariances: Array, scale: float) -> Array:
     values = np.full(len(finished), np.nan)
     if errors is not None:
         for run in np.flatnonzero(finished):
-            values[run] = normalised_error(errors[run], covariances[run])
+            values[run] = normalised_error(errors[run], covariances[run], scale)
     return values
 
 
-def normalised_error(error: Array, covariance: Array) -> float:
-    """e' S^-1 e / rank S in the directions in which S is not zero up to rounding; NaN when S is zero."""
+def normalised_error(error: Array, covariance: Array, scale: float = 0.0) -> float:
+    """e' S^-1 e / rank S over the directions in which S is more than rounding; NaN when there are none.
+
+    `scale` is a variance that is ordinary in the problem: with exact measurements S is zero but for the filter's floor.
+    """
     if not covariance.size:
         return np.nan
     values, vectors = np.linalg.eigh(covariance)
-    kept = values > 1e-10 * max(values[-1], 0.0)
+    kept = values > 1e-10 * max(values[-1], scale)
     if not kept.any():
         return np.nan
     return float(np.mean((vectors.T @ error)[kept] ** 2 / values[kept]))

@@ -1,0 +1,194 @@
+"""What a sweep says: costs with standard errors, paired differences, failures, and the consistency of the filter.
+
+    NEES = (z - m)' S^-1 (z - m) / rank S,     NIS = v' S^-1 v / measured entries          (both 1 on average)
+
+All controllers meet the same luck, so a difference is taken run by run, and its standard error is much smaller than
+that of the two means.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symdual.runtime.results import Results
+
+Array = NDArray[np.float64]
+
+_MARGIN = 1.5  # up to this factor a significant deviation is called slight
+_TAIL = 1e-3  # probability of a false alarm on each side
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over runs with its standard error and standard deviation (None with a single run)."""
+
+    mean: float
+    error: float | None
+    deviation: float | None
+    runs: int
+
+
+@dataclass(frozen=True)
+class Consistency:
+    """The average of a normalised squared error, 1 for an honest filter, and what that means in words."""
+
+    mean: float
+    verdict: str
+
+
+@dataclass(frozen=True)
+class ControllerSummary:
+    """One controller in a sweep; None stands for what cannot be said.
+
+    Args:
+        cost: of L / T, the cost per step.
+        total: of L.
+        difference: of L / T minus that of the baseline, run by run, over the runs that both finished.
+        better: the share of those runs in which the cost is below the baseline's.
+        failed: reasons with the number of episodes.
+        fallbacks: steps in which a candidate fell back to order 1, as a share.
+    """
+
+    name: str
+    cost: Mean | None
+    total: Mean | None
+    difference: Mean | None
+    better: float | None
+    failed: dict[str, int]
+    nees_parameters: Consistency | None
+    nees_state: Consistency | None
+    nis: Consistency | None
+    fallbacks: float | None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A sweep in numbers and sentences."""
+
+    about: dict[str, Any]
+    baseline: str
+    controllers: tuple[ControllerSummary, ...]
+
+    def sentences(self) -> list[str]:
+        """What a reader must not miss: failures, and a filter that claims to know more than it does."""
+        said = []
+        for c in self.controllers:
+            for reason, count in c.failed.items():
+                said.append(f"{c.name}: {count} of {self.about['runs']} episodes failed: {reason}")
+            if c.cost is None:
+                said.append(f"{c.name}: no episode finished, so there is nothing to average")
+            for what, consistency in (
+                ("the parameters (NEES)", c.nees_parameters),
+                ("the state (NEES)", c.nees_state),
+                ("the measurements (NIS)", c.nis),
+            ):
+                if consistency is not None and consistency.verdict.endswith("confident"):
+                    said.append(
+                        f"{c.name}: the filter is {consistency.verdict} about {what}: the squared error is "
+                        f"{consistency.mean:.3g} times what the belief says"
+                    )
+        return said
+
+    def to_json(self) -> dict[str, Any]:
+        """The summary as plain data."""
+        keys = ("model", "plant", "scenario", "digests", "settings", "seed", "runs", "horizon", "versions")
+        return {
+            **{key: self.about[key] for key in keys},
+            "baseline": self.baseline,
+            "controllers": [asdict(c) for c in self.controllers],
+            "sentences": self.sentences(),
+        }
+
+
+def summarise(results: Results) -> Summary:
+    """Summarise a results file; differences are to `ce`, or to the first controller when there is no `ce`."""
+    names = results.description.controllers
+    baseline = "ce" if "ce" in names else names[0]
+    reference = _finished_costs(results, baseline)
+    return Summary(
+        about=results.about,
+        baseline=baseline,
+        controllers=tuple(_summarise(results, name, None if name == baseline else reference) for name in names),
+    )
+
+
+def _summarise(results: Results, name: str, reference: Array | None) -> ControllerSummary:
+    steps = results.about["horizon"]
+    costs = _finished_costs(results, name)
+    difference, better = None, None
+    if reference is not None:
+        both = np.isfinite(costs) & np.isfinite(reference)
+        difference = _mean((costs - reference)[both] / steps)
+        better = float(np.mean(costs[both] < reference[both])) if both.any() else None
+    done = costs[np.isfinite(costs)]
+    outcomes = results.array(name, "outcomes")
+    reasons = results.about["outcomes"]
+    sizes = results.description.sizes[name]
+    fallbacks = results.array(name, "fallbacks")
+    decided = np.isfinite(fallbacks)
+    parameters = _nees(results.array(name, "nees_parameters"), sizes["belief"] - sizes["state"])
+    return ControllerSummary(
+        name=name,
+        cost=_mean(done / steps),
+        total=_mean(done),
+        difference=difference,
+        better=better,
+        failed={reasons[code]: int(np.sum(outcomes == code)) for code in np.unique(outcomes) if code != 0},
+        nees_parameters=_of_one_truth(parameters) if results.about["settings"]["truth"] == "scenario" else parameters,
+        nees_state=_nees(results.array(name, "nees_state"), sizes["state"]),
+        nis=_nis(results.array(name, "nis"), results.array(name, "measured"), outcomes == 0),
+        fallbacks=float(np.mean(fallbacks[decided] > 0)) if decided.any() else None,
+    )
+
+
+def _finished_costs(results: Results, name: str) -> Array:
+    """L by run, NaN where the episode failed."""
+    return np.where(results.array(name, "outcomes") == 0, results.array(name, "costs"), np.nan)
+
+
+def _mean(values: Array) -> Mean | None:
+    if not values.size:
+        return None
+    deviation = float(np.std(values, ddof=1)) if values.size > 1 else None
+    error = None if deviation is None else deviation / math.sqrt(values.size)
+    return Mean(float(np.mean(values)), error, deviation, int(values.size))
+
+
+def _nees(values: Array, size: int) -> Consistency | None:
+    known = values[np.isfinite(values)]
+    return consistency(float(np.mean(known)), known.size * size) if known.size else None
+
+
+def _of_one_truth(judged: Consistency | None) -> Consistency | None:
+    """A single truth that happens to lie near the mean of the prior does not show that the filter knows too little."""
+    if judged is None or not judged.verdict.endswith("underconfident"):
+        return judged
+    return Consistency(judged.mean, "consistent")
+
+
+def _nis(nis: Array, measured: Array, finished: NDArray[np.bool_]) -> Consistency | None:
+    """Averaged over all entries that were measured in the episodes that finished."""
+    nis, measured = nis[finished], measured[finished]
+    known = np.isfinite(nis) & (measured > 0)
+    entries = float(np.sum(measured[known]))
+    return consistency(float(np.sum(nis[known])) / entries, entries) if entries else None
+
+
+def consistency(mean: float, freedom: float) -> Consistency:
+    """Judge the mean of a normalised squared error: for an honest filter, freedom * mean is chi-squared distributed.
+
+    A deviation counts when its probability is below 0.1 %; it is slight up to a factor of 1.5.
+    """
+    from scipy.special import chdtri
+
+    low, high = (float(chdtri(freedom, tail)) / freedom for tail in (1.0 - _TAIL, _TAIL))
+    if low <= mean <= high:
+        return Consistency(mean, "consistent")
+    word = "overconfident" if mean > high else "underconfident"
+    slight = 1.0 / _MARGIN <= mean <= _MARGIN
+    return Consistency(mean, f"slightly {word}" if slight else word)
