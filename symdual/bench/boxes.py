@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from symdual.bench import workload
-from symdual.bench.peers.own_side import compiled, ekf, generated, planning
+from symdual.bench.peers.own_loops import loops
+from symdual.bench.peers.own_side import ekf, generated, planning
 from symdual.bench.results import Box
 from symdual.bench.timing import interleave
 from symdual.bench.workload import HORIZON, Workload
@@ -30,8 +32,9 @@ def boxes(work: Workload, build: Path, rounds: int) -> list[Box]:
     The candidates are those of a whole decision; the plan and the cost of one candidate are averages over them.
     """
     package = generated(work, build)
-    predict = ekf(work, package)
-    decision = _Decision(work, package)
+    repeated = loops(package, build)
+    predict = ekf(work, package, repeated)
+    decision = _Decision(work, package, repeated)
     repeats: dict[str, Callable[[int], object]] = {
         PREDICT: predict.repeat,
         SEARCH: decision.search,
@@ -52,12 +55,12 @@ def boxes(work: Workload, build: Path, rounds: int) -> list[Box]:
 class _Decision:
     """A decision and its parts on the same candidates, each as repeat(n); called from Python, which costs some 2 us."""
 
-    def __init__(self, work: Workload, package: LoadedPackage) -> None:
+    def __init__(self, work: Workload, package: LoadedPackage, repeated: ModuleType) -> None:
         form = package.dual_cost.choose_form(HORIZON)
         self._given = planning(work, package)
         self._modules = package
         self._dual_costs = getattr(package.dual_cost, f"dual_costs_{form}")
-        self._plan_all = _plans(package.nominal.certainty_equivalent, package.nominal.nominal)
+        self._plan_all = repeated.plan_all
         self._cost = package.decision.cost_pointer(form)
         self._spaces = package.decision.workspace(HORIZON)
         self._input = np.zeros(1)
@@ -82,22 +85,10 @@ class _Decision:
     def plans(self, n: int) -> None:
         """Make the certainty-equivalent plan and the plans of all candidates n times."""
         for _ in range(n):
-            self._plan_all(*self._given, *self._plan_spaces, self._input, self._table)
+            self._plan_all(HORIZON, *self._given, *self._plan_spaces, self._input, self._table)
 
     def costs(self, n: int) -> None:
         """Make the certainty-equivalent plan, the plans and the costs of all candidates n times."""
         for _ in range(n):
             self.certain(1)
             self._dual_costs(0, HORIZON, *self._given, self._table, *self._plan_spaces, self._out)
-
-
-def _plans(certainty_equivalent: Any, nominal: Any) -> Any:
-    """Return a compiled function that makes the certainty-equivalent plan and the plans of all candidates."""
-
-    @compiled
-    def plans(z, P, Q, R, D, Xi, W, U, r, bounds, data, settings, work, small, wide, u, table):  # type: ignore[no-untyped-def]
-        certainty_equivalent(0, HORIZON, z, D, W, U, r, bounds, data, settings, work, small, wide, u)
-        for i in range(table.shape[0]):
-            nominal(0, HORIZON, table[i], W, U, r, bounds, data, settings, work, small, wide)
-
-    return plans

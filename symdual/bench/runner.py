@@ -65,7 +65,7 @@ def run(
             timings += from_rows(Timing, answer["timings"])
             boxes += from_rows(Box, answer["boxes"])
         report("start of a package in fresh processes", processes / (processes + 1))
-        started = starts(wanted, build)
+        started = starts(wanted[-2:], build)  # two sizes show whether it grows
         report("done", 1.0)
     return Results(
         machine=machine(),

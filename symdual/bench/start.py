@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from symdual.bench.peers.own_side import package_name
 from symdual.bench.results import Start
@@ -22,13 +22,13 @@ import symdual
 from symdual.bench import workload
 from symdual.bench.peers.own_side import cart
 model = cart(workload.make(int(sys.argv[2])))
-start = time.perf_counter()
+start = time.perf_counter(), time.process_time()
 symdual.generate(model, folder=sys.argv[1], force=True)
-print(time.perf_counter() - start)
+print(time.perf_counter() - start[0], time.process_time() - start[1])
 """
 _LOAD: Final = """
 import sys, time
-start = time.perf_counter()
+start = time.perf_counter(), time.process_time()
 import numpy as np
 import symdual
 package = symdual.load(sys.argv[1])
@@ -60,7 +60,7 @@ cost = package.decision.cost_pointer(package.dual_cost.choose_form(steps))
 package.decision.decide(cost, True, 1.0, 0, steps, *problem, *package.decision.workspace(steps), u)
 """
 _PRINT: Final = """
-print(time.perf_counter() - start)
+print(time.perf_counter() - start[0], time.process_time() - start[1])
 """
 # each stage needs the ones before it
 STAGES: Final = {
@@ -70,34 +70,50 @@ STAGES: Final = {
 }
 
 
+class Seconds(NamedTuple):
+    """Time on the wall and time of the processor; the latter hardly suffers from other work on the machine."""
+
+    wall: float
+    processor: float
+
+
 def starts(sizes: Sequence[int], build: Path) -> tuple[Start, ...]:
-    """Return the seconds for generation, for the first use with nothing compiled, and from the cache."""
+    """Return the seconds for generation, for the first use with nothing compiled, and from the cache.
+
+    In processor time, the start from the cache also on the wall.
+    """
     found = []
     for size in sizes:
         folder = build / "start"
-        found.append(Start(size, "generate", _seconds(_GENERATE, folder, str(size))))
+        found.append(Start(size, "generate", _seconds(_GENERATE, folder, str(size)).processor))
         package = folder / package_name(size)
         shutil.rmtree(package / "__pycache__", ignore_errors=True)
         program = _LOAD
         for stage, text in STAGES.items():
             program += text
             # what earlier stages compiled comes from the cache by now
-            first = _seconds(program + _PRINT, package)
-            everything = min(_seconds(program + _PRINT, package) for _ in range(WARM_TRIES))
-            found.append(Start(size, f"compile {stage}", first - everything))
-        warm = min(_seconds(_LOAD + _KERNELS + _PRINT, package) for _ in range(WARM_TRIES))
-        found.append(Start(size, "warm: import, load, first call of the kernels", warm))
-        found.append(Start(size, "warm: import, load, first call of everything", everything))
+            cold, warm = _seconds(program + _PRINT, package), _warm(program + _PRINT, package)
+            found.append(Start(size, f"compile {stage}", cold.processor - warm.processor))
+        few = _warm(_LOAD + _KERNELS + _PRINT, package)
+        for what, seconds in (("the kernels", few), ("everything", warm)):
+            text = f"warm: import, load, first call of {what}"
+            found += [Start(size, text, seconds.processor), Start(size, f"{text}, on the wall", seconds.wall)]
     return tuple(found)
 
 
-def _seconds(program: str, folder: Path, *arguments: str) -> float:
+def _warm(program: str, package: Path) -> Seconds:
+    tries = [_seconds(program, package) for _ in range(WARM_TRIES)]
+    return Seconds(min(t.wall for t in tries), min(t.processor for t in tries))
+
+
+def _seconds(program: str, folder: Path, *arguments: str) -> Seconds:
     """Run a program in a fresh process and return the seconds that it prints last."""
     command = [sys.executable, "-c", program, str(folder), *arguments]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise SymdualError(f"a generated package could not be started: {complaint(done.stderr)}")
-    return float(done.stdout.split()[-1])
+    wall, processor = done.stdout.split()[-2:]
+    return Seconds(float(wall), float(processor))
 
 
 def complaint(errors: str) -> str:

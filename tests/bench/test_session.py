@@ -11,6 +11,7 @@ import pytest
 from symdual.bench import session, workload
 from symdual.bench.contender import Implementation
 from symdual.bench.peers import own_side
+from symdual.bench.peers.own_loops import loops
 from symdual.bench.results import Box
 from symdual.bench.start import complaint
 from symdual.bench.timing import Disagreement, verify
@@ -74,8 +75,8 @@ During: Pass nopython_type_inference
 def test_the_generated_kernels_and_filter_give_the_reference_answers(tmp_path: Path) -> None:
     work = workload.make(6)
     package = own_side.generated(work, tmp_path)
-    reference = workload.reference(work)
-    for one in (*own_side.kernels(work, package), own_side.ekf(work, package)):
+    reference, repeated = workload.reference(work), loops(package, tmp_path)
+    for one in (*own_side.kernels(work, package, repeated), own_side.ekf(work, package, repeated)):
         verify(6, one, reference[one.kernel])
         one.repeat(3)
         np.testing.assert_allclose(one.answer()[0], reference[one.kernel][0], atol=1e-12)

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
 import symdual
 from symdual.bench import workload
 from symdual.bench.contender import OWN, Implementation
+from symdual.bench.peers.own_loops import loops
 from symdual.bench.workload import Answer, Array, Workload
 
 if TYPE_CHECKING:
     from symdual import Model
     from symdual.runtime.loading import LoadedPackage
-
-compiled: Any = njit(fastmath={"contract", "reassoc"}, error_model="numpy")
 
 
 def missing() -> str | None:
@@ -68,16 +67,21 @@ def order(work: Workload) -> np.ndarray:
 def implementations(work: Workload, build: Path) -> list[Implementation]:
     """Return the five kernels of the generated package."""
     package = generated(work, build)
-    return [*kernels(work, package), ekf(work, package), *_dual_costs(work, package)]
+    repeated = loops(package, build)
+    return [
+        *kernels(work, package, repeated),
+        ekf(work, package, repeated),
+        *_dual_costs(work, package, repeated),
+    ]
 
 
 def _offer(kernel: str, repeat: Callable[[int], object], answer: Callable[[], Answer]) -> Implementation:
     return Implementation(kernel, OWN, "generated", repeat, answer, True)
 
 
-def kernels(work: Workload, package: LoadedPackage) -> list[Implementation]:
+def kernels(work: Workload, package: LoadedPackage, repeated: ModuleType) -> list[Implementation]:
     """Return dynamics, Jacobian and contracted Hessian."""
-    module, data, space = package.kernels, package.numbers["data"], np.zeros(package.WORK)
+    data, space = package.numbers["data"], np.zeros(package.WORK)
     place = order(work)
     back = np.argsort(place)
     z, u, costate = work.mean[place], np.array([work.control]), work.costate[:2].copy()
@@ -85,7 +89,7 @@ def kernels(work: Workload, package: LoadedPackage) -> list[Implementation]:
     core, mixed, effort = np.zeros((2, work.size)), np.zeros((1, work.size)), np.zeros((1, 1))
     diagonals = np.zeros(sum(count for _, _, count, _ in package.HESSIAN_DIAGONALS))
     left, right = np.zeros((package.NPAIRS, work.features)), np.zeros((package.NPAIRS, work.features))
-    move, linearise, curve = _loops(module.dynamics, module.dynamics_jacobian, module.dynamics_hessian)
+    move, linearise, curve = repeated.repeat_dynamics, repeated.repeat_jacobian, repeated.repeat_hessian
 
     def slope() -> Answer:
         matrix = np.eye(work.size)
@@ -105,59 +109,19 @@ def kernels(work: Workload, package: LoadedPackage) -> list[Implementation]:
     ]
 
 
-def _loops(dynamics: Any, jacobian: Any, hessian: Any) -> tuple[Any, Any, Any]:
-    """Return compiled loops over three kernels.
-
-    Each turn adds to z a nothing that the compiler cannot know to be nothing, so that none is left out. The
-    arguments are spelled out: unpacking a tuple of arrays costs 40 ns a turn, which is not the kernel's time.
-    """
-
-    @compiled
-    def move(n, z, u, data, space, f):  # type: ignore[no-untyped-def]
-        for _ in range(n):
-            dynamics(0, z, u, data, space, f)
-            z[0] = z[0] + 1e-300 * f[1]
-
-    @compiled
-    def slope(n, z, u, data, space, f, f_x, f_u, f_theta):  # type: ignore[no-untyped-def]
-        for _ in range(n):
-            jacobian(0, z, u, data, space, f, f_x, f_u, f_theta)
-            z[0] = z[0] + 1e-300 * f_x[1, 0]
-
-    @compiled
-    def curve(n, z, u, costate, data, space, core, mixed, effort, diagonals, left, right):  # type: ignore[no-untyped-def]
-        for _ in range(n):
-            hessian(0, z, u, costate, data, space, core, mixed, effort, diagonals, left, right)
-            z[0] = z[0] + 1e-300 * core[0, 0]
-
-    return move, slope, curve
-
-
-def ekf(work: Workload, package: LoadedPackage) -> Implementation:
+def ekf(work: Workload, package: LoadedPackage, repeated: ModuleType) -> Implementation:
     """Return one prediction and update; as in the C program each turn first restores the start."""
-    filter_step, numbers = package.filter.step, package.numbers
     place = order(work)
     back = np.argsort(place)
     start, spread = work.mean[place], np.ascontiguousarray(work.covariance[np.ix_(place, place)])
     z, covariance = start.copy(), spread.copy()
-    space, rows = package.filter.workspace()
-    settings = [numbers[name] for name in ("process_noise", "measurement_noise", "transition", "drift", "data")]
-    u, y, statistics = np.array([work.control]), work.measurement, np.zeros(3)
-
-    flat, flat_spread = covariance.reshape(-1), spread.reshape(-1)
-
-    @compiled
-    def loop(n, z, P, start, flat, spread, u, y, Q, R, D, Xi, data, space, rows, stats):  # type: ignore[no-untyped-def]
-        for _ in range(n):
-            # element by element: numba's assignment of whole arrays is four times slower
-            for i in range(z.size):
-                z[i] = start[i]
-            for i in range(flat.size):
-                flat[i] = spread[i]
-            filter_step(0, z, P, u, y, Q, R, D, Xi, data, space, rows, stats)
+    names = ("process_noise", "measurement_noise", "transition", "drift", "data")
+    numbers = [package.numbers[name] for name in names]
+    given = (start, covariance.reshape(-1), spread.reshape(-1), np.array([work.control]), work.measurement)
+    spaces = (*package.filter.workspace(), np.zeros(3))
 
     def repeat(n: int) -> None:
-        loop(n, z, covariance, start, flat, flat_spread, u, y, *settings, space, rows, statistics)
+        repeated.repeat_ekf(n, z, covariance, *given, *numbers, *spaces)
 
     return _offer("ekf", repeat, lambda: (z[back], covariance[np.ix_(back, back)]))
 
@@ -200,27 +164,18 @@ def planning(work: Workload, package: LoadedPackage) -> Planning:
     )
 
 
-def _dual_costs(work: Workload, package: LoadedPackage) -> list[Implementation]:
+def _dual_costs(work: Workload, package: LoadedPackage, repeated: ModuleType) -> list[Implementation]:
     """Return the dual cost of the given inputs: the form that the package chooses, and the other one beside it."""
     chosen = package.dual_cost.choose_form(workload.HORIZON)
-    offered = [_dual_cost(work, package, chosen, OWN)]
-    if chosen == "lowrank":
-        offered.append(_dual_cost(work, package, "structured", f"{OWN}, structured form"))
-    return offered
+    rows = {chosen: OWN} if chosen == "structured" else {chosen: OWN, "structured": f"{OWN}, structured form"}
+    return [_dual_cost(work, package, repeated, form, row) for form, row in rows.items()]
 
 
-def _dual_cost(work: Workload, package: LoadedPackage, form: str, row: str) -> Implementation:
+def _dual_cost(work: Workload, package: LoadedPackage, repeated: ModuleType, form: str, row: str) -> Implementation:
     """Return the uncertain part of the cost; the generated package counts it without the factor 1/2."""
-    cost = getattr(package.dual_cost, f"cost_of_inputs_{form}")
     given, spaces = planning(work, package), package.nominal.workspace(workload.HORIZON)
     inputs, out = work.controls[:, None].copy(), np.zeros(package.dual_cost.OUT)
-    horizon, column = workload.HORIZON, package.dual_cost.OUT_UNCERTAIN
-
-    @compiled
-    def loop(n, z, P, Q, R, D, Xi, W, U, r, bounds, data, settings, inputs, work, small, wide, out):  # type: ignore[no-untyped-def]
-        for _ in range(n):
-            cost(0, horizon, z, P, Q, R, D, Xi, W, U, r, bounds, data, settings, inputs, work, small, wide, out)
-            z[0] = z[0] + 1e-300 * out[0]
+    loop, column = getattr(repeated, f"repeat_{form}"), package.dual_cost.OUT_UNCERTAIN
 
     def repeat(n: int) -> None:
         loop(n, *given, inputs, *spaces, out)

@@ -1,0 +1,101 @@
+"""Compiled loops around the functions of a generated package, written to a file so that numba can cache them.
+
+Each turn adds to z a nothing that the compiler cannot know to be nothing, so that none is left out. The arguments
+are spelled out: unpacking a tuple of arrays costs 40 ns a turn, which is not the kernel's time.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from symdual.runtime.loading import LoadedPackage
+
+_TEXT: Final = '''"""Loops around the generated package {package}."""
+
+import importlib
+
+from numba import njit
+
+kernels, filter, nominal, dual_cost = (
+    importlib.import_module("{package}." + name) for name in ("kernels", "filter", "nominal", "dual_cost")
+)
+dynamics, dynamics_jacobian, dynamics_hessian = (
+    kernels.dynamics, kernels.dynamics_jacobian, kernels.dynamics_hessian
+)
+filter_step = filter.step
+certainty_equivalent, nominal_plan = nominal.certainty_equivalent, nominal.nominal
+cost_structured = dual_cost.cost_of_inputs_structured
+cost_lowrank = dual_cost.cost_of_inputs_lowrank if dual_cost.LOWRANK else cost_structured
+JIT = {{"cache": True, "fastmath": {{"contract", "reassoc"}}, "error_model": "numpy"}}
+
+
+@njit(**JIT)
+def repeat_dynamics(n, z, u, data, work, f):
+    for _ in range(n):
+        dynamics(0, z, u, data, work, f)
+        z[0] = z[0] + 1e-300 * f[1]
+
+
+@njit(**JIT)
+def repeat_jacobian(n, z, u, data, work, f, f_x, f_u, f_theta):
+    for _ in range(n):
+        dynamics_jacobian(0, z, u, data, work, f, f_x, f_u, f_theta)
+        z[0] = z[0] + 1e-300 * f_x[1, 0]
+
+
+@njit(**JIT)
+def repeat_hessian(n, z, u, costate, data, work, core, mixed, effort, diagonals, left, right):
+    for _ in range(n):
+        dynamics_hessian(0, z, u, costate, data, work, core, mixed, effort, diagonals, left, right)
+        z[0] = z[0] + 1e-300 * core[0, 0]
+
+
+@njit(**JIT)
+def repeat_ekf(n, z, P, start, flat, spread, u, y, Q, R, D, Xi, data, work, ws, stats):
+    for _ in range(n):
+        # element by element: numba's assignment of whole arrays is four times slower
+        for i in range(z.size):
+            z[i] = start[i]
+        for i in range(flat.size):
+            flat[i] = spread[i]
+        filter_step(0, z, P, u, y, Q, R, D, Xi, data, work, ws, stats)
+
+
+@njit(**JIT)
+def repeat_structured(n, z, P, Q, R, D, Xi, W, U, r, bounds, data, settings, inputs, work, small, wide, out):
+    steps = inputs.shape[0]
+    for _ in range(n):
+        cost_structured(0, steps, z, P, Q, R, D, Xi, W, U, r, bounds, data, settings, inputs, work, small, wide, out)
+        z[0] = z[0] + 1e-300 * out[0]
+
+
+@njit(**JIT)
+def repeat_lowrank(n, z, P, Q, R, D, Xi, W, U, r, bounds, data, settings, inputs, work, small, wide, out):
+    steps = inputs.shape[0]
+    for _ in range(n):
+        cost_lowrank(0, steps, z, P, Q, R, D, Xi, W, U, r, bounds, data, settings, inputs, work, small, wide, out)
+        z[0] = z[0] + 1e-300 * out[0]
+
+
+@njit(**JIT)
+def plan_all(steps, z, P, Q, R, D, Xi, W, U, r, bounds, data, settings, work, small, wide, u, candidates):
+    certainty_equivalent(0, steps, z, D, W, U, r, bounds, data, settings, work, small, wide, u)
+    for i in range(candidates.shape[0]):
+        nominal_plan(0, steps, candidates[i], W, U, r, bounds, data, settings, work, small, wide)
+'''
+
+
+def loops(package: LoadedPackage, build: Path) -> ModuleType:
+    """Return the module of loops around a package; they are compiled when they are first called."""
+    path, text = build / f"loops_{package.name}.py", _TEXT.format(package=package.module.__name__)
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+    spec = importlib.util.spec_from_file_location(f"symdual_bench_{path.stem}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
