@@ -147,10 +147,10 @@ class Controller:
         return self._live[0].belief if self._live else self.problem.prior
 
     def _measurement(self, y: ArrayLike | None) -> Array:
-        ny = self.problem.package.NY
+        shape = self._tools.measurement_shape
         if y is None:
-            return np.full(ny, np.nan)
-        return argument(y, (ny,), "the measurement y")
+            return np.full(shape, np.nan)
+        return argument(y, shape, "the measurement y")
 
 
 def controller(
@@ -218,6 +218,7 @@ class _Tools:
         self._problem = problem
         self._window = window
         self._package = package = problem.package
+        self.measurement_shape = (package.NY,)
         steps = problem.horizon if window is None else window
         self._kind = cost_kind(problem, name, order, steps)
         self._searching = self._kind != "certain"
@@ -236,9 +237,10 @@ class _Tools:
             (Q, D, Xi, self._data, work, ws),
             (R, self._data, work, ws, self._stats),
         )
-        self._decide = package.decision.decide
+        self._square_root, self._nu = package.SQUARE_ROOT, package.NU
+        self._decide, self._address = package.decision.decide_at, self._cost.address
         self._plan_tools = package.decision.workspace(steps)
-        self._not_finite = package.nominal.NOT_FINITE
+        self._not_finite, self._bad = package.nominal.NOT_FINITE, package.filter.NOT_FINITE
         self._fixed_time = window is not None and not package.TIME_VARYING
         self._use(problem if window is None else problem.extended(window))
 
@@ -254,15 +256,16 @@ class _Tools:
         """Predict with the last input, if there is one, and update with y; the belief given is left as it is."""
         mean, covariance = state.belief.mean.copy(), state.belief.covariance.copy()
         held = covariance
-        if self._package.SQUARE_ROOT:
+        if self._square_root:
             held = np.zeros_like(covariance)
             self._filter.factorise(covariance, held)
         if state.u is not None:
             self._predict(state.k - 1, mean, held, state.u, *self._predict_tools)
         status = self._update(state.k, mean, held, y, *self._update_tools)
-        if self._package.SQUARE_ROOT:
+        if self._square_root:
             self._filter.covariance(held, covariance)
-        if status == self._filter.NOT_FINITE or not math.isfinite(float(mean.dot(mean)) + covariance.trace()):
+        # a sum of squares is finite only if all of its terms are
+        if status == self._bad or not math.isfinite(mean.dot(mean)) or not math.isfinite(covariance.trace()):
             what = "the measurement is infinite" if np.any(np.isinf(y)) else "the belief is not finite any more"
             raise SymdualError(f"{what} at step {state.k}")
         likelihood, nis, measured = self._stats.tolist()
@@ -289,9 +292,9 @@ class _Tools:
         start, end = self._times(k)
         if self._kind == "exact" and belief.covariance[0, 0] > 1e-9 * self._noise[0][0, 0]:
             raise SymdualError(f'the controller "exact" needs a measurement at step {k}')
-        u = np.zeros(self._package.NU)
+        u = np.zeros(self._nu)
         status = self._decide(
-            self._cost, self._searching, self._floors[start], start, end, *belief, *self._decide_tools, u
+            self._address, self._searching, self._floors[start], start, end, *belief, *self._decide_tools, u
         )
         if status == self._not_finite:
             raise SymdualError(f"the certainty-equivalent plan at step {k} is not finite")
