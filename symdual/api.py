@@ -1,4 +1,4 @@
-"""The functions behind the commands: generate and check. (`load` lives in `symdual.runtime`.)"""
+"""The functions behind the commands: generate, prepare and check. (`load` lives in `symdual.runtime`.)"""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from symdual import __version__
 from symdual.checks.kernels import BlockResult, check_kernels
 from symdual.emit.package import input_digest, package
 from symdual.emit.write import exclusive, is_unchanged, write
-from symdual.errors import SymdualError
+from symdual.errors import SymdualError, did_you_mean
 from symdual.runtime.loading import edited_files, load, load_edited, read_manifest, user_folder
+from symdual.runtime.problem import Problem, problem
 from symdual.spec.loading import load_model_file
 from symdual.spec.model import Model
 from symdual.spec.numbers import Array
@@ -41,6 +42,23 @@ def generate(source: str | Path | Model, folder: str | Path | None = None, force
     outdated = [work for work in works if force or not is_unchanged(parent, work.model.name, work.input_digest)]
     _write_all(outdated, parent)
     return [Generated(work.model, parent / work.model.name, work in outdated) for work in works]
+
+
+def prepare(path: str | Path, scenario: str | None = None, folder: str | Path | None = None) -> Problem:
+    """The task that a scenario of a model file describes, its packages generated where they are missing or out of date.
+
+    A file with a single scenario needs no name.
+    """
+    contents = load_model_file(path)
+    if not contents.scenarios:
+        raise SymdualError(f"{path} has no Scenario: add one that says what is to be done with the model")
+    if scenario is None and len(contents.scenarios) > 1:
+        raise SymdualError(f"{path} has several scenarios; name one of {', '.join(sorted(contents.scenarios))}")
+    name = next(iter(contents.scenarios)) if scenario is None else scenario
+    if name not in contents.scenarios:
+        raise SymdualError(f'{path} has no scenario "{name}"{did_you_mean(name, contents.scenarios)}')
+    folders = {item.model.name: item.folder for item in generate(path, folder)}
+    return problem(load(folders[contents.scenarios[name].model.name]), name)
 
 
 @dataclass(frozen=True, eq=False)

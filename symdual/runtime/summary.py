@@ -131,7 +131,13 @@ def _summarise(results: Results, name: str, reference: Array | None) -> Controll
     sizes = results.description.sizes[name]
     fallbacks = results.array(name, "fallbacks")
     decided = np.isfinite(fallbacks)
-    parameters = _nees(results.array(name, "nees_parameters"), sizes["belief"] - sizes["state"])
+    judged = {
+        "nees_parameters": _nees(results.array(name, "nees_parameters"), sizes["belief"] - sizes["state"]),
+        "nees_state": _nees(results.array(name, "nees_state"), sizes["state"]),
+        "nis": _nis(results.array(name, "nis"), results.array(name, "measured"), outcomes == 0),
+    }
+    if results.about["settings"]["truth"] == "scenario":
+        judged = {key: _of_one_truth(value) for key, value in judged.items()}
     return ControllerSummary(
         name=name,
         cost=_mean(done / steps),
@@ -139,9 +145,9 @@ def _summarise(results: Results, name: str, reference: Array | None) -> Controll
         difference=difference,
         better=better,
         failed={reasons[code]: int(np.sum(outcomes == code)) for code in np.unique(outcomes) if code != 0},
-        nees_parameters=_of_one_truth(parameters) if results.about["settings"]["truth"] == "scenario" else parameters,
-        nees_state=_nees(results.array(name, "nees_state"), sizes["state"]),
-        nis=_nis(results.array(name, "nis"), results.array(name, "measured"), outcomes == 0),
+        nees_parameters=judged["nees_parameters"],
+        nees_state=judged["nees_state"],
+        nis=judged["nis"],
         fallbacks=float(np.mean(fallbacks[decided] > 0)) if decided.any() else None,
     )
 

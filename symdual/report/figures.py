@@ -1,0 +1,172 @@
+"""The figure of a sweep: what each controller costs, does and knows.
+
+The colours are the paper's (oracle gray, ce red, beb blue, dual green) with one more for `cautious`, in shades that
+people who do not tell red from green can tell apart; line styles differ as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symdual.errors import SymdualError
+from symdual.runtime.results import Results
+from symdual.runtime.summary import Summary
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS = {
+    "oracle": "#7a7a7a",
+    "ce": "#c8381e",
+    "beb": "#3b6fc4",
+    "dual": "#00866b",
+    "cautious": "#d69a00",
+    "exact": "#1a1a1a",
+}
+_STYLES = {"oracle": "-.", "ce": "--", "beb": ":", "dual": "-", "cautious": (0, (5, 1, 1, 1)), "exact": (0, (1, 1))}
+_SHOWN = 4  # states and inputs that are drawn; more make a figure that nobody reads
+_BAND_RUNS = 2000  # runs that the bands are taken from, so that the memory stays small
+_STYLE: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 9,
+    "axes.titlelocation": "left",
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.6,
+}
+
+
+def sweep_figure(results: Results, summary: Summary, path: Path) -> Path:
+    """Draw a sweep and write it to a file (png, svg or pdf)."""
+    try:
+        import matplotlib
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as missing:
+        raise SymdualError("the figure needs matplotlib: pip install 'symdual[plot]'") from missing
+
+    names = results.about["names"]
+    rows: list[tuple[str, int, str]] = [("states", i, name) for i, name in enumerate(names["states"][:_SHOWN])]
+    rows += [("inputs", i, name) for i, name in enumerate(names["inputs"][:_SHOWN])]
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(9.0, 1.6 + 1.55 * (len(rows) + 1)), layout="constrained")
+        FigureCanvasAgg(figure)
+        panels: Any = figure.subfigures(1, 2, width_ratios=[3, 2])
+        _trajectories(panels[0], results, rows)
+        _comparison(panels[1], results, summary)
+        figure.suptitle(_title(results), fontsize=10, x=0.01, ha="left")
+        try:
+            figure.savefig(path, dpi=150, metadata={"Software": None} if path.suffix == ".png" else None)
+        except OSError as problem:
+            raise SymdualError(f"cannot write {path}: {problem.strerror}") from problem
+    return path
+
+
+def _title(results: Results) -> str:
+    about = results.about
+    truths = {
+        "scenario": "the scenario's truth",
+        "prior": "truth drawn from the prior",
+        "drift": "truth drawn from the prior, drifting",
+    }
+    truth = truths[about["settings"]["truth"]]
+    return f"{about['scenario']}: {about['runs']} runs, seed {about['seed']}, {truth}"
+
+
+def _trajectories(figure: Any, results: Results, rows: Sequence[tuple[str, int, str]]) -> None:
+    """Median over runs and the band that holds 80 % of them, for each state and input, and what is still unknown."""
+    axes = figure.subplots(len(rows) + 1, 1, sharex=True, squeeze=False)[:, 0]
+    reference = results.task("reference")
+    for ax, (field, index, name) in zip(axes, rows, strict=False):
+        for controller in results.description.controllers:
+            values = results.array(controller, field)[:_BAND_RUNS, :, index]
+            _band(ax, controller, values)
+        if field == "states":
+            times = np.arange(results.about["horizon"] + 1)
+            held = reference[np.minimum(times, len(reference) - 1), index]
+            ax.plot(times, held, color="black", linewidth=0.8, linestyle=(0, (1, 2)), label="reference")
+        ax.set_title(f"{name} (median, 80 % of the runs)" if index == 0 and field == "states" else name)
+    _uncertainty(axes[-1], results)
+    axes[-1].set_xlabel("step")
+    axes[-1].xaxis.get_major_locator().set_params(integer=True)
+    axes[0].legend(*axes[0].get_legend_handles_labels(), fontsize=8, ncols=3, frameon=False, loc="best")
+
+
+def _band(ax: Axes, controller: str, values: NDArray[np.float64]) -> None:
+    known = values[np.isfinite(values).all(axis=1)]
+    if not len(known):
+        return
+    low, middle, high = np.quantile(known, [0.1, 0.5, 0.9], axis=0)
+    times = np.arange(values.shape[1])
+    colour = COLOURS[controller]
+    ax.fill_between(times, low, high, color=colour, alpha=0.13, linewidth=0)
+    ax.plot(times, middle, color=colour, linestyle=_STYLES[controller], linewidth=1.5, label=controller)
+
+
+def _uncertainty(ax: Axes, results: Results) -> None:
+    """What the belief does not know of the parameters, relative to the beginning: tr S_k / tr S_0."""
+    states = len(results.about["names"]["states"])
+    for controller in results.description.controllers:
+        variances = results.array(controller, "variances")[:_BAND_RUNS, :, states:].sum(axis=2)
+        begun = variances[:, :1]
+        if np.any(begun > 0):
+            _band(ax, controller, variances / np.where(begun > 0, begun, np.nan))
+    ax.set_title("variance of the parameters, relative to the prior")
+    ax.set_ylim(bottom=0)
+
+
+def _comparison(figure: Figure | Any, results: Results, summary: Summary) -> None:
+    """The cost of each run by controller, and the paired differences to the baseline with two standard errors."""
+    upper, lower = figure.subplots(2, 1, height_ratios=[3, 2])
+    names = [c.name for c in summary.controllers]
+    positions = {name: len(names) - 1 - i for i, name in enumerate(names)}
+    for c in summary.controllers:
+        costs = results.array(c.name, "costs") / results.about["horizon"]
+        _spread(upper, positions[c.name], costs[np.isfinite(costs)], COLOURS[c.name])
+        if c.difference is not None:
+            error = 2 * (c.difference.error or 0.0)
+            lower.errorbar(
+                c.difference.mean,
+                positions[c.name],
+                xerr=error,
+                fmt="o",
+                color=COLOURS[c.name],
+                capsize=3,
+                markersize=5,
+            )
+    lower.axvline(0.0, color=COLOURS[summary.baseline], linewidth=1.0, linestyle="--")
+    for ax in (upper, lower):
+        ax.set_yticks(list(positions.values()), [_label(summary, name) for name in names] if ax is upper else names)
+        ax.set_ylim(-0.6, len(names) - 0.4)
+        ax.grid(False, axis="y")
+    upper.set_title("cost per step L / T: runs, quartiles, mean")
+    lower.set_title(f"L / T minus that of {summary.baseline}, run by run (± 2 s.e.)")
+
+
+def _label(summary: Summary, name: str) -> str:
+    (found,) = (c for c in summary.controllers if c.name == name)
+    failures = sum(found.failed.values())
+    return f"{name}\n{failures} failed" if failures else name
+
+
+def _spread(ax: Axes, position: int, costs: NDArray[np.float64], colour: str) -> None:
+    if not costs.size:
+        return
+    shown = costs[:_BAND_RUNS]
+    # a fixed, even scatter: the figure of the same sweep is the same
+    heights = position + 0.3 * (np.modf(np.arange(shown.size) * 0.6180339887498949)[0] - 0.5)
+    ax.scatter(shown, heights, s=4, color=colour, alpha=0.25, linewidths=0)
+    low, middle, high = np.quantile(costs, [0.25, 0.5, 0.75])
+    ax.plot([low, high], [position + 0.3] * 2, color=colour, linewidth=4, alpha=0.6, solid_capstyle="butt")
+    ax.plot(middle, position + 0.3, marker="|", color="white", markersize=7, markeredgewidth=1.5)
+    ax.plot(np.mean(costs), position + 0.3, marker="D", color=colour, markersize=5, markeredgecolor="white")
+    if costs.min() > 0 and np.quantile(costs, 0.99) > 30 * middle:
+        ax.set_xscale("log")
