@@ -36,7 +36,9 @@ def declared_keys(template: str) -> frozenset[str]:
     source, _, _ = environment().loader.get_source(environment(), template)  # type: ignore[union-attr]
     tree = environment().parse(source)
     # what a template sets itself is not asked for, even where the analysis cannot see that it is set in time
-    own = {node.target.name for node in tree.find_all(jinja2.nodes.Assign) if isinstance(node.target, jinja2.nodes.Name)}
+    own = {
+        node.target.name for node in tree.find_all(jinja2.nodes.Assign) if isinstance(node.target, jinja2.nodes.Name)
+    }
     keys = set(jinja2.meta.find_undeclared_variables(tree)) - own
     for other in jinja2.meta.find_referenced_templates(tree):
         if other is not None:
