@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from symdual.paper import checking
 from symdual.paper.comparison import Counterexample
-from symdual.paper.typeset import expand
+from symdual.paper.typeset import is_sentence, sentence, standalone
 from symdual.paper.verdict import Verdict
 from symdual.paper.wording import FAULTS, MEANINGS, SECTIONS, chapter, numbers, place
 
@@ -85,9 +85,12 @@ def _entry(result: Result) -> Iterator[str]:
 
 def _formula(latex: str) -> Iterator[str]:
     yield ""
-    yield "```latex"
-    yield from (line.strip() for line in expand(latex).splitlines() if line.strip())
-    yield "```"
+    if is_sentence(latex):
+        yield f"> {sentence(latex)}"
+    else:
+        yield "```math"
+        yield standalone(latex)
+        yield "```"
     yield ""
 
 

@@ -94,9 +94,26 @@ def _defined(command: str) -> str:
     return MACROS[command] + " "
 
 
+def is_sentence(latex: str) -> bool:
+    """Whether the text is a sentence, perhaps with formulas in it, and not one formula."""
+    return "$" in latex or latex.startswith(r"\text{")
+
+
+def standalone(latex: str) -> str:
+    """A formula that any LaTeX can set: macros expanded, rows in an alignment of their own."""
+    return " ".join(_in_rows(expand(latex)).replace("{split}", "{aligned}").split())
+
+
+def sentence(latex: str) -> str:
+    """The words of a sentence, its formulas between dollar signs."""
+    whole = re.fullmatch(r"\\text\{(.*)\}", latex, flags=re.S)
+    plain = re.sub(r"\\emph\{([^{}]*)\}", r"\1", latex if whole is None else whole.group(1))
+    return " ".join(expand(plain).split())
+
+
 def display(latex: str) -> str:
     """A formula, or a sentence with formulas in it, as HTML."""
-    if "$" in latex or latex.startswith(r"\text{"):
+    if is_sentence(latex):
         return _sentence(latex)
     return _formula(_in_rows(_grouped(expand(latex))), block=True)
 

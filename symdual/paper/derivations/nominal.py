@@ -152,7 +152,7 @@ DERIVATIONS = {
             r" \pn_{j+1} - W_j r_j",
             "A.T @ (identity(A.shape[0]) - K[j + 1] @ B @ inv(B.T @ K[j + 1] @ B + U[j]) @ B.T) @ p[j + 1]"
             " - W[j] @ r[j]",
-            "Printed, a vector is subtracted from a matrix, and one factor K stands too many.",
+            "Printed, a matrix is subtracted from the vector p, and one factor K stands too many.",
         ),
     ),
     "4.1.offset-end": Derivation("The cost of the last state as a function of it, read off on a stencil.", _last("p")),

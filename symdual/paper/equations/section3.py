@@ -64,7 +64,7 @@ EQUATIONS = (
         title="expected cost of one step",
         line=489,
         latex=r"\Exp_{b}[ x_{k+1}^2 + U u_k ^2 \g \mbk, \sbk]",
-        machine="E(lambda b: (a*x + b*u)**2 + U*u**2)",
+        machine="E(lambda b: (a*x + b*u + xi)**2 + U*u**2)",
         introduces="one-step cost",
         inline=True,
     ),
