@@ -23,7 +23,7 @@ from symdual.report.mathml import (
 )
 
 #: Characters that fit on a line, beside the left side of an equation.
-WIDTH = 76
+WIDTH = 88
 _INDENT = Markup('<mspace width="1.6em"></mspace>')
 _PRODUCT = "·"
 

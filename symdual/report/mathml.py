@@ -126,9 +126,9 @@ class Typesetter(Printer):
         self._depth = taken - 1
         return self._set(expression)
 
-    def name(self, name: str, *indices: str) -> Markup:
+    def name(self, name: str, *indices: str, power: Markup | None = None) -> Markup:
         """The MathML of a name."""
-        return self.names.typeset(name, *indices)
+        return self.names.typeset(name, *indices, power=power)
 
     @property
     def index(self) -> str:

@@ -123,7 +123,7 @@ def _matrix(values: Array) -> str | Markup:
 def operations(functions: Sequence[KernelFunction]) -> Markup:
     """What each kernel computes and how many operations that takes."""
     rows = [(element("code", f.name), f.kernel.operations, f.summary) for f in functions]
-    return table(("kernel", "operations", "result"), rows)
+    return table(("kernel", "operations", "result"), rows, class_="roomy")
 
 
 def worst_errors(results: Sequence[BlockResult]) -> Markup:

@@ -87,13 +87,13 @@ class EquationSetter:
         squared = element("msup", d, element("mn", "2"))
         above = row(squared, _SPACE, self._function(equation.function))
         if equation.variables[0] == equation.variables[1]:
-            return fraction(above, row(d, _SPACE, element("msup", variables[0], element("mn", "2"))))
+            return fraction(above, row(d, _SPACE, self._variable(equation.variables[0], element("mn", "2"))))
         return fraction(above, row(d, _SPACE, variables[0], _WORD_SPACE, d, _SPACE, variables[1]))
 
-    def _variable(self, name: str) -> Markup:
+    def _variable(self, name: str, power: Markup | None = None) -> Markup:
         if name.endswith("[i]"):
-            return self._typesetter.name(name.removesuffix("[i]"), self._typesetter.index)
-        return self._typesetter.name(name)
+            return self._typesetter.name(name.removesuffix("[i]"), self._typesetter.index, power=power)
+        return self._typesetter.name(name, power=power)
 
     def _function(self, name: str) -> Markup:
         if name.startswith("lam'"):
@@ -102,7 +102,7 @@ class EquationSetter:
 
     def next_value(self, name: str) -> Markup:
         """A state one step later, marked by a plus."""
-        return element("msup", self._typesetter.name(name), operator("+"))
+        return self._typesetter.name(name, power=operator("+"))
 
 
 def contracted(function: str) -> Markup:
