@@ -104,7 +104,7 @@ class Display:
         self._calculus = calculus
         arrays = [b.symbol for b in derivation.weights]
         arrays += [a.symbol for family in derivation.model.families for a in family.data]
-        self._elements = {s: sp.Indexed(sp.IndexedBase(s.name, real=True), INDEX) for s in arrays}
+        self._elements = {s: sp.Indexed(sp.IndexedBase(s.name), INDEX) for s in arrays}
         self._known: dict[sp.Symbol, sp.Expr | None] = {}
         names = [s.name for s in derivation.states]
         self._costate = {
