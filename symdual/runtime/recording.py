@@ -54,21 +54,20 @@ def _largest(matrix: Array) -> float:
 
 def _nees(finished: NDArray[np.bool_], errors: Array | None, covariances: Array, scale: float) -> Array:
     values = np.full(len(finished), np.nan)
-    if errors is not None:
-        for run in np.flatnonzero(finished):
-            values[run] = normalised_error(errors[run], covariances[run], scale)
+    if errors is not None and errors.shape[1]:
+        values[finished] = normalised_errors(errors[finished], covariances[finished], scale)
     return values
 
 
-def normalised_error(error: Array, covariance: Array, scale: float = 0.0) -> float:
-    """e' S^-1 e / rank S over the directions in which S is more than rounding; NaN when there are none.
+def normalised_errors(errors: Array, covariances: Array, scale: float = 0.0) -> Array:
+    """e' S^-1 e / rank S for each e (N, d) and S (N, d, d), over the directions in which S is more than rounding.
 
-    `scale` is a variance that is ordinary in the problem: with exact measurements S is zero but for the filter's floor.
+    NaN where there are none. `scale` is a variance that is ordinary in the problem: with exact measurements S is zero
+    but for the filter's floor.
     """
-    if not covariance.size:
-        return np.nan
-    values, vectors = np.linalg.eigh(covariance)
-    kept = values > 1e-10 * max(values[-1], scale)
-    if not kept.any():
-        return np.nan
-    return float(np.mean((vectors.T @ error)[kept] ** 2 / values[kept]))
+    values, vectors = np.linalg.eigh(covariances)
+    kept = values > 1e-10 * np.maximum(values[:, -1:], scale)
+    along = np.einsum("nij,ni->nj", vectors, errors)
+    squares = np.where(kept, along**2, 0.0) / np.where(kept, values, 1.0)
+    rank = kept.sum(axis=1)
+    return np.where(rank > 0, squares.sum(axis=1) / np.maximum(rank, 1), np.nan)

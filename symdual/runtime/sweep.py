@@ -11,13 +11,15 @@ import hashlib
 import json
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 import symdual
 from symdual.errors import SymdualError
@@ -103,13 +105,16 @@ class Sweep:
     def luck(self, chunks: Sequence[Chunk]) -> Luck:
         """Draw what chance decides for the runs of some chunks."""
         numbers = [number for chunk in chunks for number in range(chunk.start, chunk.stop)]
-        return draw(self.problem, self.settings, [np.random.SeedSequence(self.seed, spawn_key=(i,)) for i in numbers])
+        seeds = [np.random.SeedSequence(self.seed, spawn_key=(i,)) for i in numbers]
+        with one_blas_thread():
+            return draw(self.problem, self.settings, seeds)
 
     def payloads(self, chunks: Sequence[Chunk], luck: Luck, threads: int) -> list[tuple[Chunk, bytes]]:
         """Run chunks of one controller together; returns the payload of each."""
         name = chunks[0].controller
         episodes = run(self.problem, name, luck, self.settings, chunks=max(16, 8 * threads))
-        arrays = recording.fields(self.problem, name, luck, episodes)
+        with one_blas_thread():
+            arrays = recording.fields(self.problem, name, luck, episodes)
         payloads, first = [], 0
         for chunk in chunks:
             last = first + chunk.stop - chunk.start
@@ -153,6 +158,17 @@ def versions() -> dict[str, str]:
         "numpy": np.__version__,
         "numba": metadata.version("numba"),
     }
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """Matrix routines that round in the same way whatever the number of cores."""
+    limit: AbstractContextManager[object] = _blas().limit(limits=1, user_api="blas")
+    return limit
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def _code(package: LoadedPackage) -> str:
