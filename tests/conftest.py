@@ -53,8 +53,12 @@ def _execute(source: str) -> types.ModuleType:
 def interpreted() -> Callable[[Model], Interpreted]:
     """Return a function that runs a model's kernels without compiling them."""
 
+    rendered: dict[int, tuple[Model, Package]] = {}  # holds the models too, so that no id is used twice
+
     def run(model: Model, kernels: str | None = None) -> Interpreted:
-        return Interpreted(package(model if model.name else model.named("anonymous")), kernels)
+        if id(model) not in rendered:
+            rendered[id(model)] = model, package(model if model.name else model.named("anonymous"))
+        return Interpreted(rendered[id(model)][1], kernels)
 
     return run
 
