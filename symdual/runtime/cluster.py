@@ -66,9 +66,11 @@ def parcel(sweep: Sweep) -> Parcel:
 
 
 def _files(package: LoadedPackage) -> dict[str, bytes]:
-    """A package with numba's cache, by path inside its folder."""
-    found = [file for file in sorted(package.folder.rglob("*")) if file.is_file() and file.suffix != ".pyc"]
-    return {file.relative_to(package.folder).as_posix(): file.read_bytes() for file in found}
+    """The files of a package, and the compiled code that numba keeps for it, here or in a cache folder of its own."""
+    files = {file.name: file.read_bytes() for file in sorted(package.folder.iterdir()) if file.is_file()}
+    cache = Path(package.kernels.dynamics.stats.cache_path)
+    compiled = sorted(file for file in cache.iterdir() if file.suffix in (".nbi", ".nbc"))
+    return files | {f"__pycache__/{file.name}": file.read_bytes() for file in compiled}
 
 
 class Delivery(distributed.WorkerPlugin):

@@ -21,6 +21,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -212,15 +213,19 @@ class Results:
     """A results file that is open for reading; arrays are read when they are asked for."""
 
     def __init__(self, path: Path) -> None:
-        damaged = SymdualError(f"{path} is not a whole results file of a sweep; `symdual simulate --resume` mends it")
-        try:
-            self._stored = np.load(path)
-            self.about: dict[str, Any] = json.loads(self._stored[ABOUT])
-        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as problem:
-            raise damaged from problem
         self.path = path
-        self.description = described(self.about)
-        self._damaged = damaged
+        with ExitStack() as opened:
+            try:
+                file = opened.enter_context(path.open("rb"))
+                self._stored = opened.enter_context(np.load(file))
+                self.about: dict[str, Any] = json.loads(self._stored[ABOUT])
+                self.description = described(self.about)
+            except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as problem:
+                raise self._damaged() from problem
+            self._opened = opened.pop_all()
+
+    def _damaged(self) -> SymdualError:
+        return SymdualError(f"{self.path} is not a whole results file of a sweep; `symdual simulate --resume` mends it")
 
     def __enter__(self) -> Self:
         return self
@@ -228,7 +233,7 @@ class Results:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stored.close()
+        self._opened.close()
 
     def task(self, name: str) -> NDArray[np.float64]:
         """One of the arrays named by `SHARED`."""
@@ -242,7 +247,7 @@ class Results:
         try:
             return np.asarray(self._stored[name])
         except (KeyError, ValueError, OSError, zipfile.BadZipFile) as problem:
-            raise self._damaged from problem
+            raise self._damaged() from problem
 
 
 @dataclass(frozen=True)
