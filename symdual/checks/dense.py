@@ -1,7 +1,7 @@
 """Dense numpy recursions: the equations of the filter, the plan and the dual cost, written down with full matrices.
 
-No structure is exploited and nothing is shared with the generated code, so that agreement means something. Everything is
-meant for small sizes and clarity.
+No structure is exploited and nothing is shared with the generated code, so that agreement means something. For small
+sizes and clarity, not for speed.
 
     x' = f(x, u, theta) + N(0, Q),   theta' = D theta + N(0, Xi),   y = h(x, theta) + N(0, R),   z = (x, theta)
 """
@@ -24,8 +24,8 @@ MEASUREMENT_FLOOR = 1e-12  # measurement variance at least this share of the pre
 class DenseModel:
     """A model as plain functions of time index, augmented state z and input u.
 
-    `jacobian` returns df/d(z, u), shape (nx, nz + nu); `hessian` returns the second derivatives of lam' f with respect to
-    (z, u), shape (nz + nu, nz + nu); `observation_jacobian` returns dh/dz, shape (ny, nz).
+    `jacobian` returns df/d(z, u), shape (nx, nz + nu); `hessian` returns the second derivatives of lam' f with respect
+    to (z, u), shape (nz + nu, nz + nu); `observation_jacobian` returns dh/dz, shape (ny, nz).
     """
 
     nx: int
@@ -224,7 +224,7 @@ class CostToGo(NamedTuple):
 def cost_to_go(
     model: DenseModel, noise: Noise, cost: Cost, k: int, states: Array, inputs: Array, order: int
 ) -> CostToGo:
-    """K_T = W~, K_j = Hzz + A~'K A~ - M G^-1 M', M = Hzu + A~'K B~, G = Huu + B~'K B~; inputs at a bound leave B~, Hzu, Huu."""
+    """K_T = W~, K_j = Hzz + A~'K A~ - M G^-1 M', M = Hzu + A~'K B~, G = Huu + B~'K B~; inputs at a bound stay out."""
     steps = len(inputs)
     bent = curvatures(model, noise, cost, k, states, inputs, order)
     K = np.zeros((model.nz, model.nz))
@@ -261,7 +261,10 @@ def dual_cost(
     order: int = 1,
     learning: bool = True,
 ) -> DualCost:
-    """Jbar and Jd = tr{W~ S_T|T + sum_j [Hzz_j S_j|j + K_{j+1} (S_{j+1|j} - S_{j+1|j+1})]} of a plan, with the fallback."""
+    """Jbar and Jd = tr{W~ S_T|T + sum_j [Hzz_j S_j|j + K_{j+1} (S_{j+1|j} - S_{j+1|j+1})]} of a plan.
+
+    Order 2 falls back to order 1 when some Huu + B~'K B~ - U is not positive semidefinite or Jd is negative.
+    """
     states = rollout(model, noise, k, belief.mean, inputs)
     covariances = plan_covariances(model, noise, k, belief.covariance, states, inputs, learning)
     bar = nominal_cost(model, cost, k, states, inputs)
@@ -283,7 +286,8 @@ def parts(
 ) -> Parts:
     """The same Jd written as caution + probing.
 
-    caution = tr[Hzz_k S_k|k + K_{k+1} S_{k+1|k} + sum_{j>k} K_{j+1} blkdiag(Q, Xi)],  probing = sum_{j>k} tr[M G^-1 M' S_j|j].
+    caution = tr[Hzz_k S_k|k + K_{k+1} S_{k+1|k} + sum_{j>k} K_{j+1} blkdiag(Q, Xi)]
+    probing = sum_{j>k} tr[M G^-1 M' S_j|j]
     """
     states = rollout(model, noise, k, belief.mean, inputs)
     covariances = plan_covariances(model, noise, k, belief.covariance, states, inputs)

@@ -1,0 +1,123 @@
+"""A model written out feature by feature and differentiated by SymPy as a whole: the model of the dense recursions.
+
+Nothing of `symdual.derive` or `symdual.emit` is used. The expressions grow with the square of the number of features,
+so this is for small models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from symdual.checks.dense import Array, DenseModel
+from symdual.spec.model import Model
+from symdual.spec.symbols import Family, FeatureSum, logistic, monomial
+
+
+def expand(model: Model) -> DenseModel:
+    """Write out all features of a model and return f, h and their derivatives as plain numpy functions."""
+    theta = _parameters(model)
+    weights = dict(zip(_weight_keys(model), theta, strict=True))
+    clock = model.time if model.time is not None else sp.Symbol("_clock")
+    motion = _discretised(model, [_written_out(e, weights) for e in model.dynamics], clock)
+    measured = [_written_out(e, weights) for e in model.observation]
+    z = [*model.states, *theta]
+    both = [*z, *model.inputs]
+    arguments = [clock, z, list(model.inputs)]
+    zero = np.zeros(len(model.inputs))
+
+    def compiled(expression: Any) -> Callable[..., Any]:
+        return sp.lambdify(arguments, expression, modules="numpy", cse=True)  # type: ignore[no-any-return]
+
+    f, h = compiled(motion), compiled(measured)
+    f_z, h_z = compiled(sp.Matrix(motion).jacobian(both)), compiled(sp.Matrix(measured).jacobian(z))
+
+    @cache
+    def bent() -> list[Callable[..., Any]]:
+        return [compiled(sp.hessian(row, both)) for row in motion]
+
+    def hessian(time: int, z: Array, u: Array, lam: Array) -> Array:
+        rows = [weight * np.array(row(time, z, u), dtype=float) for weight, row in zip(lam, bent(), strict=True)]
+        return np.asarray(sum(rows))
+
+    return DenseModel(
+        nx=len(model.states),
+        nu=len(model.inputs),
+        ny=len(measured),
+        ntheta=len(theta),
+        dynamics=lambda time, z, u: np.array(f(time, z, u), dtype=float),
+        jacobian=lambda time, z, u: np.array(f_z(time, z, u), dtype=float),
+        hessian=hessian,
+        observation=lambda time, z: np.array(h(time, z, zero), dtype=float),
+        observation_jacobian=lambda time, z: np.array(h_z(time, z, zero), dtype=float),
+    )
+
+
+def _weight_keys(model: Model) -> list[tuple[str, str, int]]:
+    """One key for each unknown in the order of theta: scalars first, then the arrays of the families."""
+    keys = [("", scalar.name, 0) for scalar in model.unknowns]
+    for family in model.families:
+        keys += [(family.name, w.symbol.name, i) for w in family.weights for i in range(family.count)]
+    return keys
+
+
+def _parameters(model: Model) -> list[sp.Symbol]:
+    scalars = list(model.unknowns)
+    return scalars + [sp.Symbol(f"_theta{i}") for i in range(len(scalars), len(_weight_keys(model)))]
+
+
+def _written_out(expression: sp.Expr, weights: dict[tuple[str, str, int], sp.Symbol]) -> sp.Expr:
+    """Replace every family by the sum of its features, and functions of symdual and constants by plain ones."""
+    if isinstance(expression, FeatureSum):
+        family = expression.family
+        points = [_written_out(point, weights) for point in expression.points]
+        return sp.Add(*(_feature(family, expression.output, i, points, weights) for i in range(family.count)))
+    if hasattr(expression, "value") and isinstance(expression, sp.Symbol):
+        return sp.Float(expression.value)  # a constant
+    if not expression.args:
+        return expression
+    plain = expression.func(*(_written_out(part, weights) for part in expression.args))
+    if isinstance(plain, logistic):
+        return 1 / (1 + sp.exp(-plain.args[0]))
+    return plain
+
+
+def _feature(
+    family: Family, output: int, index: int, points: list[sp.Expr], weights: dict[tuple[str, str, int], sp.Symbol]
+) -> sp.Expr:
+    """Summand number `index` of a family with everything in place."""
+    places: dict[sp.Symbol, sp.Expr] = dict(zip(family.arguments, points, strict=True))
+    places |= {w.symbol: weights[family.name, w.symbol.name, index] for w in family.weights}
+    places |= {a.symbol: _number(a.values[index]) for a in family.data}
+    summand = family.summands[output].replace(monomial, lambda base, power: base ** power.xreplace(places))
+    return _written_out(summand.xreplace(places), weights)
+
+
+def _number(value: float) -> sp.Expr:
+    return sp.Integer(int(value)) if float(value).is_integer() else sp.Float(float(value), 17)
+
+
+def _discretised(model: Model, motion: list[sp.Expr], clock: sp.Symbol) -> list[sp.Expr]:
+    """The next state; for a model in continuous time, one step of its method."""
+    if model.step is None:
+        return motion
+    step = sp.Float(model.step, 17)
+
+    def slope(shift: list[sp.Expr], delay: sp.Expr) -> list[sp.Expr]:
+        place = {x: x + d for x, d in zip(model.states, shift, strict=True)}
+        return [e.subs({**place, clock: clock + delay}, simultaneous=True) for e in motion]
+
+    nothing = [sp.Integer(0)] * len(motion)
+    first = slope(nothing, sp.Integer(0))
+    if model.method == "euler":
+        return [x + step * a for x, a in zip(model.states, first, strict=True)]
+    half = sp.Rational(1, 2)
+    second = slope([step * half * a for a in first], half)
+    third = slope([step * half * a for a in second], half)
+    fourth = slope([step * a for a in third], sp.Integer(1))
+    slopes = zip(model.states, first, second, third, fourth, strict=True)
+    return [x + step * (a + 2 * b + 2 * c + d) / 6 for x, a, b, c, d in slopes]

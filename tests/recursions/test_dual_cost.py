@@ -1,0 +1,243 @@
+"""The dual cost: every generated form against the dense recursions and against exact costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from symdual.checks import dense
+
+from .conftest import Case
+
+Make = Callable[..., Case]
+
+# the interpreter warns where compiled code quietly gives the infinity that is meant
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+
+
+def some_inputs(c: Case, k: int) -> np.ndarray:
+    return c.random.normal(size=(c.horizon - k, c.reference.nu))
+
+
+@pytest.mark.parametrize("name", ["toy", "cart", "drifting", "mixed", "values", "double"])
+@pytest.mark.parametrize("k", [0, 3])
+@pytest.mark.parametrize("learning", [True, False])
+def test_structured_equals_dense(case: Make, name: str, k: int, learning: bool) -> None:
+    c = case(name)
+    inputs = some_inputs(c, k)
+    found = c.cost_of("structured", k, inputs, learning)
+    expected = dense.dual_cost(c.reference, c.noise, c.cost, k, c.belief, inputs, learning=learning)
+    assert found[1] == pytest.approx(expected.nominal, rel=1e-12)
+    assert found[2] == pytest.approx(expected.uncertain, rel=1e-12)
+    assert found[0] == pytest.approx(expected.nominal + expected.uncertain, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["toy", "cart", "network", "mixed"])
+def test_second_order_equals_dense_with_and_without_fallback(case: Make, name: str) -> None:
+    fallbacks = set()
+    for seed in range(12):
+        c = case(name, seed=seed)
+        inputs = some_inputs(c, 1)
+        found = c.cost_of("second_order", 1, inputs)
+        expected = dense.dual_cost(c.reference, c.noise, c.cost, 1, c.belief, inputs, order=2)
+        assert found[2] == pytest.approx(expected.uncertain, rel=1e-9)
+        assert bool(found[4]) == expected.fallback
+        fallbacks.add(expected.fallback)
+    assert False in fallbacks
+    assert name != "mixed" or True in fallbacks
+
+
+@pytest.mark.parametrize(("name", "k"), [("cart", 0), ("network", 1), ("values", 3)])
+@pytest.mark.parametrize("learning", [True, False])
+def test_low_rank_equals_dense(case: Make, name: str, k: int, learning: bool) -> None:
+    c = case(name)
+    inputs = some_inputs(c, k)
+    expected = dense.dual_cost(c.reference, c.noise, c.cost, k, c.belief, inputs, learning=learning)
+    assert c.cost_of("lowrank", k, inputs, learning)[2] == pytest.approx(expected.uncertain, rel=1e-12)
+
+
+def test_low_rank_refuses_more_values_than_fit(case: Make) -> None:
+    c = case("cart", horizon=9)
+    settings, out = c.package.nominal.default_settings(), np.full(6, 7.0)
+    cost = c.package.dual_cost.cost_of_inputs_lowrank
+    assert cost(*c.arguments(0, settings, some_inputs(c, 0), out)) == c.package.nominal.BAD_ARGUMENT
+    assert (out == 7.0).all()
+
+
+def test_the_form_is_chosen_from_sizes(case: Make) -> None:
+    choose = case("cart").package.dual_cost.choose_form
+    assert choose(9) == "structured"  # more values than parameters
+    assert case("drifting").package.dual_cost.choose_form(1) == "structured"  # drifting parameters
+
+
+@pytest.mark.parametrize(("name", "form"), [("cart", "structured"), ("cart", "lowrank"), ("mixed", "second_order")])
+def test_inputs_at_a_bound_leave_the_recursion(case: Make, name: str, form: str) -> None:
+    c = case(name)
+    c.cost = c.cost._replace(bounds=0.5 * np.sign(c.cost.bounds))
+    inputs = np.clip(some_inputs(c, 0), -0.5, 0.5)
+    assert (np.abs(inputs) == 0.5).any()
+    assert (np.abs(inputs) < 0.5).any()
+    order = 2 if form == "second_order" else 1
+    expected = dense.dual_cost(c.reference, c.noise, c.cost, 0, c.belief, inputs, order=order)
+    assert c.cost_of(form, 0, inputs)[2] == pytest.approx(expected.uncertain, rel=1e-10)
+
+
+@pytest.mark.parametrize("name", ["cart", "mixed"])
+@pytest.mark.parametrize("order", [1, 2])
+def test_caution_and_probing_are_all_of_the_uncertain_part(case: Make, name: str, order: int) -> None:
+    """An identity of the equations themselves: two ways to write Jd."""
+    c = case(name, seed=4)
+    inputs = some_inputs(c, 0)
+    whole = dense.dual_cost(c.reference, c.noise, c.cost, 0, c.belief, inputs, order=order)
+    both = dense.parts(c.reference, c.noise, c.cost, 0, c.belief, inputs, order=order)
+    if not whole.fallback:
+        assert sum(both) == pytest.approx(whole.uncertain, rel=1e-10)
+
+
+def batch(c: Case, function: str, k: int, candidates: np.ndarray, **changes: float) -> np.ndarray:
+    """Results of a batch entry after preparing the decision."""
+    N = c.package.nominal
+    settings = N.default_settings()
+    settings[N.SET_TOLERANCE] = 1e-13
+    for key, value in changes.items():
+        settings[getattr(N, key)] = value
+    data = c.package.numbers["data"]
+    assert N.begin(k, c.horizon, c.belief.mean, c.motion[0], *c.cost, data, *c.spaces) == N.CONVERGED
+    out = np.zeros((len(candidates), c.package.dual_cost.OUT))
+    status = getattr(c.package.dual_cost, function)(*c.arguments(k, settings, candidates, out))
+    assert status == N.CONVERGED
+    return out
+
+
+def test_a_batch_plans_each_candidate_and_weighs_its_uncertainty(case: Make) -> None:
+    c = case("cart")
+    candidates = np.linspace(-1.0, 1.0, 5)[:, None]
+    out = batch(c, "dual_costs_lowrank", 1, candidates, SET_WEIGHT=0.7)
+    for first, row in zip(candidates, out, strict=True):
+        cost, inputs = dense.best_plan(c.reference, c.noise, c.cost, 1, c.belief.mean, first)
+        expected = dense.dual_cost(c.reference, c.noise, c.cost, 1, c.belief, inputs)
+        assert row[1] == pytest.approx(cost, rel=1e-9)
+        assert row[2] == pytest.approx(expected.uncertain, rel=1e-5)
+        assert row[0] == pytest.approx(row[1] + 0.7 * row[2], rel=1e-14)
+
+
+def test_the_bonus_is_the_spread_that_the_input_can_change(case: Make) -> None:
+    c = case("cart")
+    candidates = np.array([[0.4]])
+    delay = c.package.INPUT_DELAY
+    out = batch(c, "bonus_costs", 0, candidates, SET_BONUS=3.0)
+    _, inputs = dense.best_plan(c.reference, c.noise, c.cost, 0, c.belief.mean, candidates[0])
+    expected = dense.parameter_spread(c.reference, c.noise, 0, c.belief, inputs, delay)
+    assert delay == 3
+    assert out[0, 2] == pytest.approx(expected, rel=1e-6)
+    assert out[0, 0] == pytest.approx(out[0, 1] + 3.0 * out[0, 2], rel=1e-14)
+
+
+def toy_problem(c: Case, variance: float, Q: float) -> None:
+    """x' = x + b u, b ~ N(1, variance), x_0 = 1 known, W = U = 1, r = 0, R = 0."""
+    T = c.horizon
+    c.belief = dense.Belief(np.array([1.0, 1.0]), np.diag([0.0, variance]))
+    c.noise = dense.Noise(np.array([[Q]]), np.zeros((1, 1)), np.eye(1), np.zeros((1, 1)))
+    c.cost = dense.Cost(
+        np.ones((T + 1, 1, 1)), np.ones((T, 1, 1)), np.zeros((T + 1, 1)), np.array([[-np.inf], [np.inf]])
+    )
+
+
+def exact_toy_cost(u: float, eps: float) -> float:
+    """E L for two steps with b ~ N(1, eps), Q = eps, R = 0, the second input optimal given x_1: quadrature over x_1."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(80)
+    spread = eps * (u * u + 1.0)
+    x1 = 1.0 + u + np.sqrt(spread) * nodes
+    mean = 1.0 + u * (x1 - 1.0 - u) / (1.0 + u * u)
+    variance = eps / (1.0 + u * u)
+    last = x1**2 * (2.0 - mean**2 / (mean**2 + variance + 1.0)) + eps
+    return float(1.0 + u * u + weights @ last / weights.sum())
+
+
+def test_the_error_falls_with_the_order(case: Make) -> None:
+    """Against the exact cost of the toy, order 1 errs by O(eps) and order 2 by O(eps^2)."""
+    grid = np.linspace(-1.5, 0.5, 9)[:, None]
+    errors: dict[str, list[float]] = {"dual_costs_structured": [], "dual_costs_second_order": []}
+    scales = (1e-2, 1e-3, 1e-4)
+    for eps in scales:
+        c = case("toy", horizon=2)
+        toy_problem(c, eps, eps)
+        exact = np.array([exact_toy_cost(float(u[0]), eps) for u in grid])
+        for name, found in errors.items():
+            found.append(float(np.sqrt(np.mean((batch(c, name, 0, grid)[:, 0] - exact) ** 2))))
+    for name, slope in (("dual_costs_structured", 1.0), ("dual_costs_second_order", 2.0)):
+        measured = np.diff(np.log10(errors[name])) / np.diff(np.log10(scales))
+        assert measured == pytest.approx([slope, slope], abs=0.1)
+
+
+@pytest.mark.parametrize("learning", [1.0, 0.0])
+def test_the_last_decision_is_the_open_loop_feedback_law(case: Make, learning: float) -> None:
+    """At k = T - 1 the minimiser is -m x / (m^2 + v + 1), with and without learning."""
+    c = case("toy", horizon=3)
+    toy_problem(c, 0.7, 0.1)
+    law = -1.0 / (1.0 + 0.7 + 1.0)
+    around = law + np.array([[-0.1], [0.0], [0.1]])
+    low, middle, high = batch(c, "dual_costs_structured", 2, around, SET_LEARNING=learning)[:, 0]
+    assert low == pytest.approx(high, rel=1e-13)
+    assert middle == pytest.approx(low - 0.01 * (1.0 + 0.7 + 1.0), rel=1e-13)
+
+
+def test_linear_and_known_gives_the_exact_cost(case: Make) -> None:
+    """a = W = U = x_0 = 1, b = 2, Q = .1, R = 0, T = 2: the optimal expected cost is 1.4269."""
+    c = case("known", horizon=2)
+    c.belief = dense.Belief(np.ones(1), np.zeros((1, 1)))
+    c.noise = dense.Noise(np.array([[0.1]]), np.zeros((1, 1)), np.zeros((0, 0)), np.zeros((0, 0)))
+    c.cost = dense.Cost(np.ones((3, 1, 1)), np.ones((2, 1, 1)), np.zeros((3, 1)), np.array([[-np.inf], [np.inf]]))
+    u = np.zeros(1)
+    N = c.package.nominal
+    N.certainty_equivalent(
+        0, 2, c.belief.mean, c.motion[0], *c.cost, c.package.numbers["data"], N.default_settings(), *c.spaces, u
+    )
+    found = batch(c, "dual_costs_structured", 0, u[None])[0, 0]
+    last = 1.0 + 1.0 - 4.0 / 5.0  # K_1, since K_2 = 1
+    first = 1.0 + last - (2.0 * last) ** 2 / (1.0 + 4.0 * last)
+    assert found == pytest.approx(first + 0.1 * (last + 1.0), rel=1e-13)
+    assert round(found, 4) == 1.4269
+
+
+def test_cost_to_go_tends_to_the_algebraic_solution(case: Make) -> None:
+    from scipy.linalg import solve_discrete_are
+
+    c = case("offset", horizon=200)
+    W, U = c.semidefinite(2, 1.0) + 0.1 * np.eye(2), np.array([[0.4]])
+    open_bounds = np.array([[-np.inf], [np.inf]])
+    c.cost = dense.Cost(np.tile(W, (201, 1, 1)), np.tile(U, (200, 1, 1)), np.zeros((201, 2)), open_bounds)
+    c.cost_of("structured", 0, np.zeros((200, 1)))
+    K = c.spaces[1][c.package.nominal.SMALL_K :][:2, :2]
+    limit = solve_discrete_are(np.array([[1.0, 0.1], [0.0, 0.9]]), np.array([[0.0], [1.0]]), W, U)
+    assert pytest.approx(limit, rel=1e-10) == K
+
+
+def test_orders_agree_without_second_derivatives(case: Make) -> None:
+    c = case("offset")
+    inputs = some_inputs(c, 0)
+    assert c.cost_of("second_order", 0, inputs)[2] == pytest.approx(c.cost_of("structured", 0, inputs)[2], rel=1e-13)
+    assert c.cost_of("second_order", 0, inputs)[4] == 0.0
+
+
+def test_time_and_sizes_that_do_not_fit_are_a_status(case: Make) -> None:
+    c = case("toy")
+    N, out = c.package.nominal, np.full(6, 7.0)
+    settings, inputs = N.default_settings(), np.zeros((5, 1))
+    good = list(c.arguments(0, settings, inputs, out))
+    cost = c.package.dual_cost.cost_of_inputs_structured
+    for position, wrong in (
+        (0, 5),
+        (0, -1),
+        (1, 0),
+        (1, 6),
+        (14, np.zeros((3, 1))),
+        (16, good[16][:-9]),
+        (17, good[17][:-9]),
+    ):
+        bad = good.copy()
+        bad[position] = wrong
+        assert cost(*bad) == N.BAD_ARGUMENT
+    assert (out == 7.0).all()

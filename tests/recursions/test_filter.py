@@ -1,0 +1,208 @@
+"""The filter against dense recursions, against scipy, and over long runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from symdual import Model, features
+from symdual.checks import dense
+from symdual.runtime.loading import LoadedPackage
+
+from .conftest import Case
+
+Make = Callable[..., Case]
+
+# the interpreter warns where compiled code quietly gives the infinity that is meant
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+
+
+class Filter:
+    """A belief that the generated filter moves; hides whether a factor or a covariance is stored."""
+
+    def __init__(self, c: Case) -> None:
+        self.c, self.module = c, c.package.filter
+        self.z, self.stored = c.belief.mean.copy(), c.belief.covariance.copy()
+        if c.package.SQUARE_ROOT:
+            self.module.factorise(c.belief.covariance, self.stored)
+        self.work, self.ws = self.module.workspace()
+        self.stats = np.zeros(3)
+        self.data = c.package.numbers["data"]
+
+    @property
+    def covariance(self) -> np.ndarray:
+        P = self.stored.copy()
+        if self.c.package.SQUARE_ROOT:
+            self.module.covariance(self.stored, P)
+        return P
+
+    def predict(self, k: int, u: np.ndarray) -> None:
+        noise = self.c.noise
+        self.module.predict(k, self.z, self.stored, u, noise.process, *self.c.motion, self.data, self.work, self.ws)
+
+    def update(self, k: int, y: np.ndarray, kind: str = "update", *more: float) -> int:
+        head = (k, self.z, self.stored, y, self.c.noise.measurement, self.data, self.work, self.ws, self.stats)
+        return int(getattr(self.module, kind)(*head, *more))
+
+    def step(self, k: int, u: np.ndarray, y: np.ndarray) -> int:
+        Q, R, _, _ = self.c.noise
+        head = (k, self.z, self.stored, u, y, Q, R, *self.c.motion, self.data, self.work, self.ws, self.stats)
+        return int(self.module.step(*head))
+
+
+@pytest.mark.parametrize("name", ["toy", "cart", "network", "drifting", "mixed", "values", "robust", "robust_cart"])
+def test_steps_equal_the_dense_filter(case: Make, name: str) -> None:
+    c = case(name)
+    generated, belief = Filter(c), c.belief
+    for k in range(6):
+        u = c.random.normal(size=c.reference.nu)
+        y = c.random.normal(size=c.reference.ny)
+        if k == 3:
+            y[-1] = np.nan
+        if k < 4:
+            assert generated.step(k, u, y) == (1 if np.isnan(y).all() else 0)
+        else:  # the two halves by themselves
+            generated.predict(k, u)
+            assert generated.update(k + 1, y) == 0
+        belief = dense.predict(c.reference, c.noise, k, belief, u)
+        if not np.isnan(y).all():
+            belief = dense.update(c.reference, c.noise, k + 1, belief, y)
+        P = generated.covariance
+        assert generated.z == pytest.approx(belief.mean, rel=1e-11, abs=1e-12)
+        assert np.abs(P - belief.covariance).max() <= 1e-12 * np.abs(belief.covariance).max()
+        assert (P == P.T).all()
+        assert np.linalg.eigvalsh(P).min() >= -1e-12 * P.diagonal().max()
+
+
+@pytest.mark.parametrize("name", ["values", "robust"])
+def test_innovation_statistics(case: Make, name: str) -> None:
+    from scipy.stats import multivariate_normal
+
+    c = case(name)
+    generated = Filter(c)
+    y = np.array([0.4, -0.3])
+    C = c.reference.observation_jacobian(1, c.belief.mean)
+    S = C @ c.belief.covariance @ C.T + c.noise.measurement
+    e = y - c.reference.observation(1, c.belief.mean)
+    generated.update(1, y)
+    assert generated.stats == pytest.approx([multivariate_normal(cov=S).logpdf(e), e @ np.linalg.solve(S, e), 2.0])
+    generated = Filter(c)
+    generated.update(1, np.array([np.nan, -0.3]))
+    alone = multivariate_normal(cov=S[1:, 1:]).logpdf(e[1:])
+    assert generated.stats == pytest.approx([alone, e[1] ** 2 / S[1, 1], 1.0])
+
+
+@pytest.mark.parametrize("name", ["cart", "values", "robust", "robust_cart"])
+def test_consider_update_leaves_the_parameters_alone(case: Make, name: str) -> None:
+    c = case(name)
+    generated, y = Filter(c), np.array([0.5, -0.2])
+    assert generated.update(1, y, "update_consider") == 0
+    expected = dense.update(c.reference, c.noise, 1, c.belief, y, learning=False)
+    nx = c.reference.nx
+    assert generated.z == pytest.approx(expected.mean, rel=1e-12)
+    assert (generated.z[nx:] == c.belief.mean[nx:]).all()
+    assert generated.covariance == pytest.approx(expected.covariance, rel=1e-11, abs=1e-13)
+
+
+@pytest.mark.parametrize("name", ["values", "robust"])
+def test_iterated_update_finds_the_most_probable_state(case: Make, name: str) -> None:
+    from scipy.optimize import minimize
+
+    c = case(name)
+    generated, y = Filter(c), c.reference.observation(1, c.belief.mean) + np.array([0.2, 0.3])
+    inverse = np.linalg.inv(c.belief.covariance)
+    precision = np.linalg.inv(c.noise.measurement)
+
+    def energy(z: np.ndarray) -> float:
+        d, e = z - c.belief.mean, y - c.reference.observation(1, z)
+        return float(d @ inverse @ d + e @ precision @ e)
+
+    assert generated.update(1, y, "update_iterated", 50, 1e-13) == 0
+    found = minimize(energy, generated.z, method="BFGS", options={"gtol": 1e-9}).fun
+    once = Filter(c)
+    once.update(1, y)
+    assert energy(generated.z) == pytest.approx(found, rel=1e-8)
+    assert energy(generated.z) < energy(once.z)
+
+
+@pytest.mark.parametrize("name", ["cart", "robust_cart"])
+def test_measurements_that_are_no_numbers(case: Make, name: str) -> None:
+    c = case(name)
+    generated = Filter(c)
+    before = generated.z.copy(), generated.stored.copy()
+    for y, status in (([np.nan, np.nan], 1), ([np.inf, 0.0], 2), ([0.0, -np.inf], 2)):
+        assert generated.update(1, np.array(y)) == status
+        assert (generated.z == before[0]).all()
+        assert (generated.stored == before[1]).all()
+    generated.z[3] = np.nan
+    assert generated.update(1, np.zeros(2)) == 2
+
+
+@pytest.mark.parametrize("name", ["toy", "cart", "robust_cart"])
+@pytest.mark.parametrize("process", [0.0, 1e-2])
+def test_measurements_without_noise(case: Make, name: str, process: float) -> None:
+    """R = 0, with and without process noise: exact states, no NaN, and a covariance."""
+    c = case(name)
+    n = c.reference.nx
+    c.noise = c.noise._replace(process=process * np.eye(n), measurement=np.zeros((n, n)))
+    truth, generated = 0.3 * c.random.normal(size=c.reference.nz), Filter(c)
+    truth[:n] = c.belief.mean[:n]
+    for k in range(200 if name == "robust_cart" else 500):
+        u = np.array([0.5 * np.sin(0.9 * k) - 0.3 * truth[0] - 0.5 * truth[n - 1]])
+        truth[:n] = c.reference.dynamics(k, truth, u) + np.sqrt(process) * c.random.normal(size=n)
+        assert generated.step(k, u, truth[:n]) == 0
+        P = generated.covariance
+        assert np.isfinite(generated.z).all()
+        assert (P == P.T).all()
+        assert np.linalg.eigvalsh(P).min() >= -1e-12 * P.diagonal().max()
+        if process > 0.0:
+            assert generated.z[:n] == pytest.approx(truth[:n], rel=1e-6, abs=1e-6)
+
+
+def test_linear_and_known_is_the_kalman_filter(case: Make) -> None:
+    c = case("known")
+    Q, R = np.array([[0.1]]), np.array([[0.3]])
+    c.noise = dense.Noise(Q, R, np.zeros((0, 0)), np.zeros((0, 0)))
+    c.belief = dense.Belief(np.array([0.5]), np.array([[2.0]]))
+    generated, m, p = Filter(c), 0.5, 2.0
+    for k in range(5):
+        u, y = np.array([0.3]), np.array([1.0 - 0.2 * k])
+        generated.step(k, u, y)
+        m, p = m + 0.6, p + 0.1
+        gain = p / (p + 0.3)
+        m, p = m + gain * (y[0] - m), p * (1.0 - gain)
+        assert generated.z[0] == pytest.approx(m, rel=1e-14)
+        assert generated.stored[0, 0] == pytest.approx(p, rel=1e-14)
+
+
+def _wide_cart(count: int, **options: str) -> Model:
+    x, v, u = sp.symbols("x v u")
+    slope = features.fourier("g", x, count=count, lengthscale=1.0)
+    return Model([x, v], [u], [x + 0.1 * v, 0.95 * v + slope + u], name=f"wide_cart{count}", **options)
+
+
+def test_long_runs_stay_covariances(compiled: Callable[[Model], LoadedPackage]) -> None:
+    """100 000 steps with 300 parameters, prior variance 1e6 beside R = 1e-6."""
+    package = compiled(_wide_cart(300))
+    module, data = package.filter, package.numbers["data"]
+    random = np.random.default_rng(0)
+    truth = np.concatenate([[0.0, 0.0], 0.05 * random.normal(size=300)])
+    z, P = np.zeros(302), np.diag(np.concatenate([np.full(2, 1e-6), np.full(300, 1e6)]))
+    Q, R = 1e-8 * np.eye(2), 1e-6 * np.eye(2)
+    work, ws = module.workspace()
+    f, stats = np.zeros(2), np.zeros(3)
+    motion = (package.numbers["transition"], package.numbers["drift"])
+    for k in range(100_000):
+        u = np.array([-0.3 * truth[0] - 0.5 * truth[1] + 0.3 * np.sin(0.001 * k * (1.0 + 0.1 * np.sin(0.01 * k)))])
+        package.kernels.dynamics(k, truth, u, data, work, f)
+        truth[:2] = f
+        y = truth[:2] + 1e-3 * random.normal(size=2)
+        assert module.step(k, z, P, u, y, Q, R, *motion, data, work, ws, stats) == 0
+        if k in (10, 100, 1000, 10_000, 99_999):
+            assert np.isfinite(z).all()
+            assert (P == P.T).all()
+            assert np.linalg.eigvalsh(P).min() >= -1e-12 * P.diagonal().max()
+    assert abs(z[0] - truth[0]) < 1e-2

@@ -1,0 +1,125 @@
+"""The certainty-equivalent plan against general optimisers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from symdual.checks import dense
+
+from .conftest import Case
+
+Make = Callable[..., Case]
+
+# the interpreter warns where compiled code quietly gives the infinity that is meant
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+
+
+def least_squares_inputs(c: Case, k: int, first: np.ndarray) -> np.ndarray:
+    """The plan of an affine model by brute force: all weighted residuals as one linear map of the inputs."""
+    steps, m = c.horizon - k, c.reference.nu
+
+    def residuals(free: np.ndarray) -> np.ndarray:
+        inputs = np.vstack([first[None], free.reshape(steps - 1, m)])
+        states = dense.rollout(c.reference, c.noise, k, c.belief.mean, inputs)
+        parts = []
+        for i, z in enumerate(states):
+            root = np.linalg.cholesky(c.cost.state[k + i] + 1e-300 * np.eye(c.reference.nx))
+            parts.append(root.T @ (z[: c.reference.nx] - c.cost.reference[k + i]))
+        for i, u in enumerate(inputs):
+            parts.append(np.linalg.cholesky(c.cost.input[k + i]).T @ u)
+        return np.concatenate(parts)
+
+    zero = residuals(np.zeros((steps - 1) * m))
+    columns = [residuals(unit) - zero for unit in np.eye((steps - 1) * m)]
+    free = np.linalg.lstsq(np.array(columns).T, -zero, rcond=None)[0]
+    return np.vstack([first[None], free.reshape(steps - 1, m)])
+
+
+@pytest.mark.parametrize("k", [0, 2])
+def test_affine_plan_is_the_least_squares_solution(case: Make, k: int) -> None:
+    c = case("double")
+    assert c.package.LINEAR
+    first = np.array([0.3, -0.6])
+    cost, status, inputs = c.plan(k, first)
+    expected = least_squares_inputs(c, k, first)
+    assert status == c.package.nominal.CONVERGED
+    assert inputs == pytest.approx(expected, rel=1e-9, abs=1e-10)
+    states = dense.rollout(c.reference, c.noise, k, c.belief.mean, expected)
+    assert cost == pytest.approx(dense.nominal_cost(c.reference, c.cost, k, states, expected), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["cart", "drifting", "mixed"])
+def test_nonlinear_plan_is_a_minimum(case: Make, name: str) -> None:
+    c = case(name)
+    first = np.full(c.reference.nu, 0.4)
+    cost, status, inputs = c.plan(0, first)
+    best, expected = dense.best_plan(c.reference, c.noise, c.cost, 0, c.belief.mean, first, start=inputs)
+    assert status == c.package.nominal.CONVERGED
+    assert cost == pytest.approx(best, rel=1e-10)
+    assert inputs == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize(("name", "bound"), [("double", 0.3), ("cart", 0.2), ("mixed", 0.25)])
+def test_bounds_are_kept_and_optimal(case: Make, name: str, bound: float) -> None:
+    c = case(name, horizon=7)
+    first = np.zeros(c.reference.nu)
+    free_cost, _, free = c.plan(0, first)
+    c.cost = c.cost._replace(bounds=bound * np.sign(c.cost.bounds))
+    cost, status, inputs = c.plan(0, first)
+    best, expected = dense.best_plan(c.reference, c.noise, c.cost, 0, c.belief.mean, first, start=inputs)
+    assert status == c.package.nominal.CONVERGED
+    assert (np.abs(free[1:]) > bound).any()
+    assert (np.abs(inputs) <= bound).all()
+    assert cost == pytest.approx(best, rel=1e-8)
+    assert inputs == pytest.approx(expected, abs=1e-3)
+    # clipping the free plan would not have done
+    clipped = np.clip(free, -bound, bound)
+    states = dense.rollout(c.reference, c.noise, 0, c.belief.mean, clipped)
+    assert cost < dense.nominal_cost(c.reference, c.cost, 0, states, clipped) - 1e-6
+    assert cost > free_cost
+
+
+def test_the_certainty_equivalent_input_minimises_over_the_first_input_too(case: Make) -> None:
+    c = case("cart")
+    N, u = c.package.nominal, np.zeros(1)
+    settings = N.default_settings()
+    settings[N.SET_TOLERANCE] = 1e-13
+    data = c.package.numbers["data"]
+    head = (0, c.horizon, c.belief.mean, c.motion[0], *c.cost, data, settings)
+    cost, status = N.certainty_equivalent(*head, *c.spaces, u)
+    assert status == N.CONVERGED
+    assert cost == pytest.approx(c.plan(0, u)[0], rel=1e-12)
+    assert c.plan(0, u + 1e-3)[0] > cost
+    assert c.plan(0, u - 1e-3)[0] > cost
+
+
+def test_a_plan_that_leaves_the_numbers_is_a_status(case: Make) -> None:
+    c = case("cart")
+    c.belief = c.belief._replace(mean=np.full(c.reference.nz, 1e200))
+    N, data = c.package.nominal, c.package.numbers["data"]
+    N.begin(0, c.horizon, c.belief.mean, c.motion[0], *c.cost, data, *c.spaces)
+    cost, status, _, _ = N.nominal(0, c.horizon, np.zeros(1), *c.cost, data, N.default_settings(), *c.spaces)
+    assert cost == np.inf
+    assert status == N.NOT_FINITE
+
+
+def test_no_cost_at_all_moves_nothing(case: Make) -> None:
+    """W = 0 and U = 0: every plan is optimal; the inputs without curvature stay where they are."""
+    c = case("double")
+    c.cost = c.cost._replace(state=np.zeros_like(c.cost.state), input=np.zeros_like(c.cost.input))
+    cost, status, inputs = c.plan(0, np.ones(2))
+    assert cost == 0.0
+    assert status == c.package.nominal.CONVERGED
+    assert inputs[1:] == pytest.approx(np.zeros((c.horizon - 1, 2)))
+
+
+def test_a_limit_of_iterations_is_reported(case: Make) -> None:
+    c = case("cart")
+    N, data = c.package.nominal, c.package.numbers["data"]
+    settings = N.default_settings()
+    settings[N.SET_ITERATIONS], settings[N.SET_TOLERANCE] = 1, 0.0
+    N.begin(0, c.horizon, c.belief.mean, c.motion[0], *c.cost, data, *c.spaces)
+    assert N.nominal(0, c.horizon, np.ones(1), *c.cost, data, settings, *c.spaces)[1] == N.ITERATION_LIMIT
