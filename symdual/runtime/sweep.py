@@ -8,11 +8,10 @@ show in the results.
 from __future__ import annotations
 
 import hashlib
-import json
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
@@ -34,6 +33,7 @@ from symdual.runtime.results import FORMAT, SHARED, Chunk, Description, Remains,
 CHUNK = 16  # runs; fixed, so that a sweep with more runs can use those of a smaller one
 RESULTS = "results.npz"
 CHECKPOINTS = "chunks"
+_VAGUE = "another version of the model or its numbers"
 
 
 class Doing(NamedTuple):
@@ -73,10 +73,10 @@ class Sweep:
             "model": package.name,
             "plant": problem.plant.name,
             "scenario": problem.name,
-            "digests": {"model": _code(package), "plant": _code(problem.plant), "task": _task_digest(problem)},
             "settings": asdict(self.settings),
             "seed": self.seed,
             "seeds": "run i draws from numpy.random.default_rng(numpy.random.SeedSequence(seed, spawn_key=(i,)))",
+            "digests": {"model": _code(package), "plant": _code(problem.plant), "task": _task_digest(problem)},
             "horizon": self.steps,
             "names": names,
             "outcomes": list(recording.REASONS),
@@ -182,17 +182,11 @@ def _task_digest(problem: Problem) -> str:
         for key in sorted(package.numbers):
             if not key.startswith("scenario."):  # other scenarios do not matter, this one is in the problem
                 _add(total, f"{role}.{key}", package.numbers[key])
-    arrays: Mapping[str, Any] = {
-        "state_cost": problem.state_cost,
-        "input_cost": problem.input_cost,
-        "reference": problem.reference,
-        "mean": problem.prior.mean,
-        "covariance": problem.prior.covariance,
-        "truth": np.zeros(0) if problem.truth is None else problem.truth,
-        "weights": np.array([problem.bonus, problem.dual_weight]),
-    }
-    for key, array in arrays.items():
-        _add(total, key, array)
+    for part in fields(Problem):
+        if part.name not in ("name", "package", "plant"):
+            value = getattr(problem, part.name)
+            for position, array in enumerate(value if part.name == "prior" else [value]):
+                _add(total, f"{part.name}.{position}", np.zeros(0) if array is None else np.asarray(array))
     return total.hexdigest()
 
 
@@ -302,9 +296,8 @@ def _require_same(plan: Sweep, earlier: Description, place: Path) -> None:
     for key, value in plan.description.identity.items():
         other = earlier.identity.get(key)
         if other != value:
-            text = "another version of the model or its numbers" if key == "digests" else f"{key} {_shown(other)}"
-            asked = "" if key == "digests" else f", not {_shown(value)}"
-            raise SymdualError(f"{place} holds a sweep with {text}{asked}; choose another folder with -o")
+            difference = _VAGUE if key == "digests" else _difference(key, other, value)
+            raise SymdualError(f"{place} holds a sweep with {difference}; choose another folder with -o")
     lost = [name for name in earlier.controllers if name not in plan.controllers]
     if lost or earlier.runs > plan.runs:
         raise SymdualError(
@@ -313,8 +306,10 @@ def _require_same(plan: Sweep, earlier: Description, place: Path) -> None:
         )
 
 
-def _shown(value: object) -> str:
-    return json.dumps(value).replace('"', "") if isinstance(value, dict | list) else str(value)
+def _difference(key: str, other: Any, value: Any) -> str:
+    if isinstance(other, dict) and isinstance(value, dict):
+        key, other, value = next((k, other.get(k), value[k]) for k in value if other.get(k) != value[k])
+    return f"{key} {other}, not {value}"
 
 
 def _restore(plan: Sweep, old: Remains, checkpoints: Checkpoints, tell: Callable[[str], None]) -> None:

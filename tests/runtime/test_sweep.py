@@ -1,0 +1,401 @@
+"""Sweeps: the same bytes however they are run, interrupted, damaged and resumed; and everything that can be wrong."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import tracemalloc
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from symdual import Model, api, features
+from symdual.errors import SymdualError
+from symdual.runtime import checkpoints as checkpoints_module
+from symdual.runtime import threads
+from symdual.runtime.closed_loop import Settings, simulate
+from symdual.runtime.loading import LoadedPackage, load, locked
+from symdual.runtime.problem import Belief, Problem
+from symdual.runtime.results import Chunk, Results
+from symdual.runtime.summary import summarise
+from symdual.runtime.sweep import Doing, Sweep, run_sweep, sweep
+from symdual.runtime.threads import on_this_machine
+
+RUNS = 40  # two whole chunks and a half one
+PLAIN = "toy/results.npz"
+
+
+@pytest.fixture(scope="module")
+def plan(toy_package: LoadedPackage) -> Sweep:
+    from symdual.runtime.problem import problem
+
+    return sweep(problem(toy_package), ["dual", "ce"], RUNS)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(plan: Sweep, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The bytes of the sweep when nothing happens to it."""
+    return run_sweep(plan, tmp_path_factory.mktemp("undisturbed"), on_this_machine()).read_bytes()
+
+
+class Recorded:
+    """Runs chunk by chunk, writes down which, and may be stopped by something after some of them."""
+
+    def __init__(self, stop_after: int | None = None, stopped_by: type[BaseException] = KeyboardInterrupt) -> None:
+        self.done: list[Chunk] = []
+        self._left = stop_after
+        self._stopped_by = stopped_by
+
+    def __call__(self, plan: Sweep, pending: list[Chunk]) -> Iterator[tuple[Chunk, bytes]]:
+        for chunk in reversed(pending):
+            if self._left is not None and len(self.done) >= self._left:
+                raise self._stopped_by
+            yield from plan.payloads([chunk], plan.luck([chunk]), threads=1)
+            self.done.append(chunk)
+
+
+def nothing(plan: Sweep, pending: list[Chunk]) -> Iterator[tuple[Chunk, bytes]]:
+    raise AssertionError(f"{pending} should not be run")
+
+
+def test_a_sweep_holds_what_the_closed_loop_gives(plan: Sweep, toy: Problem, tmp_path: Path) -> None:
+    path = run_sweep(plan, tmp_path, on_this_machine())
+    expected = simulate(toy, ["dual", "ce"], RUNS)
+    with np.load(path) as stored:
+        for name, episodes in expected.items():
+            assert np.array_equal(stored[f"{name}.states"], episodes.states)
+            assert np.array_equal(stored[f"{name}.inputs"], episodes.inputs)
+            assert np.array_equal(stored[f"{name}.variances"], episodes.variances)
+            assert np.array_equal(stored[f"{name}.costs"], episodes.costs)
+            assert np.array_equal(stored[f"{name}.nis"], episodes.steps[:, :, 3], equal_nan=True)
+            last = episodes.means[:, -1, 1] - 2.0
+            nees = last**2 / episodes.covariances[:, 1, 1]
+            assert stored[f"{name}.nees_parameters"] == pytest.approx(nees, rel=1e-12)
+            assert np.isnan(stored[f"{name}.nees_state"]).all()  # measured exactly
+    assert sorted(file.name for file in path.parent.iterdir()) == ["results.npz"]
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 64])
+def test_threads_do_not_show(plan: Sweep, undisturbed: bytes, tmp_path: Path, jobs: int) -> None:
+    assert run_sweep(plan, tmp_path, on_this_machine(jobs)).read_bytes() == undisturbed
+
+
+def test_the_way_of_dividing_does_not_show(plan: Sweep, undisturbed: bytes, tmp_path: Path) -> None:
+    execute = Recorded()
+    assert run_sweep(plan, tmp_path, execute).read_bytes() == undisturbed
+    assert sorted(execute.done) == sorted(plan.chunks)
+
+
+def test_seeds_are_the_children_of_the_sweeps_seed(plan: Sweep) -> None:
+    children = np.random.SeedSequence(0).spawn(RUNS)
+    for run in (0, 17, 39):
+        own = np.random.SeedSequence(plan.seed, spawn_key=(run,))
+        assert own.generate_state(4).tolist() == children[run].generate_state(4).tolist()
+
+
+def test_progress_counts_every_episode(plan: Sweep, tmp_path: Path) -> None:
+    seen: list[Doing] = []
+    run_sweep(plan, tmp_path, on_this_machine(), progress=seen.append)
+    assert {doing.total for doing in seen} == {2 * RUNS}
+    counts = [doing.done for doing in seen]
+    assert counts[0] == 0 and counts[-1] == 2 * RUNS and counts == sorted(counts) and len(set(counts)) == 7
+
+
+# ------------------------------------------------------------ interrupted and resumed
+
+
+@pytest.mark.parametrize("stopped_by", [KeyboardInterrupt, MemoryError, SystemExit])
+def test_what_is_done_is_kept_and_not_done_again(
+    plan: Sweep, undisturbed: bytes, tmp_path: Path, stopped_by: type[BaseException]
+) -> None:
+    first = Recorded(3, stopped_by)
+    with pytest.raises(stopped_by):
+        run_sweep(plan, tmp_path, first)
+    assert not (tmp_path / PLAIN).exists()
+    second = Recorded()
+    assert run_sweep(plan, tmp_path, second, resume=True).read_bytes() == undisturbed
+    assert len(first.done) == 3 and sorted(first.done + second.done) == sorted(plan.chunks)
+
+
+def test_a_sweep_that_was_interrupted_is_not_thrown_away(plan: Sweep, tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(plan, tmp_path, Recorded(2))
+    with pytest.raises(SymdualError, match=r"holds 2 finished chunks .* continue it with --resume"):
+        run_sweep(plan, tmp_path, nothing)
+
+
+def test_resuming_a_finished_sweep_does_nothing(plan: Sweep, undisturbed: bytes, tmp_path: Path) -> None:
+    path = run_sweep(plan, tmp_path, Recorded())
+    stamp = path.stat().st_mtime_ns
+    assert run_sweep(plan, tmp_path, nothing, resume=True).read_bytes() == undisturbed
+    assert path.stat().st_mtime_ns == stamp
+
+
+def test_resuming_where_nothing_is_starts(plan: Sweep, undisturbed: bytes, tmp_path: Path) -> None:
+    assert run_sweep(plan, tmp_path, Recorded(), resume=True).read_bytes() == undisturbed
+
+
+@pytest.mark.parametrize(
+    "tear",
+    [lambda content: content[: len(content) // 2], lambda content: b"", lambda content: content[:-1] + b"\x7f"],
+    ids=["half", "empty", "last byte"],
+)
+def test_a_torn_checkpoint_costs_itself_alone(
+    plan: Sweep, undisturbed: bytes, tmp_path: Path, tear: Callable[[bytes], bytes]
+) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(plan, tmp_path, Recorded(4))
+    torn = tmp_path / "toy/chunks/dual-0000016-0000032.chunk"
+    torn.write_bytes(tear(torn.read_bytes()))
+    again, told = Recorded(), list[str]()
+    assert run_sweep(plan, tmp_path, again, resume=True, tell=told.append).read_bytes() == undisturbed
+    assert len(again.done) == 3 and Chunk("dual", 16, 32) in again.done
+    (sentence,) = told
+    assert sentence.startswith("the checkpoint of runs 16 to 31 of dual is lost")
+
+
+def test_torn_results_cost_the_lost_chunks_alone(plan: Sweep, undisturbed: bytes, tmp_path: Path) -> None:
+    path = run_sweep(plan, tmp_path, Recorded())
+    path.write_bytes(undisturbed[: len(undisturbed) * 2 // 3])
+    again, told = Recorded(), list[str]()
+    assert run_sweep(plan, tmp_path, again, resume=True, tell=told.append).read_bytes() == undisturbed
+    assert again.done and {chunk.controller for chunk in again.done} == {"ce"}
+    assert sorted(told) == [f"{path} is damaged: {chunk} are lost and are done again" for chunk in sorted(again.done)]
+
+
+def test_results_that_lost_only_their_end_are_mended(plan: Sweep, undisturbed: bytes, tmp_path: Path) -> None:
+    path = run_sweep(plan, tmp_path, Recorded())
+    path.write_bytes(undisturbed[:-30])
+    assert run_sweep(plan, tmp_path, nothing, resume=True).read_bytes() == undisturbed
+
+
+def test_results_without_a_beginning_are_done_again(plan: Sweep, undisturbed: bytes, tmp_path: Path) -> None:
+    path = run_sweep(plan, tmp_path, Recorded())
+    path.write_bytes(b"\0" * 1000 + undisturbed[1000:])
+    again, told = Recorded(), list[str]()
+    assert run_sweep(plan, tmp_path, again, resume=True, tell=told.append).read_bytes() == undisturbed
+    assert len(again.done) == len(plan.chunks) and "nothing in it can be used" in told[0]
+
+
+def test_more_runs_and_controllers_use_what_is_there(plan: Sweep, toy: Problem, tmp_path: Path) -> None:
+    run_sweep(plan, tmp_path / "grown", Recorded())
+    larger = sweep(toy, ["dual", "ce", "beb"], 64)
+    execute = Recorded()
+    grown = run_sweep(larger, tmp_path / "grown", execute, resume=True)
+    assert grown.read_bytes() == run_sweep(larger, tmp_path / "fresh", on_this_machine()).read_bytes()
+    reused = {Chunk(name, start, start + 16) for name in ("dual", "ce") for start in (0, 16)}
+    assert set(execute.done) == set(larger.chunks) - reused
+
+
+def test_resuming_never_drops_runs(plan: Sweep, toy: Problem, tmp_path: Path) -> None:
+    run_sweep(plan, tmp_path, Recorded())
+    for smaller in (sweep(toy, ["dual", "ce"], 20), sweep(toy, ["dual"], RUNS)):
+        with pytest.raises(SymdualError, match="holds 40 runs of dual, ce, and this sweep would drop some"):
+            run_sweep(smaller, tmp_path, nothing, resume=True)
+
+
+# ------------------------------------------------------------ another sweep in the same place
+
+
+def other_sweeps(toy: Problem) -> dict[str, Sweep]:
+    dearer, bounded = replace(toy, input_cost=2.0 * toy.input_cost), replace(toy, limits=np.array([[-1.0], [1.0]]))
+    return {
+        "seed 0, not 1": sweep(toy, ["dual", "ce"], RUNS, seed=1),
+        "truth scenario, not prior": sweep(toy, ["dual", "ce"], RUNS, settings=Settings("prior")),
+        "another version of the model or its numbers": sweep(dearer, ["dual", "ce"], RUNS),
+        "another version of the model": sweep(bounded, ["dual", "ce"], RUNS),
+    }
+
+
+@pytest.mark.parametrize("finished", [True, False], ids=["finished", "unfinished"])
+def test_results_of_another_sweep_are_refused(plan: Sweep, toy: Problem, tmp_path: Path, finished: bool) -> None:
+    if finished:
+        run_sweep(plan, tmp_path, Recorded())
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            run_sweep(plan, tmp_path, Recorded(2))
+    for difference, other in other_sweeps(toy).items():
+        with pytest.raises(SymdualError, match=f"toy/(results.npz|chunks) holds a sweep with {difference}"):
+            run_sweep(other, tmp_path, nothing, resume=True)
+
+
+def test_two_sweeps_in_one_folder_are_refused(plan: Sweep, tmp_path: Path) -> None:
+    (tmp_path / "toy").mkdir()
+    with (
+        locked(tmp_path / "toy", wait=False) as held,
+        pytest.raises(SymdualError, match=r"another symdual is running a sweep in .*toy"),
+    ):
+        assert held
+        run_sweep(plan, tmp_path, nothing)
+
+
+def test_a_new_sweep_replaces_results_when_it_is_done(
+    plan: Sweep, toy: Problem, undisturbed: bytes, tmp_path: Path
+) -> None:
+    run_sweep(sweep(toy, ["ce"], 3, seed=5), tmp_path, Recorded())
+    assert run_sweep(plan, tmp_path, Recorded()).read_bytes() == undisturbed
+
+
+# ------------------------------------------------------------ no room
+
+
+def test_a_full_disk_is_named_and_what_is_done_is_kept(
+    plan: Sweep, undisturbed: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, writes = checkpoints_module._write, []
+
+    def no_room(file: Path, content: bytes) -> None:
+        writes.append(file)
+        if len(writes) > 3:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(file, content)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(checkpoints_module, "_write", no_room)
+        with pytest.raises(SymdualError, match="No space left on device; the 2 chunks that are done are kept"):
+            run_sweep(plan, tmp_path, Recorded())
+    again = Recorded()
+    assert run_sweep(plan, tmp_path, again, resume=True).read_bytes() == undisturbed
+    assert len(again.done) == len(plan.chunks) - 2
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """A file system of its own that can be given another size; only root can make one."""
+    place = tmp_path / "small"
+    place.mkdir()
+
+    def sized(size: str) -> Path:
+        options = f"size={size}" if not place.is_mount() else f"remount,size={size}"
+        made = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", place], capture_output=True, check=False)
+        if made.returncode:
+            pytest.skip("cannot mount a small file system here")
+        return place
+
+    yield sized
+    if place.is_mount():
+        subprocess.run(["umount", place], check=True)
+
+
+@pytest.mark.parametrize("size", ["16k", "64k"], ids=["in a chunk", "in the results"])
+def test_a_disk_that_is_really_full(plan: Sweep, undisturbed: bytes, small_disk: Any, size: str) -> None:
+    place = small_disk(size)
+    with pytest.raises(SymdualError, match=r"No space left on device; .* kept, continue with --resume"):
+        run_sweep(plan, place, Recorded())
+    assert not list(place.rglob(".*.new")) and not (place / PLAIN).exists()
+    kept = len(list(place.rglob("*.chunk")))
+    assert kept
+    small_disk("1m")
+    again = Recorded()
+    assert run_sweep(plan, place, again, resume=True).read_bytes() == undisturbed
+    assert len(again.done) == len(plan.chunks) - kept
+
+
+def test_a_folder_that_cannot_be_made(plan: Sweep, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SymdualError, match=r"cannot make the folder .*file/toy"):
+        run_sweep(plan, tmp_path / "file", nothing)
+
+
+# ------------------------------------------------------------ what cannot be run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"runs": 0}, "the number of runs must be at least 1, not 0"),
+        ({"seed": -1}, "the seed must not be negative, but is -1"),
+        ({"controllers": []}, "a sweep needs at least one controller"),
+        ({"controllers": ["dua"]}, 'there is no controller "dua"; did you mean "dual"'),
+        ({"settings": Settings(truth="guess")}, 'there is no truth "guess"'),
+        ({"settings": Settings(order=3)}, "order must be 1 or 2, not 3"),
+        ({"settings": Settings(window=0)}, "window must be at least 1, not 0"),
+    ],
+)
+def test_bad_plans(toy: Problem, arguments: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(SymdualError, match=sentence):
+        sweep(**{"problem": toy, "controllers": ["ce"], "runs": 5} | arguments)
+
+
+def test_a_controller_named_twice_runs_once(toy: Problem) -> None:
+    assert sweep(toy, ["ce", "dual", "ce"], 1).controllers == ("ce", "dual")
+
+
+def test_a_plant_that_fails_is_counted_and_the_sweep_goes_on(
+    toy: Problem, make: Callable[[str, str], LoadedPackage], tmp_path: Path
+) -> None:
+    plant = make(
+        "fragile",
+        """
+import sympy as sp
+from symdual import Model, unknown
+x, u = sp.symbols("x u")
+b = unknown("b")
+fragile = Model(states=[x], inputs=[u], dynamics=[b * sp.sqrt(x) + 0.01 * u], process_noise=0.1, measurement_noise=0.0)
+""",
+    )
+    fragile = sweep(replace(toy, plant=plant, truth=np.array([0.3])), ["dual", "ce"], RUNS)
+    with Results(run_sweep(fragile, tmp_path, on_this_machine())) as results:
+        summary = summarise(results)
+        for c in summary.controllers:
+            outcomes = results.array(c.name, "outcomes")
+            gone = outcomes == 1
+            assert 0 < gone.sum() < RUNS
+            assert c.failed == {"the plant's state is not finite": gone.sum()}
+            assert np.array_equal(np.isnan(results.array(c.name, "costs")), gone)
+            assert c.cost is not None and c.cost.runs == RUNS - gone.sum() and np.isfinite(c.cost.mean)
+            assert c.nees_parameters is None  # the plant's b is another parameter than the model's
+        assert any("episodes failed: the plant's state is not finite" in s for s in summary.sentences())
+
+
+def test_costs_that_overflow_are_failures(toy: Problem, tmp_path: Path) -> None:
+    far = sweep(replace(toy, prior=Belief(np.array([1e200, 1.0]), toy.prior.covariance)), ["ce"], 3)
+    with Results(run_sweep(far, tmp_path, on_this_machine())) as results:
+        assert set(results.array("ce", "outcomes")) & {2, 3, 4}
+        (ce,) = summarise(results).controllers
+        assert sum(ce.failed.values()) == 3 and ce.cost is None
+
+
+# ------------------------------------------------------------ resources
+
+
+def test_memory_follows_a_stretch_of_runs_not_all_of_them(
+    toy: Problem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "_BYTES", 40_000)  # a few chunks at a time
+    peaks = []
+    for runs in (320, 3200):
+        plan = sweep(toy, ["ce"], runs)
+        tracemalloc.start()
+        path = run_sweep(plan, tmp_path / str(runs), on_this_machine())
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] - peaks[0] < 0.5 * path.stat().st_size
+
+
+def test_luck_does_not_depend_on_the_threads_of_the_matrix_library(toy: Problem, tmp_path: Path) -> None:
+    import sympy as sp
+
+    x, u = sp.symbols("x u")
+    wide = Model([x], [u], [x + u + features.fourier("v", x, count=150, lengthscale=1.0)], name="wide")
+    package = load(api.generate(wide, tmp_path)[0].folder)
+    root = np.random.default_rng(0).standard_normal((151, 151))
+    task = replace(
+        toy,
+        package=package,
+        plant=package,
+        prior=Belief(np.zeros(151), np.asarray(0.5 * (root @ root.T + (root @ root.T).T))),
+        truth=None,
+    )
+    plan = Sweep(task, ("ce",), 4, 0, Settings(truth="prior"))
+    drawn = []
+    for count in (1, 2, 4):
+        with threadpool_limits(count):
+            drawn.append(plan.luck([Chunk("ce", 0, 4)]).truths.tobytes())
+    assert len(set(drawn)) == 1
