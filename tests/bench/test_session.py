@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -80,3 +82,23 @@ def test_the_generated_kernels_and_filter_give_the_reference_answers(tmp_path: P
         verify(6, one, reference[one.kernel])
         one.repeat(3)
         np.testing.assert_allclose(one.answer()[0], reference[one.kernel][0], atol=1e-12)
+
+
+CACHED_LOOP = """
+import sys
+from pathlib import Path
+from symdual.bench import workload
+from symdual.bench.peers import own_side
+from symdual.bench.peers.own_loops import loops
+work, build = workload.make(6), Path(sys.argv[1])
+package = own_side.generated(work, build)
+repeated = loops(package, build)
+own_side.kernels(work, package, repeated)[0].repeat(1)
+print(sum(repeated.repeat_dynamics.stats.cache_hits.values()))
+"""
+
+
+def test_a_second_process_takes_the_loops_from_the_cache(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", CACHED_LOOP, str(tmp_path)]
+    hits = [subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-1] for _ in range(2)]
+    assert hits == ["0", "1"]

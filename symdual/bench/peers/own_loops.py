@@ -7,6 +7,7 @@ are spelled out: unpacking a tuple of arrays costs 40 ns a turn, which is not th
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
@@ -97,5 +98,6 @@ def loops(package: LoadedPackage, build: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"symdual_bench_{path.stem}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # compiled code from the cache asks for its module by name
     spec.loader.exec_module(module)
     return module
