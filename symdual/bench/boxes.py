@@ -61,7 +61,7 @@ class _Decision:
         self._modules = package
         self._dual_costs = getattr(package.dual_cost, f"dual_costs_{form}")
         self._plan_all = repeated.plan_all
-        self._cost = package.decision.cost_pointer(form)
+        self._cost = package.decision.cost_pointer(form)  # kept: its code must outlive the calls
         self._spaces = package.decision.workspace(HORIZON)
         self._input = np.zeros(1)
         self.search(1)
@@ -71,9 +71,9 @@ class _Decision:
 
     def search(self, n: int) -> None:
         """Decide n times: certainty-equivalent plan, grid, refinement."""
-        head = (self._cost, True, workload.CONTROL_COST, 0, HORIZON)
+        head = (self._cost.address, True, workload.CONTROL_COST, 0, HORIZON)
         for _ in range(n):
-            self._modules.decision.decide(*head, *self._given, *self._spaces, self._input)
+            self._modules.decision.decide_at(*head, *self._given, *self._spaces, self._input)
 
     def certain(self, n: int) -> None:
         """Make the certainty-equivalent plan n times."""

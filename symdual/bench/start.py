@@ -57,7 +57,7 @@ dual_costs(0, steps, *problem, np.zeros((3, 1)), *spaces, np.zeros((3, package.d
 """
 _DECISION: Final = """
 cost = package.decision.cost_pointer(package.dual_cost.choose_form(steps))
-package.decision.decide(cost, True, 1.0, 0, steps, *problem, *package.decision.workspace(steps), u)
+package.decision.decide_at(cost.address, True, 1.0, 0, steps, *problem, *package.decision.workspace(steps), u)
 """
 _PRINT: Final = """
 print(time.perf_counter() - start[0], time.process_time() - start[1])
