@@ -363,6 +363,50 @@ def _run_sweep(
             sys.exit(130)
 
 
+@main.command()
+@_model_file
+@click.argument("data_file", metavar="DATA.csv", type=click.Path(path_type=Path))
+@click.option("--scenario", metavar="NAME", help="Whose prior to start from, if there are several scenarios.")
+@click.option(
+    "-o",
+    "folder",
+    metavar="DIR",
+    default="results",
+    show_default=True,
+    type=click.Path(path_type=Path),
+    help="Parent folder; the replay lies below it under the name of the recording.",
+)
+@_json_option
+def replay(model_file: Path, data_file: Path, scenario: str | None, folder: Path, json_file: Path | None) -> None:
+    """Run the filter of a scenario in MODEL.py over a recording: columns time, inputs, measurements; gaps allowed."""
+    from symdual import api
+    from symdual.report.replays import replay_figure
+    from symdual.runtime.replay import read_recording, summary, write_belief
+    from symdual.runtime.replay import replay as run
+
+    console = _console()
+    task = api.prepare(model_file, scenario)
+    recording = read_recording(data_file, task.package)
+    result = run(task, recording)
+    place = folder / data_file.stem
+    table = write_belief(place / "belief.csv", result, task.package)
+    figure = replay_figure(result, task.package, place / "figure.png")
+    report = summary(result, task)
+    if recording.ignored:
+        console.print(
+            f"[yellow]columns that the model does not know: {', '.join(recording.ignored)}[/]", soft_wrap=True
+        )
+    console.print(
+        f"[bold]{task.name}[/]: {report['rows']} rows, {report['measured']} of {report['entries']} entries measured, "
+        f"log-likelihood {result.log_likelihood:.6g}"
+    )
+    for name, (mean, deviation) in report["belief"].items():
+        console.print(f"  {name} = {mean:.4g} +- {deviation:.2g}")
+    console.print(f"[yellow]{report['consistency']['sentence']}[/]", soft_wrap=True)
+    console.print(f"belief in {_shown(table)}, figure in {_shown(figure)}", soft_wrap=True)
+    _write_json(json_file, {**report, "table": str(table), "figure": str(figure)})
+
+
 @main.group()
 def paper() -> None:
     """The paper: its equations checked, its experiments run."""

@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -34,6 +33,14 @@ class State(NamedTuple):
     k: int
     belief: Belief
     u: Array | None
+
+
+class Statistics(NamedTuple):
+    """What a measurement says about the belief: its log-likelihood, normalised innovation squared, measured entries."""
+
+    log_likelihood: float
+    nis: float
+    measured: int
 
 
 class Parts(NamedTuple):
@@ -123,11 +130,22 @@ class Controller:
         The first measurement, if there is one, updates the belief without predicting. NaN entries of y, or None, mean
         that nothing was measured.
         """
-        tools = self._tools
-        belief, statistics = tools.observe(state, self._measurement(y))
-        u, status = tools.decide(state.k, belief)
-        following = State(state.k + 1, belief, u)
-        return following, u.copy(), tools.story(state, belief, statistics, u, status)
+        informed, statistics = self.update(state, y)
+        u, status = self._tools.decide(state.k, informed.belief)
+        info = self._tools.story(state.k, state.belief, informed.belief, statistics, u, status)
+        return State(state.k + 1, informed.belief, u), u.copy(), info
+
+    def update(self, state: State, y: ArrayLike | None = None) -> tuple[State, Statistics]:
+        """Take the measurement of this step without choosing an input: predict with the input before, then update."""
+        belief, statistics = self._tools.observe(state, self._measurement(y))
+        return State(state.k, belief, None), statistics
+
+    def choose(self, state: State) -> tuple[State, Array]:
+        """Choose the input of this step without measuring; `update` must have been called if an input was applied."""
+        if state.u is not None:
+            raise SymdualError(f"the input before step {state.k} is not in the belief yet: call update first")
+        u, _ = self._tools.decide(state.k, state.belief)
+        return State(state.k + 1, state.belief, u), u.copy()
 
     def act(self, y: ArrayLike | None = None) -> Array:
         """Take a measurement and return the input to apply; the controller remembers its own state (see `reset`)."""
@@ -136,6 +154,14 @@ class Controller:
         u, _ = self._tools.decide(state.k, belief)
         self._live[:] = [State(state.k + 1, belief, u)]
         return u.copy()
+
+    def observe(self, y: ArrayLike | None = None) -> Belief:
+        """Take a measurement into the belief that `act` holds, without choosing an input, and return it.
+
+        For the last measurement of an episode, or for a further one of the same step; `act()` then chooses the input.
+        """
+        self._live[:] = [self.update(self._live[0] if self._live else self.init(), y)[0]]
+        return self._live[0].belief
 
     def reset(self, belief: Belief | None = None) -> None:
         """Forget what `act` has learned."""
@@ -252,7 +278,7 @@ class _Tools:
 
     # ------------------------------------------------------------ filter
 
-    def observe(self, state: State, y: Array) -> tuple[Belief, tuple[float, float, int]]:
+    def observe(self, state: State, y: Array) -> tuple[Belief, Statistics]:
         """Predict with the last input, if there is one, and update with y; the belief given is left as it is."""
         mean, covariance = state.belief.mean.copy(), state.belief.covariance.copy()
         held = covariance
@@ -264,12 +290,11 @@ class _Tools:
         status = self._update(state.k, mean, held, y, *self._update_tools)
         if self._square_root:
             self._filter.covariance(held, covariance)
-        # a sum of squares is finite only if all of its terms are
-        if status == self._bad or not math.isfinite(mean.dot(mean)) or not math.isfinite(covariance.trace()):
+        if status == self._bad or not (np.isfinite(mean).all() and np.isfinite(covariance.diagonal()).all()):
             what = "the measurement is infinite" if np.any(np.isinf(y)) else "the belief is not finite any more"
             raise SymdualError(f"{what} at step {state.k}")
         likelihood, nis, measured = self._stats.tolist()
-        return Belief(mean, covariance), (likelihood, nis, int(measured))
+        return Belief(mean, covariance), Statistics(likelihood, nis, int(measured))
 
     # ------------------------------------------------------------ decision
 
@@ -302,7 +327,7 @@ class _Tools:
 
     # ------------------------------------------------------------ story
 
-    def story(self, state: State, belief: Belief, statistics: tuple[float, float, int], u: Array, status: int) -> Info:
+    def story(self, k: int, before: Belief, after: Belief, statistics: Statistics, u: Array, status: int) -> Info:
         """Collect what a decision has left behind in the workspaces."""
         module = self._package.decision
         *_, candidates, out, report = self._plan_tools
@@ -310,15 +335,15 @@ class _Tools:
         order = np.lexsort(candidates[used].T[::-1])
         report = report.copy()
         candidates, out = candidates[used][order], out[used][order]
-        parts = self._parts(state.k, belief, u, report)
-        states, inputs = self._plan(state.k, belief, u)
+        parts = self._parts(k, after, u, report)
+        states, inputs = self._plan(k, after, u)
         return Info(
-            k=state.k,
-            before=state.belief,
-            after=belief,
-            log_likelihood=statistics[0],
-            nis=statistics[1],
-            measured=statistics[2],
+            k=k,
+            before=before,
+            after=after,
+            log_likelihood=statistics.log_likelihood,
+            nis=statistics.nis,
+            measured=statistics.measured,
             candidates=candidates,
             costs=out[:, :3].copy(),
             parts=parts,

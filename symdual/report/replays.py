@@ -1,0 +1,83 @@
+"""The figure of a replayed recording: the belief over time, and whether the innovations were as large as expected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from symdual.errors import SymdualError
+from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.replay import Replay, belief_names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SHOWN = 8  # entries of the belief that are drawn; more make a figure that nobody reads
+_BELIEF, _DATA, _NIS = "#00866b", "#1a1a1a", "#3b6fc4"
+_STYLE: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 9,
+    "axes.titlelocation": "left",
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.6,
+}
+
+
+def replay_figure(result: Replay, package: LoadedPackage, path: Path) -> Path:
+    """Draw mean and 95 % band of each entry of the belief with the measurements, and the NIS of each row."""
+    try:
+        import matplotlib
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as missing:
+        raise SymdualError("the figure needs matplotlib: pip install 'symdual[plot]'") from missing
+
+    names = belief_names(package)
+    shown = min(len(names), _SHOWN)
+    rows = (shown + 1) // 2 + 1
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(9.0, 1.0 + 1.7 * rows), layout="constrained")
+        FigureCanvasAgg(figure)
+        grid = figure.add_gridspec(rows, 2)
+        for i in range(shown):
+            _entry(figure.add_subplot(grid[i // 2, i % 2]), result, package, names[i], i)
+        _innovations(figure.add_subplot(grid[rows - 1, :]), result)
+        rest = f", {shown} of {len(names)} entries" if shown < len(names) else ""
+        title = f"{package.name}: belief over time{rest}; log-likelihood {result.log_likelihood:.6g}"
+        figure.suptitle(f"{title}\n{result.consistency.sentence()}", fontsize=9, x=0.01, ha="left")
+        try:
+            figure.savefig(path, dpi=150, metadata={"Software": None} if path.suffix == ".png" else None)
+        except OSError as problem:
+            raise SymdualError(f"cannot write {path}: {problem.strerror}") from problem
+    return path
+
+
+def _entry(axes: Axes, result: Replay, package: LoadedPackage, name: str, i: int) -> None:
+    times, mean, spread = result.recording.times, result.means[:, i], 1.96 * result.deviations[:, i]
+    axes.fill_between(times, mean - spread, mean + spread, color=_BELIEF, alpha=0.2, lw=0, label="95 % of the belief")
+    axes.plot(times, mean, color=_BELIEF, lw=1.3, label="mean")
+    if name in package.MEASUREMENTS:
+        values = result.recording.measurements[:, package.MEASUREMENTS[name]]
+        axes.plot(times, values, ".", color=_DATA, ms=3, label="measured")
+    axes.set_title(f"{name} (unknown)" if i >= package.NX else name)
+    if i == 0:
+        axes.legend(frameon=False, fontsize=7, ncols=3)
+
+
+def _innovations(axes: Axes, result: Replay) -> None:
+    from scipy.stats import chi2
+
+    seen = result.measured > 0
+    axes.plot(result.recording.times[seen], result.nis[seen], ".", color=_NIS, ms=4)
+    if seen.any():
+        most = int(np.bincount(result.measured[seen]).argmax())
+        axes.axhline(chi2.ppf(0.95, most), color=_NIS, lw=0.9, ls="--")
+        axes.set_yscale("symlog", linthresh=float(chi2.ppf(0.95, most)))
+        axes.set_ylim(bottom=0.0)
+    axes.set_title("normalised innovation squared (NIS); 95 % of an honest filter's lie below the dashed line")
+    axes.set_xlabel("time")

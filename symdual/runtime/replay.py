@@ -1,0 +1,281 @@
+"""Runs the filter over a recording: what the model would have believed, and whether it would have been right.
+
+A recording is a table with a column for the time, one for each input and one for each measurement. The inputs of a row
+are those applied from its time on; its measurements are taken at its time. An empty cell or NaN in a measurement means
+that it was not measured.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symdual.errors import SymdualError, did_you_mean
+from symdual.runtime.controller import Statistics
+from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.problem import Array, Problem
+
+TIME = "time"
+
+
+class Recording(NamedTuple):
+    """Times (K,), inputs (K, NU) and measurements (K, NY) with NaN where nothing was measured; lines of the file."""
+
+    times: Array
+    inputs: Array
+    measurements: Array
+    lines: list[int]
+    ignored: list[str]
+
+
+class Consistency(NamedTuple):
+    """Are the innovations as large as the filter expects? Their normalised squares sum to chi-square(measured).
+
+    `ratio` is the sum over the number of measured entries, `band` where it lies with probability 0.95 if the filter is
+    right, `verdict` is "consistent", "overconfident" (the innovations are larger than it expects) or "underconfident".
+    """
+
+    total: float
+    measured: int
+    ratio: float
+    band: tuple[float, float]
+    verdict: str
+
+    def sentence(self) -> str:
+        """The verdict in words."""
+        if self.measured == 0:
+            return "nothing was measured, so nothing can be said about the filter's consistency"
+        low, high = self.band
+        what = {
+            "consistent": "the filter is consistent: its innovations are as large as it expects",
+            "overconfident": "the filter is overconfident: its innovations are larger than it expects",
+            "underconfident": "the filter is underconfident: its innovations are smaller than it expects",
+        }[self.verdict]
+        return f"{what} (mean NIS per measured entry {self.ratio:.3g}, 95 % band {low:.3g} to {high:.3g})"
+
+
+class Replay(NamedTuple):
+    """The belief after each row: means and standard deviations (K, NZ), with the statistics of each row (K,)."""
+
+    recording: Recording
+    means: Array
+    deviations: Array
+    log_likelihoods: Array
+    nis: Array
+    measured: NDArray[np.int64]
+
+    @property
+    def log_likelihood(self) -> float:
+        """The log-likelihood of all measurements under the model."""
+        return float(self.log_likelihoods.sum())
+
+    @property
+    def consistency(self) -> Consistency:
+        """The statistics of the innovations."""
+        return consistency(float(self.nis.sum()), int(self.measured.sum()))
+
+
+def consistency(total: float, measured: int) -> Consistency:
+    """Compare a sum of normalised innovations squared with chi-square of as many degrees of freedom."""
+    from scipy.stats import chi2
+
+    if measured == 0:
+        return Consistency(total, 0, math.nan, (math.nan, math.nan), "consistent")
+    low, high = (float(chi2.ppf(p, measured)) / measured for p in (0.025, 0.975))
+    ratio = total / measured
+    verdict = "overconfident" if ratio > high else "underconfident" if ratio < low else "consistent"
+    return Consistency(total, measured, ratio, (low, high), verdict)
+
+
+# ------------------------------------------------------------------------------------------------ reading
+
+
+def read_recording(file: Path, package: LoadedPackage) -> Recording:
+    """Read a .csv file with the columns `time`, the inputs and the measurements of a model, in any order."""
+    header, rows = _table(file)
+    inputs, outputs = list(package.INPUTS), list(package.MEASUREMENTS)
+    names = [TIME, *inputs, *outputs]
+    for name in names:
+        if name not in header:
+            hint = did_you_mean(name, header)
+            raise SymdualError(f'{file} has no column "{name}"{hint}; it needs the columns {", ".join(names)}')
+    columns = {name: header.index(name) for name in names}
+    values = np.array([[_number(file, line, row, name, columns[name]) for name in names] for line, row in rows])
+    lines = [line for line, _ in rows]
+    recording = Recording(
+        times=values[:, 0],
+        inputs=np.ascontiguousarray(values[:, 1 : 1 + len(inputs)]),
+        measurements=np.ascontiguousarray(values[:, 1 + len(inputs) :]),
+        lines=lines,
+        ignored=[name for name in header if name not in names],
+    )
+    _check(file, recording, inputs, outputs)
+    return recording
+
+
+def _table(file: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """The header and the rows that are not empty, with their line numbers."""
+    try:
+        with file.open(newline="", encoding="utf-8-sig") as stream:
+            reader = csv.reader(stream)
+            rows = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
+    except OSError as problem:
+        raise SymdualError(f"cannot read {file}: {problem.strerror}") from problem
+    except (UnicodeDecodeError, csv.Error) as problem:
+        raise SymdualError(f"{file} is not a table of comma-separated values: {problem}") from problem
+    if not rows:
+        raise SymdualError(f"{file} is empty")
+    header = [cell.strip() for cell in rows[0][1]]
+    for name in header:
+        if header.count(name) > 1:
+            raise SymdualError(f'{file} has two columns called "{name}"')
+    if len(rows) == 1:
+        raise SymdualError(f"{file} has a header but no rows")
+    for line, row in rows[1:]:
+        if len(row) != len(header):
+            raise SymdualError(f"{file}, line {line}: {len(row)} cells, but the header has {len(header)}")
+    return header, rows[1:]
+
+
+def _number(file: Path, line: int, row: list[str], name: str, column: int) -> float:
+    cell = row[column].strip()
+    if not cell:
+        return math.nan
+    try:
+        return float(cell)
+    except ValueError:
+        raise SymdualError(f'{file}, line {line}: "{cell}" in the column "{name}" is not a number') from None
+
+
+def _check(file: Path, recording: Recording, inputs: list[str], outputs: list[str]) -> None:
+    """Times finite and increasing, inputs given wherever they act, measurements not infinite."""
+    for i, line in enumerate(recording.lines):
+        if not math.isfinite(recording.times[i]):
+            raise SymdualError(f"{file}, line {line}: the time is missing or infinite")
+        if i > 0 and not recording.times[i] > recording.times[i - 1]:
+            before, now = recording.times[i - 1], recording.times[i]
+            raise SymdualError(f"{file}, line {line}: the times must increase, but {now:g} comes after {before:g}")
+        last = i == len(recording.lines) - 1
+        for a, name in enumerate(inputs):
+            value = recording.inputs[i, a]
+            if math.isinf(value) or (math.isnan(value) and not last):
+                raise SymdualError(
+                    f'{file}, line {line}: the input "{name}" is missing or infinite; only measurements may have gaps'
+                )
+        for a, name in enumerate(outputs):
+            if math.isinf(recording.measurements[i, a]):
+                raise SymdualError(f'{file}, line {line}: the measurement "{name}" is infinite')
+
+
+# ------------------------------------------------------------------------------------------------ filtering
+
+
+def steps_between(recording: Recording, package: LoadedPackage) -> list[int]:
+    """How many steps of the model lie before each row; the first row has none.
+
+    The length of a step is that of the model if it was given in continuous time, and otherwise the median distance of
+    the rows. Rows may be left out: the input then holds. A distance that is no multiple (within a tenth) is refused.
+    """
+    gaps = np.diff(recording.times)
+    if "step_length" in package.DATA_ENTRIES:
+        unit = float(package.numbers["data"][package.DATA_ENTRIES["step_length"][0]])
+    else:
+        unit = float(np.median(gaps)) if len(gaps) else 1.0
+    counts = [0]
+    for i, gap in enumerate(gaps):
+        count = round(gap / unit)
+        if count < 1 or abs(gap - count * unit) > 0.1 * unit:
+            raise SymdualError(
+                f"line {recording.lines[i + 1]} of the recording comes {gap:g} after the row before, "
+                f"which is no multiple of the step {unit:g}"
+            )
+        counts.append(count)
+    return counts
+
+
+def replay(problem: Problem, recording: Recording) -> Replay:
+    """Run the filter over a recording from the problem's prior; the first row updates without predicting."""
+    package = problem.package
+    module, numbers = package.filter, package.numbers
+    Q, R, D, Xi = (numbers[key] for key in ("process_noise", "measurement_noise", "transition", "drift"))
+    work, ws = module.workspace()
+    stats = np.zeros(3)
+    mean, covariance = problem.prior.mean.copy(), problem.prior.covariance.copy()
+    held = covariance
+    if package.SQUARE_ROOT:
+        held = np.zeros_like(covariance)
+        module.factorise(covariance, held)
+    means, deviations, statistics = [], [], []
+    k = 0
+    for i, count in enumerate(steps_between(recording, package)):
+        for _ in range(count):
+            module.predict(k, mean, held, recording.inputs[i - 1], Q, D, Xi, numbers["data"], work, ws)
+            k += 1
+        status = module.update(k, mean, held, recording.measurements[i], R, numbers["data"], work, ws, stats)
+        if package.SQUARE_ROOT:
+            module.covariance(held, covariance)
+        if status == module.NOT_FINITE or not (np.isfinite(mean).all() and np.isfinite(covariance.diagonal()).all()):
+            raise SymdualError(f"the belief is not finite any more at line {recording.lines[i]} of the recording")
+        means.append(mean.copy())
+        deviations.append(np.sqrt(np.maximum(covariance.diagonal(), 0.0)))
+        statistics.append(Statistics(float(stats[0]), float(stats[1]), int(stats[2])))
+    return Replay(
+        recording=recording,
+        means=np.array(means),
+        deviations=np.array(deviations),
+        log_likelihoods=np.array([s.log_likelihood for s in statistics]),
+        nis=np.array([s.nis for s in statistics]),
+        measured=np.array([s.measured for s in statistics], dtype=np.int64),
+    )
+
+
+def belief_names(package: LoadedPackage) -> list[str]:
+    """The names of the entries of z = (x, theta); the weights of a family are numbered from zero."""
+    names = list(package.STATES)
+    for name, (_, count) in package.UNKNOWNS.items():
+        names += [name] if count == 1 else [f"{name}[{i}]" for i in range(count)]
+    return names
+
+
+def summary(result: Replay, problem: Problem) -> dict[str, Any]:
+    """A replay as plain data: sizes, the last belief by name, the log-likelihood and the consistency."""
+    judged = result.consistency
+    last = zip(belief_names(problem.package), result.means[-1], result.deviations[-1], strict=True)
+    return {
+        "model": problem.package.name,
+        "scenario": problem.name,
+        "rows": len(result.recording.times),
+        "entries": result.recording.measurements.size,
+        "measured": judged.measured,
+        "log_likelihood": result.log_likelihood,
+        "belief": {name: (float(mean), float(deviation)) for name, mean, deviation in last},
+        "consistency": {
+            "nis_total": judged.total,
+            "nis_per_entry": judged.ratio if judged.measured else None,
+            "band": list(judged.band) if judged.measured else None,
+            "verdict": judged.verdict,
+            "sentence": judged.sentence(),
+        },
+    }
+
+
+def write_belief(file: Path, result: Replay, package: LoadedPackage) -> Path:
+    """Write the belief over time as a table: time, mean and standard deviation of every entry, and the statistics."""
+    names = belief_names(package)
+    header = [TIME, *names, *(f"{name} deviation" for name in names), "log-likelihood", "NIS", "measured"]
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("w", newline="", encoding="utf-8") as stream:
+            writer = csv.writer(stream)
+            writer.writerow(header)
+            for i, time in enumerate(result.recording.times):
+                numbers = [time, *result.means[i], *result.deviations[i], result.log_likelihoods[i], result.nis[i]]
+                writer.writerow([*(repr(float(v)) for v in numbers), int(result.measured[i])])
+    except OSError as problem:
+        raise SymdualError(f"cannot write {file}: {problem.strerror}") from problem
+    return file

@@ -1,0 +1,88 @@
+"""Compiled packages for the tests of the runtime: made once in a session, shared by all workers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from symdual import api
+from symdual.runtime.loading import LoadedPackage, load
+from symdual.runtime.problem import Problem, problem
+
+ROOT = Path(__file__).parents[2]
+
+# an offset that every input leaves as uncertain as it was: the input never shows in the belief on c
+OFFSET = """
+import sympy as sp
+from symdual import Model, Scenario, unknown
+x, u = sp.symbols("x u")
+c = unknown("c", mean=0.5, variance=1.0)
+offset = Model(states=[x], inputs=[u], dynamics=[0.9 * x + u + c], process_noise=0.1, measurement_noise=0.0)
+scenario = Scenario(offset, horizon=4, start=1.0, truth={"c": 0.3}, bonus=5.0)
+"""
+
+# two inputs, three unknown gains between them
+PAIR = """
+import sympy as sp
+from symdual import Model, Scenario, unknown
+p, q, u, v = sp.symbols("p q u v")
+b, c, d = unknown("b", 0.5, 2.0), unknown("c", 0.3, 1.0), unknown("d", -0.5, 2.0)
+pair = Model(
+    states=[p, q],
+    inputs=[u, v],
+    dynamics=[0.9 * p + 0.2 * q + b * u + c * v, 0.8 * q + d * v],
+    process_noise=0.1,
+    measurement_noise=0.01,
+)
+scenario = Scenario(pair, horizon=4, input_cost=0.1, start=[1.0, -1.0], truth={"b": 0.5, "c": 0.3, "d": -0.5})
+"""
+
+
+@pytest.fixture(scope="session")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the packages; the workers of a parallel run share it, and with it numba's cache."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "packages"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def make(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], LoadedPackage]:
+    """Generate and load a package from the text of a model file."""
+
+    def from_text(name: str, text: str) -> LoadedPackage:
+        file = tmp_path_factory.mktemp("models") / f"{name}.py"
+        file.write_text(text)
+        api.generate(file, packages)
+        return load(packages / name)
+
+    return from_text
+
+
+@pytest.fixture(scope="session")
+def toy_package(packages: Path) -> LoadedPackage:
+    """The paper's toy, x' = x + b u."""
+    api.generate(ROOT / "symdual/paper/models/toy.py", packages)
+    return load(packages / "toy")
+
+
+@pytest.fixture
+def toy(toy_package: LoadedPackage) -> Problem:
+    """Two steps with the toy."""
+    return problem(toy_package)
+
+
+@pytest.fixture(scope="session")
+def offset_package(make: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
+    """x' = 0.9 x + u + c, the same sizes as the toy."""
+    return make("offset", OFFSET)
+
+
+@pytest.fixture(scope="session")
+def pair_package(make: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
+    """Two states, two inputs, three unknown gains."""
+    return make("pair", PAIR)

@@ -1,0 +1,297 @@
+"""Episodes: the same as the loop in Python, bit-identical in parallel, and honest about failures."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+from symdual.errors import SymdualError
+from symdual.runtime.closed_loop import OUTCOMES, Episodes, Luck, Settings, draw, plant_problem, root, run, simulate
+from symdual.runtime.controller import controller
+from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.problem import Belief, Problem, problem
+
+
+@pytest.fixture
+def threads() -> Iterator[None]:
+    """Put the number of threads back."""
+    before = numba.get_num_threads()
+    yield
+    numba.set_num_threads(before)
+
+
+def luck(task: Problem, runs: int, settings: Settings = Settings(), seed: int = 0) -> Luck:
+    return draw(task, settings, np.random.SeedSequence(seed).spawn(runs))
+
+
+def same_bytes(left: Episodes, right: Episodes) -> bool:
+    return all(a.tobytes() == b.tobytes() for a, b in zip(left, right, strict=True))
+
+
+# ------------------------------------------------------------------------------------------------ the loop itself
+
+
+@pytest.mark.parametrize("name", ["ce", "cautious", "beb", "dual", "oracle", "exact"])
+def test_an_episode_is_the_loop_written_in_python(toy: Problem, name: str) -> None:
+    given = luck(toy, 5)
+    episodes = run(toy, name, given, Settings())
+    for n in range(5):
+        chosen = controller(toy, name, truth=given.truths[n] if name == "oracle" else None)
+        x, b = given.starts[n, 0], given.truths[n, 0]
+        state, y, cost = chosen.init(), None, 0.0
+        for k in range(toy.horizon):
+            before = state
+            state, u, info = chosen.step(state, y)
+            np.testing.assert_allclose(episodes.states[n, k], [x], rtol=1e-12)
+            np.testing.assert_allclose(episodes.inputs[n, k], u, rtol=1e-9)
+            np.testing.assert_allclose(episodes.means[n, k], info.after.mean, rtol=1e-9)
+            np.testing.assert_allclose(episodes.variances[n, k], np.diag(info.after.covariance), rtol=1e-9, atol=1e-15)
+            np.testing.assert_allclose(episodes.steps[n, k, 6], info.parts.certainty_equivalent, rtol=1e-9)
+            if before.u is not None:
+                np.testing.assert_allclose(episodes.steps[n, k, 3:6], [info.nis, 1.0, info.log_likelihood], rtol=1e-9)
+            np.testing.assert_allclose(episodes.steps[n, k, 0], x * x + u[0] ** 2, rtol=1e-9)
+            cost += x * x + u[0] ** 2
+            x = x + b * u[0] + given.process[n, k, 0]
+            y = np.array([x + given.measurement[n, k, 0]])
+        final, _ = chosen.update(state, y)
+        np.testing.assert_allclose(episodes.means[n, -1], final.belief.mean, rtol=1e-9)
+        np.testing.assert_allclose(episodes.covariances[n], final.belief.covariance, rtol=1e-9, atol=1e-15)
+        np.testing.assert_allclose(episodes.costs[n], cost + x * x, rtol=1e-9)
+
+
+def test_two_inputs_and_noisy_measurements_too(pair_package: LoadedPackage) -> None:
+    task = problem(pair_package)
+    given = luck(task, 2)
+    episodes = run(task, "dual", given, Settings())
+    for n in range(2):
+        chosen = controller(task, "dual")
+        x, (b, c, d) = given.starts[n], given.truths[n]
+        state, y = chosen.init(), None
+        for k in range(task.horizon):
+            state, u, _ = chosen.step(state, y)
+            np.testing.assert_allclose(episodes.inputs[n, k], u, rtol=1e-7, atol=1e-9)
+            x = np.array([0.9 * x[0] + 0.2 * x[1] + b * u[0] + c * u[1], 0.8 * x[1] + d * u[1]]) + given.process[n, k]
+            y = x + given.measurement[n, k]
+        np.testing.assert_allclose(episodes.states[n, -1], x, rtol=1e-7)
+
+
+def test_a_moving_horizon_in_an_episode_is_that_of_the_controller(toy: Problem) -> None:
+    settings = Settings(window=3, length=7)
+    given = luck(toy, 1, settings)
+    episodes = run(toy, "dual", given, settings)
+    chosen = controller(toy, "dual", window=3)
+    y = None
+    for k in range(7):
+        np.testing.assert_allclose(episodes.inputs[0, k], chosen.act(y), rtol=1e-9)
+        y = episodes.states[0, k + 1]
+    with pytest.raises(SymdualError, match="an episode of another length than the scenario's needs a moving horizon"):
+        run(toy, "ce", given, Settings(length=7))
+
+
+# ------------------------------------------------------------------------------------------------ luck
+
+
+def test_luck_belongs_to_its_seed_alone(toy: Problem) -> None:
+    uncertain = replace(toy, prior=Belief(toy.prior.mean, np.diag([0.5, 10.0])))
+    few, many = luck(uncertain, 3), luck(uncertain, 8)
+    for a, b in zip(few, many, strict=True):
+        assert np.array_equal(a, b[:3])
+    assert len(np.unique(many.starts)) == 8
+
+
+def test_luck_has_the_covariances_of_the_plant(pair_package: LoadedPackage) -> None:
+    noisy = replace(problem(pair_package), truth=None)
+    given = luck(noisy, 4000)
+    np.testing.assert_allclose(np.cov(given.truths.T), np.diag([2.0, 1.0, 2.0]), atol=0.15)
+    np.testing.assert_allclose(given.truths.mean(axis=0), [0.5, 0.3, -0.5], atol=0.08)
+    np.testing.assert_allclose(np.cov(given.process[:, 1].T), 0.1 * np.eye(2), atol=0.01)
+    np.testing.assert_allclose(np.cov(given.measurement[:, 2].T), 0.01 * np.eye(2), atol=0.001)
+
+
+def test_all_controllers_meet_the_same_luck(toy: Problem) -> None:
+    results = simulate(replace(toy, truth=None), ["ce", "dual"], runs=4, seed=3, settings=Settings(truth="prior"))
+    assert np.array_equal(results["ce"].truths, results["dual"].truths)
+    assert len(np.unique(results["ce"].truths)) == 4
+    ce, dual = results["ce"], results["dual"]
+    noise = [e.states[:, 1:, 0] - e.states[:, :-1, 0] - e.truths * e.inputs[:, :, 0] for e in (ce, dual)]
+    np.testing.assert_allclose(noise[0], noise[1], atol=1e-12)
+
+
+def test_roots_of_covariances() -> None:
+    matrix = np.array([[2.0, 1.0, 0.0], [1.0, 0.5, 0.0], [0.0, 0.0, 0.0]])
+    np.testing.assert_allclose(root(matrix) @ root(matrix), matrix, atol=1e-14)
+
+
+def test_drifting_truth_wanders_by_the_models_drift(make: Callable[[str, str], LoadedPackage]) -> None:
+    text = """
+import sympy as sp
+from symdual import Model, Scenario, unknown
+x, u = sp.symbols("x u")
+b = unknown("b", mean=1.0, variance=1.0)
+wandering = Model(states=[x], inputs=[u], dynamics=[x + b * u], process_noise=0.1, measurement_noise=0.1, drift=0.04)
+scenario = Scenario(wandering, horizon=5)
+"""
+    task = plant_problem(problem(make("wandering", text)), Settings(truth="drift"))
+    given = luck(task, 3000, Settings(truth="drift"))
+    assert given.wander.shape == (3000, 5, 1)
+    assert given.wander.var() == pytest.approx(0.04, rel=0.05)
+    assert luck(task, 2, Settings(truth="prior")).wander.shape == (2, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (Settings(truth="prio"), 'there is no truth "prio"; known: scenario, prior, drift'),
+        (Settings(), 'the scenario "toy" gives no true parameters; use the truth "prior"'),
+    ],
+)
+def test_bad_settings_are_named(toy: Problem, settings: Settings, message: str) -> None:
+    with pytest.raises(SymdualError, match=message):
+        simulate(replace(toy, truth=None), ["ce"], 1, settings=settings)
+
+
+def test_zero_runs_and_unknown_controllers_are_refused(toy: Problem) -> None:
+    with pytest.raises(SymdualError, match="the number of runs must be at least 1, not 0"):
+        simulate(toy, ["ce"], 0)
+    with pytest.raises(SymdualError, match='there is no controller "dul"; did you mean "dual"'):
+        simulate(toy, ["dul"], 1)
+
+
+# ------------------------------------------------------------------------------------------------ in parallel
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("name", ["dual", "oracle"])
+def test_any_number_of_threads_and_chunks_gives_the_same_bytes(toy: Problem, name: str) -> None:
+    longer = replace(toy.extended(4), truth=None)
+    settings = Settings(truth="prior")
+    given = luck(longer, 23, settings)
+    numba.set_num_threads(1)
+    alone = run(longer, name, given, settings, chunks=1)
+    for count, chunks in ((1, 7), (2, 2), (2, 16), (2, 23)):
+        numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
+        assert same_bytes(alone, run(longer, name, given, settings, chunks=chunks)), (count, chunks)
+    # and each episode by itself, with a fresh workspace
+    for n in (0, 9, 22):
+        single = run(longer, name, Luck(*(part[n : n + 1] for part in given)), settings)
+        assert single.states[0].tobytes() == alone.states[n].tobytes()
+
+
+# ------------------------------------------------------------------------------------------------ failures
+
+
+def test_a_plant_that_overflows_fails_alone(toy: Problem, offset_package: LoadedPackage) -> None:
+    task = replace(toy.extended(3), plant=offset_package, truth=np.array([0.3]))
+    given = luck(task, 3)
+    given.truths[1] = 1.7e308  # c: the state is infinite after two steps at the latest
+    episodes = run(task, "ce", given, Settings())
+    assert [OUTCOMES[i] for i in episodes.outcomes[[0, 2]]] == ["finished", "finished"]
+    assert episodes.outcomes[1] != 0
+    assert np.isnan(episodes.costs).tolist() == [False, True, False]
+    assert np.isfinite(episodes.states[[0, 2]]).all() and np.isnan(episodes.states[1, -1, 0])
+    alone = run(task, "ce", Luck(*(part[[0, 2]] for part in given)), Settings())
+    assert np.array_equal(alone.states, episodes.states[[0, 2]])
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+def test_a_state_that_is_not_finite_is_the_plants_failure(toy: Problem, bad: float) -> None:
+    given = luck(toy, 2)
+    given.process[0, 1] = bad
+    episodes = run(toy, "dual", given, Settings())
+    assert [OUTCOMES[i] for i in episodes.outcomes] == ["the plant's state is not finite", "finished"]
+    assert np.isfinite(episodes.inputs[0]).all() and np.isnan(episodes.states[0, 2, 0])
+    assert np.isnan(episodes.covariances[0]).all()
+
+
+def test_nan_in_a_measurement_means_missing_and_infinity_a_failure(toy: Problem) -> None:
+    given = luck(toy, 2)
+    given.measurement[0, 0] = np.nan
+    given.measurement[1, 0] = np.inf
+    episodes = run(toy, "ce", given, Settings())
+    assert [OUTCOMES[i] for i in episodes.outcomes] == ["finished", "the plant's state is not finite"]
+    assert episodes.steps[0, 1, 4] == 0.0  # nothing measured
+    assert episodes.variances[0, 1, 1] == 10.0
+
+
+def test_a_belief_that_leaves_the_numbers_is_a_failure(toy: Problem) -> None:
+    given = luck(toy, 2)
+    given.process[0, 0] = 1e200  # finite, but its square is not
+    episodes = run(toy, "dual", given, Settings())
+    assert [OUTCOMES[i] for i in episodes.outcomes] == ["the belief is not finite", "finished"]
+    assert np.isfinite(episodes.costs[1])
+
+
+# ------------------------------------------------------------------------------------------------ another plant
+
+
+def test_another_plant_runs_without_a_new_compilation(toy: Problem, offset_package: LoadedPackage) -> None:
+    run(toy, "ce", luck(toy, 1), Settings())
+    episodes = toy.package.episode.episodes
+    compiled = len(episodes.overloads)
+    other = replace(toy, plant=offset_package, truth=np.array([0.3]))
+    given = luck(other, 2)
+    result = run(other, "ce", given, Settings())
+    assert len(episodes.overloads) == compiled
+    moved = 0.9 * result.states[:, :-1] + result.inputs + 0.3 + given.process
+    np.testing.assert_allclose(result.states[:, 1:], moved, rtol=1e-12)
+
+
+SEAM = """
+import json, sys
+import numpy as np
+from dataclasses import replace
+from symdual.runtime.closed_loop import Settings, draw, run
+from symdual.runtime.loading import load
+from symdual.runtime.problem import problem
+folder = sys.argv[1]
+toy, plant = load(folder + "/toy"), load(folder + "/rail")
+task = replace(problem(toy), plant=plant, truth=np.zeros(0))
+luck = draw(task, Settings(), np.random.SeedSequence(0).spawn(1))
+episodes = run(task, "ce", luck, Settings())
+fraction = (episodes.states[0, 1, 0] - episodes.inputs[0, 0, 0] - luck.process[0, 0, 0]) / episodes.states[0, 0, 0]
+stats = toy.episode.episodes.stats
+print(json.dumps([fraction, sum(stats.cache_hits.values()), sum(stats.cache_misses.values())]))
+"""
+
+RAIL = """
+import sympy as sp
+from symdual import Model
+x, u = sp.symbols("x u")
+rail = Model(states=[x], inputs=[u], dynamics=[{factor} * x + u], process_noise=0.1, measurement_noise=0.0)
+"""
+
+
+def test_an_edit_of_the_plant_is_followed_by_a_cached_episode(
+    toy: Problem, packages: Path, make: Callable[[str, str], LoadedPackage]
+) -> None:
+    run(toy, "ce", luck(toy, 1), Settings())  # the episode is in the cache now
+    for factor in (0.5, 0.25):
+        make("rail", RAIL.format(factor=factor))
+        command = [sys.executable, "-W", "ignore", "-c", SEAM, str(packages)]
+        answer = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2])
+        fraction, hits, misses = json.loads(answer.stdout)
+        assert fraction == pytest.approx(factor)
+        assert (hits, misses) == (1, 0)
+
+
+# ------------------------------------------------------------------------------------------------ long runs
+
+
+def test_a_long_episode_keeps_its_belief_sound(toy: Problem) -> None:
+    settings = Settings(window=3, length=20_000)
+    given = luck(toy, 1, settings)
+    (episodes,) = (run(toy, "ce", given, settings),)
+    assert episodes.outcomes[0] == 0
+    assert np.isfinite(episodes.means).all() and np.isfinite(episodes.inputs).all()
+    assert episodes.variances.min() >= -1e-12 * episodes.variances.max()
+    smallest = np.linalg.eigvalsh(episodes.covariances[0])[0]
+    assert smallest >= -1e-12 * episodes.covariances[0].diagonal().max()
+    assert episodes.means[0, -1, 1] == pytest.approx(2.0, abs=0.05)  # the gain is learned

@@ -1,0 +1,126 @@
+"""The search over the input finds the global minimum, within bounds, and never looks where no minimum can be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from symdual.checks.search import CostCurve, brute_force, certainty_equivalent, compare, random_decision
+from symdual.runtime.controller import State, controller
+from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.problem import Belief, Problem, problem
+
+
+def varied(task: Problem, random: np.random.Generator) -> Problem:
+    """The same model with another cost and reference."""
+    nx, nu = task.package.NX, task.package.NU
+    factor = random.standard_normal((nu, nu))
+    given = (0.1 * np.eye(nu) + 0.03 * factor @ factor.T) * 10.0 ** random.uniform(-1.0, 1.0)
+    return replace(
+        task,
+        state_cost=np.repeat(np.diag(10.0 ** random.uniform(-1, 0.7, nx))[None], task.horizon + 1, axis=0),
+        input_cost=np.repeat(given[None], task.horizon, axis=0),
+        reference=np.repeat(random.standard_normal(nx)[None], task.horizon + 1, axis=0),
+    )
+
+
+@pytest.mark.parametrize("name", ["dual", "cautious", "beb"])
+def test_one_input_finds_the_global_minimum(toy: Problem, name: str) -> None:
+    random = np.random.default_rng(11)
+    longer = toy.extended(4)
+    for _ in range(60):
+        task = varied(longer, random)
+        k, belief = random_decision(task, random)
+        result = compare(controller(task, name), k, belief, points=600)
+        assert result.excess < 1e-6, (k, belief, result)
+        assert abs(result.best[0]) <= result.radius
+
+
+def test_two_inputs_find_the_global_minimum(pair_package: LoadedPackage) -> None:
+    random = np.random.default_rng(5)
+    base = problem(pair_package)
+    for _ in range(20):
+        task = varied(base, random)
+        k, belief = random_decision(task, random)
+        result = compare(controller(task, "dual"), k, belief, points=60)
+        assert result.excess < 1e-4, (k, belief, result)
+        assert float(np.linalg.norm(result.best)) <= result.radius
+
+
+def test_the_best_valley_may_lie_on_the_other_side_of_zero(toy: Problem) -> None:
+    # nothing is wanted before step 4, and the gain may have either sign: there is a valley for a push either way
+    wanted = (np.arange(7) >= 4).astype(float)
+    task = replace(
+        toy.extended(4),
+        input_cost=np.full((6, 1, 1), 0.01),
+        reference=wanted[:, None],
+        state_cost=wanted[:, None, None],
+    )
+    belief = Belief(np.array([0.0, 0.1]), np.diag([0.0, 0.3]))
+    _, u, info = controller(task, "dual").step(State(0, belief, None))
+    costs = info.costs[:, 0]
+    valleys = np.flatnonzero((costs[1:-1] < costs[:-2]) & (costs[1:-1] < costs[2:]))
+    assert {-1.0, 1.0} <= set(np.sign(info.candidates[1:-1, 0][valleys]))
+    planned = certainty_equivalent(task, 0, belief)
+    assert u[0] < 0.0 < planned[0]  # descent from the certainty-equivalent input would end in the wrong valley
+    curve = CostCurve(task, "dual", 1, 0, belief)
+    _, best = brute_force(curve, planned, np.array([-40.0]), np.array([40.0]), 4000)
+    assert float(curve(u[None])[0]) <= best * (1 + 1e-7)
+
+
+@pytest.mark.parametrize("name", ["ce", "cautious", "beb", "dual"])
+def test_bounds_are_respected_and_searched(toy: Problem, name: str) -> None:
+    random = np.random.default_rng(2)
+    at_bound = 0
+    for _ in range(40):
+        low, high = np.sort(random.uniform(-0.5, 0.5, 2))
+        task = replace(varied(toy.extended(2), random), limits=np.array([[low], [high]]))
+        k, belief = random_decision(task, random)
+        _, u, info = controller(task, name).step(State(k, belief, None))
+        assert low <= u[0] <= high
+        assert info.candidates.min() >= low and info.candidates.max() <= high
+        assert np.all((info.planned_inputs >= low) & (info.planned_inputs <= high))
+        at_bound += u[0] in (low, high)
+        if name != "ce":
+            grid = np.linspace(low, high, 400)[:, None]
+            curve = CostCurve(task, name, 1, k, belief)
+            assert float(curve(u[None])[0]) <= float(curve(grid).min()) * (1 + 1e-9)
+    assert at_bound > 3
+
+
+def test_bounds_of_two_inputs(pair_package: LoadedPackage) -> None:
+    limits = np.array([[-0.2, -0.1], [0.3, 0.05]])
+    task = replace(problem(pair_package), limits=limits)
+    _, u, info = controller(task, "dual").step(controller(task, "dual").init())
+    assert np.all(info.candidates >= limits[0]) and np.all(info.candidates <= limits[1])
+    corners = np.array([[a, b] for a in limits[:, 0] for b in limits[:, 1]])
+    curve = CostCurve(task, "dual", 1, 0, task.prior)
+    assert float(curve(u[None])[0]) <= float(curve(corners).min())
+
+
+def test_the_search_covers_the_radius_and_no_more(toy: Problem) -> None:
+    _, _, info = controller(toy, "dual").step(controller(toy, "dual").init())
+    planned = certainty_equivalent(toy, 0, toy.prior)
+    radius = np.sqrt(CostCurve(toy, "dual", 1, 0, toy.prior)(planned[None])[0] / 1.0)
+    assert info.candidates.max() == pytest.approx(radius, rel=1e-12)
+    assert info.candidates.min() == pytest.approx(-radius, rel=1e-12)
+    # beyond it the input alone costs more than the certainty-equivalent input with all its consequences
+    beyond = CostCurve(toy, "dual", 1, 0, toy.prior)(np.array([[1.001 * radius], [-1.001 * radius], [3 * radius]]))
+    assert np.all(beyond > radius**2)
+
+
+def test_a_pointer_and_its_address_decide_alike(toy_package: LoadedPackage, toy: Problem) -> None:
+    decision, numbers = toy_package.decision, toy_package.numbers
+    pointer = decision.cost_pointer("structured")
+    fixed = tuple(numbers[key] for key in ("process_noise", "measurement_noise", "transition", "drift"))
+    cost = (toy.state_cost, toy.input_cost, toy.reference, toy.bounds, numbers["data"])
+    inputs = []
+    for decide, first in ((decision.decide, pointer), (decision.decide_at, pointer.address)):
+        u = np.zeros(1)
+        settings = toy_package.nominal.default_settings()
+        tools = decision.workspace(2)
+        decide(first, True, 1.0, 0, 2, *toy.prior, *fixed, *cost, settings, *tools, u)
+        inputs.append(u[0])
+    assert inputs[0] == inputs[1] == controller(toy, "dual").act()[0]
