@@ -71,8 +71,9 @@ def _run(path: Path) -> types.ModuleType:
     try:
         spec.loader.exec_module(module)
     except SyntaxError as problem:
-        place = f"{problem.filename or path}:{problem.lineno or 1}"
-        raise ModelError(f"{place}: the file is not valid Python: {problem.msg}") from problem
+        own = problem.filename is None or Path(problem.filename).resolve() == path.resolve()
+        place = path if own else problem.filename  # a neighbour that the file imports may be the broken one
+        raise ModelError(f"{place}:{problem.lineno or 1}: the file is not valid Python: {problem.msg}") from problem
     except (Exception, SystemExit) as problem:  # whatever a user's file may raise
         line = _line_in(path, problem)
         words = " ".join(str(problem).split())
