@@ -438,6 +438,64 @@ def paper_check(only: str | None, html_file: Path | None, errata_file: Path | No
         sys.exit(1)
 
 
+@paper.command("run")
+@click.option("--experiment", "experiments", multiple=True, type=int, help="1 to 4; may be repeated [all].")
+@click.option("--runs", type=int, help="Runs of every controller [50; 8 with --quick].")
+@click.option("--seed", default=0, show_default=True, type=int, help="Decides all noise; shared by the controllers.")
+@click.option("--truth", metavar="[paper|prior]", help="The paper's parameters, or drawn from the prior [both].")
+@click.option("--extra", is_flag=True, help="Also run the studies that go beyond the paper.")
+@click.option("--quick", is_flag=True, help="Few runs, all figures.")
+@click.option("--resume", is_flag=True, help="Go on after an interruption.")
+@click.option(
+    "--html",
+    "html_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    callback=_json_place,
+    help="Where the page goes [DIR/index.html].",
+)
+@_json_option
+@click.option(
+    "-o",
+    "folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Packages, finished runs, figures and page [out/paper].",
+)
+def paper_run(
+    experiments: tuple[int, ...],
+    runs: int | None,
+    seed: int,
+    truth: str | None,
+    extra: bool,
+    quick: bool,
+    resume: bool,
+    html_file: Path | None,
+    json_file: Path | None,
+    folder: Path | None,
+) -> None:
+    """Run the paper's experiments: its table beside ours, its figures, and one page with all of it."""
+    from symdual.paper.experiments import command, outcome, terminal
+
+    console = _console()
+    asked = command.request(experiments, runs, seed, truth, folder, extra, quick, resume)
+    with _progress(console) as progress:
+        task = progress.add_task("starting", total=1.0)
+
+        def report(what: str, fraction: float) -> None:
+            progress.update(task, description=what, completed=fraction)
+
+        try:
+            written = command.execute(asked, html_file, report)
+        except KeyboardInterrupt:
+            progress.stop()
+            click.echo("symdual: interrupted; the runs that are done are kept, go on with --resume", err=True)
+            sys.exit(130)
+    terminal.show(console, written.outcome)
+    _write_json(json_file, outcome.outcome_json(written.outcome))
+    console.print(f"page written to {_shown(written.page)}, figures to {_shown(written.figures)}")
+
+
 @main.command()
 @click.option(
     "--features", "sizes", multiple=True, type=int, help="Number of features; may be repeated [2 30 100 300]."

@@ -41,7 +41,7 @@ class Samples(NamedTuple):
 
 
 def sampled_costs(problem: Problem, inputs: Array, count: int, seed: int) -> Samples:
-    """L(u_0) of the toy for sampled b, xi_0 and xi_1, with u_1 = -m_1 x_1 / (U + s_1 + m_1^2) (the paper's Fig. 1, left).
+    """L(u_0) of the toy for sampled b, xi_0 and xi_1, with u_1 = -m_1 x_1 / (U + s_1 + m_1^2) (Fig. 1, left).
 
     The noise comes in pairs of opposite sign, and b in pairs around its mean: the mean of the samples is then smoother.
     """

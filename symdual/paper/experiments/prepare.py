@@ -74,8 +74,8 @@ def _compile(parts: Sequence[_Part], progress: Callable[[str, float], None]) -> 
     if not parts:
         return
     workers = min(len(parts), os.cpu_count() or 1)
-    waiting = {part: ", ".join(dict.fromkeys(p.folder.name for p in parts if p is part)) for part in parts}
-    progress(f"compiling {_names(list(waiting.values()))}", 0.0)
+    waiting = list(parts)
+    progress(f"compiling {_names(waiting)}", 0.0)
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
         futures = {pool.submit(_one_episode, part): part for part in parts}
         try:
@@ -83,15 +83,15 @@ def _compile(parts: Sequence[_Part], progress: Callable[[str, float], None]) -> 
                 future.result()
                 part = futures[future]
                 _mark(part).write_bytes(b"")
-                del waiting[part]
-                progress(f"compiling {_names(list(waiting.values()))}", done / len(parts))
+                waiting.remove(part)
+                progress(f"compiling {_names(waiting)}", done / len(parts))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
-def _names(names: list[str]) -> str:
-    return ", ".join(dict.fromkeys(names))
+def _names(parts: Sequence[_Part]) -> str:
+    return ", ".join(dict.fromkeys(part.folder.name for part in parts))
 
 
 def _one_episode(part: _Part) -> None:

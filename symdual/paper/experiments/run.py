@@ -1,7 +1,7 @@
 """Runs arms of experiments chunk by chunk; every finished chunk is kept on disk, so that an interrupted run can go on.
 
-Run i of an experiment has the i-th child of one `SeedSequence`: all arms meet the same luck, and the first 50 of 400 runs
-are the 50 runs.
+Run i of an experiment has the i-th child of one `SeedSequence`: all arms meet the same luck, and the first 50 of 400
+runs are the 50 runs.
 """
 
 from __future__ import annotations
@@ -123,7 +123,12 @@ def run_job(
             part = run(task, job.arm.controller, draw(task, settings, seeds[start:stop]), settings)
             store.write(name, identity, part)
         parts.append(part)
-    return Episodes(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    return Episodes._make(np.concatenate(column) for column in zip(*parts, strict=True))
+
+
+def first_runs(episodes: Episodes, count: int) -> Episodes:
+    """The first episodes of a batch."""
+    return Episodes._make(part[:count] for part in episodes)
 
 
 def fingerprint(problem: Problem, arm: Arm) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,9 @@ def table(experiment: Experiment, truth: str, package: LoadedPackage, episodes: 
                 difference=None if arm.key == "ce" else estimate(costs - base),
                 published=PUBLISHED[experiment.number].get(arm.key) if truth == "paper" else None,
                 failed=int(np.sum(own.outcomes != 0)),
-                nees=None if arm.controller == "oracle" else nees(own, true_parameters(experiment, truth, package, own)),
+                nees=None
+                if arm.controller == "oracle"
+                else nees(own, true_parameters(experiment, truth, package, own)),
                 nis=nis(own),
             )
         )
@@ -102,7 +105,7 @@ def table(experiment: Experiment, truth: str, package: LoadedPackage, episodes: 
 
 def per_step(episodes: Episodes) -> Array:
     """L / T of each run."""
-    return episodes.costs / episodes.inputs.shape[1]
+    return np.asarray(episodes.costs / episodes.inputs.shape[1])
 
 
 def true_parameters(experiment: Experiment, truth: str, package: LoadedPackage, episodes: Episodes) -> Array | None:
@@ -146,7 +149,7 @@ def nis(episodes: Episodes) -> float:
 def ascending(table: Table, keys: Sequence[str]) -> bool:
     """Whether the means of these arms stand in this order."""
     means = [table.line(key).cost.mean for key in keys]
-    return all(first < second for first, second in zip(means, means[1:], strict=False))
+    return all(first < second for first, second in pairwise(means))
 
 
 def as_json(table: Table) -> dict[str, Any]:
@@ -161,13 +164,9 @@ def as_json(table: Table) -> dict[str, Any]:
                 "controller": line.arm.key,
                 "cost_per_step": estimate_json(line.cost),
                 "minus_ce": None if line.difference is None else estimate_json(line.difference),
-                "published": None
-                if line.published is None
-                else {"mean": line.published[0], "std": line.published[1]},
+                "published": None if line.published is None else {"mean": line.published[0], "std": line.published[1]},
                 "failed": line.failed,
-                "nees": None
-                if line.nees is None
-                else {"mean": number(line.nees[0]), "median": number(line.nees[1])},
+                "nees": None if line.nees is None else {"mean": number(line.nees[0]), "median": number(line.nees[1])},
                 "nis": number(line.nis),
             }
             for line in table.lines

@@ -37,7 +37,7 @@ LOOKS = {
 }
 """The paper's colours: oracle gray, ce red, beb blue, dual green; the cautious controller has one more."""
 
-_SETTINGS = {
+_SETTINGS: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 9.0,
     "axes.titlesize": 9.5,

@@ -1,0 +1,64 @@
+"""Exp 4: what one run believes of its two parameters, and where it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from symdual.paper.experiments.figures.style import INK, LOOKS, REFERENCE, Picture, figure, picture
+from symdual.runtime.closed_loop import Episodes
+from symdual.runtime.problem import Array, Problem
+
+SHOWN = ("ce", "beb", "dual")
+NX = 2
+
+
+def beliefs_figure(problem: Problem, episodes: Mapping[str, Episodes], truth: Array, run: int = 0) -> Picture:
+    """Rows ce, beb, dual; columns the beliefs on theta2 (passed first) and theta1 (needed to the end), the position."""
+    drawn = figure(4.6)
+    panels = drawn.subplots(len(SHOWN), 3, sharex=True)
+    times = np.arange(problem.horizon + 1.0)
+    for row, key in zip(panels, SHOWN, strict=True):
+        own = episodes[key]
+        for axes, parameter in zip(row, (1, 0), strict=False):
+            _belief(axes, key, times, own.means[run, :, NX + parameter], own.variances[run, :, NX + parameter])
+            axes.axhline(truth[parameter], color=INK, linewidth=1.0)
+            axes.set(ylim=(-2.6, 3.4), yticks=[-2, 0, 2])
+        _path(row[2], key, times, problem.reference[:, 0], own.states[run, :, 0])
+        row[0].set_ylabel(key, color=LOOKS[key].colour, weight="bold")
+    for axes, title in zip(
+        panels[0],
+        ("height of the bump at \N{MINUS SIGN}2 (θ²)", "height of the bump at +2 (θ¹)", "position"),
+        strict=True,
+    ):
+        axes.set_title(title)
+    for axes in panels[-1]:
+        axes.set_xlabel("step $k$")
+        axes.set_xticks(range(0, problem.horizon + 1, 5))
+    return picture(
+        drawn,
+        "exp4-beliefs",
+        "Exp 4: parameter beliefs and position of one run",
+        "Belief (mean and two standard deviations, shaded) and truth (black line); the cart (marks) and its reference "
+        "(dashed). The reference passes the bump at \N{MINUS SIGN}2 at step 8 and stays at the bump at +2 from step 10 "
+        "on. Before step 6 the position costs nothing. Dual uses that time to learn what it will need, and afterwards "
+        "lets the belief on the bump behind it widen again; ce learns only what it happens to meet; beb with its large "
+        "bonus goes back again and again to learn what nobody needs.",
+        "Nine panels: beliefs on two parameters and the position over time for ce, beb and dual.",
+    )
+
+
+def _belief(axes: Any, key: str, times: Array, mean: Array, variance: Array) -> None:
+    look = LOOKS[key]
+    spread = 2.0 * np.sqrt(variance)
+    axes.fill_between(times, mean - spread, mean + spread, color=look.colour, alpha=0.22, linewidth=0)
+    axes.plot(times, mean, color=look.colour, linestyle=look.line)
+
+
+def _path(axes: Any, key: str, times: Array, reference: Array, path: Array) -> None:
+    look = LOOKS[key]
+    axes.plot(times, reference, color=REFERENCE, linestyle=(0, (4, 2)), linewidth=1.3)
+    axes.plot(times, path, color=look.colour, linewidth=1.0, marker=look.marker, markersize=3.0)
+    axes.set(ylim=(-9, 7), yticks=[-5, -2, 2, 5])

@@ -1,0 +1,101 @@
+"""The outcome in the terminal."""
+
+from __future__ import annotations
+
+import math
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table as Grid
+
+from symdual.paper.experiments import words
+from symdual.paper.experiments.outcome import Outcome, sentences
+from symdual.paper.experiments.plan import COMMON_ASSUMPTIONS
+from symdual.paper.experiments.table import Estimate, Line, Table
+
+HEADER = ("controller", "paper", "mean", "std", "error", "minus ce", "NEES", "NIS")
+FOOTNOTE = (
+    "Cost per step: mean, standard deviation (beside the paper's mean/std), standard error; minus ce: difference run "
+    "by run with its standard error; NEES: mean squared parameter error in believed units at the end, NIS: the same of "
+    "the measurements, both 1 for an honest belief."
+)
+
+
+def show(console: Console, outcome: Outcome) -> None:
+    """Print tables, words, expectations and times."""
+    for experiment in outcome.request.experiments:
+        for truth in outcome.request.truths:
+            table = outcome.tables[experiment.number, truth]
+            console.print(grid(table))
+            for sentence in sentences(table):
+                console.print(Padding(sentence, (0, 0, 0, 2)))
+            console.print()
+        for text in experiment.assumptions:
+            console.print(Padding(f"Assumed: {text}", (0, 0, 0, 2)), style="dim")
+        console.print()
+    console.print(FOOTNOTE)
+    for text in COMMON_ASSUMPTIONS:
+        console.print(f"Assumed: {text}")
+    if outcome.expectations:
+        console.print(f"\n[bold]What a faithful implementation shows[/] ({words.MEANT_FOR})")
+    for item in outcome.expectations:
+        mark = "[green]yes[/]" if item.holds else "[yellow]no [/]"
+        console.print(Padding(f"{mark} {item.claim}: {item.measured}", (0, 0, 0, 2)))
+    for study in outcome.studies:
+        console.print(f"\n[bold]{study.title}[/]")
+        console.print(_plain(study.header, study.rows))
+        for sentence in study.findings:
+            console.print(Padding(sentence, (0, 0, 0, 2)))
+    console.print("\nTime: " + ", ".join(f"{name} {value:.1f} s" for name, value in outcome.seconds.items()))
+
+
+def grid(table: Table) -> Grid:
+    """One table of an experiment."""
+    truth = "the paper's truth" if table.truth == "paper" else "truth drawn from the prior"
+    title = f"Exp {table.experiment.number}: {table.experiment.title} ({truth}, {table.runs} runs)"
+    drawn = Grid(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for position, name in enumerate(HEADER):
+        drawn.add_column(name, justify="left" if position == 0 else "right")
+    for line in table.lines:
+        drawn.add_row(*cells(line))
+    return drawn
+
+
+def cells(line: Line) -> tuple[str, ...]:
+    """A line as text."""
+    published = "" if line.published is None else f"{line.published[0]:.2f}/{line.published[1]:.2f}"
+    nees = "" if line.nees is None else _short(line.nees[0])
+    cost = line.cost
+    return (
+        line.arm.label,
+        published,
+        shown(cost.mean),
+        shown(cost.std),
+        shown(cost.error),
+        "" if line.difference is None else difference(line.difference),
+        nees,
+        _short(line.nis),
+    )
+
+
+def difference(value: Estimate) -> str:
+    """A difference with its standard error."""
+    return "" if math.isnan(value.mean) else f"{value.mean:+.3f} ± {shown(value.error)}".replace("-", "−")  # noqa: RUF001
+
+
+def shown(value: float, digits: int = 3) -> str:
+    """A number, or a dash when there is none."""
+    return "–" if math.isnan(value) else f"{value:.{digits}f}"  # noqa: RUF001
+
+
+def _short(value: float) -> str:
+    return f"{value:.2f}" if value < 10 else f"{value:.3g}"
+
+
+def _plain(header: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> Grid:
+    drawn = Grid(box=None, pad_edge=False)
+    for position, name in enumerate(header):
+        drawn.add_column(name, justify="left" if position == 0 else "right")
+    for row in rows:
+        drawn.add_row(*row)
+    return drawn
