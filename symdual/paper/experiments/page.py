@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from symdual.paper.experiments import terminal, words
 from symdual.paper.experiments.extra import Study
-from symdual.paper.experiments.figures.style import LOOKS, Picture
+from symdual.paper.experiments.figures.style import INK, LOOKS, Picture
 from symdual.paper.experiments.outcome import Outcome, sentences
 from symdual.paper.experiments.plan import COMMON_ASSUMPTIONS, Experiment
 from symdual.paper.experiments.table import Table
@@ -20,7 +20,7 @@ figcaption { font-size: .92rem; color: var(--soft); max-width: 44rem; }
 .sheet { background: #fff; border-radius: .5rem; padding: .6rem; overflow-x: auto; }
 .sheet img { display: block; width: 100%; min-width: 34rem; height: auto; }
 .swatch { display: inline-block; width: .7em; height: .7em; border-radius: 50%; margin-right: .45em; }
-td.words { white-space: normal; min-width: 14rem; }
+.name { white-space: nowrap; }
 @media print { figure { break-inside: avoid; } .sheet img { min-width: 0; } }
 """
 _OF_EXPERIMENT = {1: ("fig1",), 2: ("fig2", "fig3", "exp2"), 3: ("exp3",), 4: ("exp4",)}
@@ -38,6 +38,7 @@ def render(outcome: Outcome) -> str:
             element("p", _lead(outcome), class_="lead"),
             element("nav", *(element("a", word, href=f"#{key}") for key, word in links), aria_label="contents"),
             _summary(outcome),
+            element("p", terminal.FOOTNOTE, class_="note"),
             *(_experiment(e, outcome) for e in request.experiments),
             _expected(outcome),
             *(_study(study) for study in outcome.studies),
@@ -90,7 +91,6 @@ def _experiment(experiment: Experiment, outcome: Outcome) -> Markup:
         f"Exp {experiment.number}: {experiment.title}",
         element("p", experiment.question),
         *(_table(one) for one in own),
-        element("p", terminal.FOOTNOTE, class_="note"),
         *(_picture(p) for p in pictures),
         element("h3", "Assumed here"),
         element("ul", *(element("li", text) for text in experiment.assumptions)),
@@ -99,21 +99,21 @@ def _experiment(experiment: Experiment, outcome: Outcome) -> Markup:
 
 def _table(one: Table) -> Markup:
     title = "The paper's truth" if one.truth == "paper" else "Truth drawn from the prior: the fair test"
-    rows = [(_named(line.arm.controller, line.arm.label), *terminal.cells(line)[1:]) for line in one.lines]
+    first = 1 if one.truth == "paper" else 2  # the paper has no numbers for another truth
+    header = (terminal.HEADER[0], *terminal.HEADER[first:])
+    rows = [(_named(line.arm.controller, line.arm.label), *terminal.cells(line)[first:]) for line in one.lines]
     return join(
         [
             element("h3", f"{title}, {one.runs} runs"),
-            table(terminal.HEADER, rows, range(1, len(terminal.HEADER))),
+            table(header, rows, range(1, len(header))),
             element("ul", *(element("li", text) for text in sentences(one))),
         ]
     )
 
 
 def _named(controller: str, label: str) -> Markup:
-    look = LOOKS.get(controller)
-    if look is None:
-        return Markup(element("span", label))
-    return join([element("span", class_="swatch", style=f"background:{look.colour}"), label])
+    colour = LOOKS[controller].colour if controller in LOOKS else INK
+    return element("span", element("span", class_="swatch", style=f"background:{colour}"), label, class_="name")
 
 
 def _picture(item: Picture) -> Markup:

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import NamedTuple
 
@@ -85,6 +86,8 @@ def _compile(parts: Sequence[_Part], progress: Callable[[str, float], None]) -> 
                 _mark(part).write_bytes(b"")
                 waiting.remove(part)
                 progress(f"compiling {_names(waiting)}", done / len(parts))
+        except BrokenProcessPool:
+            return  # a worker died, say for want of memory: what is missing is compiled when it is first called
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

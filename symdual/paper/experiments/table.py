@@ -40,6 +40,7 @@ class Line:
     Args:
         cost: L / T over the runs that finished.
         difference: cost minus that of ce with the same luck, run by run; None for ce itself.
+        to_dual: the same beside dual.
         published: the paper's mean and standard deviation, where it has them and the truth is the paper's.
         failed: runs that did not finish.
         nees: mean and median over runs of the squared error of the parameters in units of their believed covariance,
@@ -51,6 +52,7 @@ class Line:
     arm: Arm
     cost: Estimate
     difference: Estimate | None
+    to_dual: Estimate | None
     published: tuple[float, float] | None
     failed: int
     nees: tuple[float, float] | None
@@ -82,7 +84,7 @@ def estimate(values: Array) -> Estimate:
 
 def table(experiment: Experiment, truth: str, package: LoadedPackage, episodes: Mapping[str, Episodes]) -> Table:
     """The table of an experiment from the episodes of its arms."""
-    base = per_step(episodes["ce"])
+    base, dual = per_step(episodes["ce"]), per_step(episodes["dual"])
     lines = []
     for arm in experiment.arms:
         own = episodes[arm.key]
@@ -92,6 +94,7 @@ def table(experiment: Experiment, truth: str, package: LoadedPackage, episodes: 
                 arm=arm,
                 cost=estimate(costs),
                 difference=None if arm.key == "ce" else estimate(costs - base),
+                to_dual=None if arm.key == "dual" else estimate(costs - dual),
                 published=PUBLISHED[experiment.number].get(arm.key) if truth == "paper" else None,
                 failed=int(np.sum(own.outcomes != 0)),
                 nees=None
@@ -164,6 +167,7 @@ def as_json(table: Table) -> dict[str, Any]:
                 "controller": line.arm.key,
                 "cost_per_step": estimate_json(line.cost),
                 "minus_ce": None if line.difference is None else estimate_json(line.difference),
+                "minus_dual": None if line.to_dual is None else estimate_json(line.to_dual),
                 "published": None if line.published is None else {"mean": line.published[0], "std": line.published[1]},
                 "failed": line.failed,
                 "nees": None if line.nees is None else {"mean": number(line.nees[0]), "median": number(line.nees[1])},
