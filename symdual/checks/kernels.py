@@ -13,7 +13,7 @@ import mpmath
 import numpy as np
 
 from symdual.checks.exact import DIGITS, Number
-from symdual.checks.references import CheckPoint, Expected, References
+from symdual.checks.references import NOTHING, CheckPoint, Expected, References
 from symdual.derive.derivation import derive
 from symdual.errors import SymdualError
 from symdual.runtime import evaluate
@@ -133,7 +133,8 @@ class _Entry:
     size: float = 0.0
 
     def add(self, got: float, exact: Number) -> None:
-        deviation = float(abs(mpmath.mpf(got) - exact)) if np.isfinite(got) else np.inf
+        number = mpmath.mpf(got if abs(got) >= NOTHING else 0.0)
+        deviation = float(abs(number - exact)) if np.isfinite(got) else np.inf
         self.deviation, self.size = max(self.deviation, deviation), max(self.size, float(abs(exact)))
 
 

@@ -23,7 +23,9 @@ from symdual.derive.derivation import Derivation
 from symdual.spec.numbers import Array
 
 SYMBOLS, WRITTEN, DIFFERENCES = "50 digits", "as written", "differences"
-_NOTHING = mpmath.mpf(10) ** -40  #: what is left when differences of equal numbers are divided by the step
+NOTHING = (
+    1e-40  #: numbers below count as zero: differences of equal numbers leave that much, and functions in their tails
+)
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,7 @@ class References:
     ) -> Expected:
         block = " by ".join([function, ", ".join(self._names[j] for j in by)]) if by else function
         number = mpmath.mpf(exact)
-        return Expected(block, oracle, function, len(by), row + by, mpmath.mpf(0) if abs(number) < _NOTHING else number)
+        return Expected(block, oracle, function, len(by), row + by, mpmath.mpf(0) if abs(number) < NOTHING else number)
 
     def _sample(self, count: int, most: int = 12) -> list[int]:
         if count <= most:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from symdual.spec.model import Model
-from symdual.spec.symbols import Family, FeatureSum
+from symdual.spec.symbols import Family, FeatureSum, tanh
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Point:
         """The summand of an output for a generic index, at this point's arguments."""
         rule = dict(zip(self.family.arguments, self.arguments, strict=True))
         rule |= {c: sp.Symbol(c.name, real=True) for c in self.family.constants}
-        return self.family.summands[output].xreplace(rule)
+        return _with_exact_tails(self.family.summands[output].xreplace(rule))
 
 
 Node = Definition | Point
@@ -114,12 +114,17 @@ def _runge_kutta(
     return definitions, outputs
 
 
+def _with_exact_tails(expression: sp.Expr) -> sp.Expr:
+    """Use the hyperbolic tangent whose derivatives are accurate where it saturates."""
+    return expression.replace(sp.tanh, tanh) if expression.has(sp.tanh) else expression
+
+
 def _build(definitions: Sequence[Definition], outputs: Iterable[sp.Expr]) -> Program:
     """Take the families out of the expressions, share common subexpressions, and put the nodes in order."""
     listed = tuple(outputs)
     taken = _FamilyExtraction()
-    scalars = [Definition(d.symbol, taken.replace(d.expression)) for d in definitions]
-    results = [taken.replace(e) for e in listed]
+    scalars = [Definition(d.symbol, taken.replace(_with_exact_tails(d.expression))) for d in definitions]
+    results = [taken.replace(_with_exact_tails(e)) for e in listed]
     scalars += taken.argument_definitions
     shared, reduced = sp.cse(
         [d.expression for d in scalars] + results,

@@ -186,6 +186,22 @@ class logistic(sp.Function):
         return self.rewrite(sp.exp)._eval_evalf(precision)
 
 
+class tanh(sp.Function):
+    """The hyperbolic tangent, differentiated as 4 s(2a) s(-2a): `1 - tanh(a)**2` would lose all digits in the tails.
+
+    Users write `sympy.tanh`; the derivation puts this in its place.
+    """
+
+    nargs = 1
+
+    def fdiff(self, argindex: int = 1) -> sp.Expr:
+        """Return the derivative by the logistic function s."""
+        return 4 * logistic(2 * self.args[0]) * logistic(-2 * self.args[0])
+
+    def _eval_is_real(self) -> bool | None:
+        return self.args[0].is_real  # type: ignore[no-any-return]
+
+
 class monomial(sp.Function):
     """x**p for a whole number p >= 0 that is data; its derivative p x**max(p-1, 0) is right at x = 0 too."""
 

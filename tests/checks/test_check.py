@@ -29,6 +29,14 @@ def test_an_entry_that_vanishes_only_numerically_is_no_miss(interpreted: Callabl
     assert passes(Model([x], [u], [hidden], name="hidden"), interpreted)
 
 
+@pytest.mark.parametrize("steepness", [1, 30, 100, 1000])
+def test_a_saturated_function_is_no_miss(steepness: int, interpreted: Callable[[Model], Any]) -> None:
+    """Smoothed dry friction: where tanh saturates, its derivatives are tiny, and must still be right or nothing."""
+    bumps = features.custom("q", x, lambda s, w, p: w * sp.tanh(steepness * (s - p)), {"w": (0, 1)}, {"p": [0.0, 1.0]})
+    friction = unknown("c") * sp.tanh(steepness * v)
+    assert passes(Model([x, v], [u], [x + v, v + friction + bumps + u], name="friction"), interpreted, points=8)
+
+
 def test_points_outside_the_domain_are_passed_over(interpreted: Callable[[Model], Any]) -> None:
     model = Model([x, v], [u], [sp.sqrt(x) + sp.log(v) + u, sp.Piecewise((sp.sqrt(v), v > 0), (v, True))], name="m")
     found = references(model, 5)
