@@ -166,7 +166,7 @@ def _gather(client: Client, digest: str, pending: list[Chunk]) -> Iterator[tuple
     """Keep every thread of the cluster busy, and no more chunks on the way than that takes."""
     waiting = iter(pending)
     chunks: dict[Any, Chunk] = {}
-    arriving = distributed.as_completed(with_results=True, raise_errors=False)
+    arriving = distributed.as_completed(loop=client.loop, with_results=True, raise_errors=False)
 
     def send(count: int) -> None:
         for chunk in itertools.islice(waiting, max(0, count)):
