@@ -150,6 +150,7 @@ class GymPlant:
         environment: made by `gymnasium.make`; `close` it yourself.
         observe: turns an observation into the measurement of the model, for instance angles from sines and cosines. It
             is called with the observation and the measurement before (None at a reset).
+        options: handed to the environment at every reset.
 
     `rewards` holds the rewards since the last reset, `limits` (2, NU) the bounds of the actions, for `Problem.limits`.
     """
@@ -158,6 +159,7 @@ class GymPlant:
         self,
         environment: Any,
         observe: Callable[[Array, Array | None], ArrayLike] = lambda observation, before: observation,
+        options: dict[str, Any] | None = None,
     ) -> None:
         space = environment.action_space
         if not (hasattr(space, "low") and hasattr(space, "high")):
@@ -166,13 +168,14 @@ class GymPlant:
         self.limits = np.array([np.ravel(space.low), np.ravel(space.high)], dtype=np.float64)
         self.rewards: list[float] = []
         self._observe = observe
+        self._options = options
         self._space = space
         self._last: Array | None = None
         self._over = True
 
     def reset(self, seed: int) -> Array:
         """Reset the environment with this seed; returns the first measurement."""
-        observation, _ = self.environment.reset(seed=seed)
+        observation, _ = self.environment.reset(seed=seed, options=self._options)
         self.rewards.clear()
         self._over, self._last = False, None
         return self._measurement(observation)

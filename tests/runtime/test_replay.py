@@ -1,0 +1,143 @@
+"""Replayed recordings: the same filter as in the loop, gaps, consistency in words, and bad tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from symdual.cli import main
+from symdual.errors import SymdualError
+from symdual.runtime.closed_loop import Settings, draw, run
+from symdual.runtime.controller import State, controller
+from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.problem import Problem
+from symdual.runtime.replay import belief_names, consistency, read_recording, replay, steps_between
+
+GOOD = "time,u,x\n0,0.5,1.0\n1,-0.5,2.1\n2,0.25,1.0\n3,,1.4\n"
+
+
+def written(folder: Path, text: str) -> Path:
+    file = folder / "data.csv"
+    file.write_text(text)
+    return file
+
+
+def test_the_belief_is_that_of_the_loop(toy: Problem, tmp_path: Path) -> None:
+    recording = read_recording(written(tmp_path, GOOD), toy.package)
+    result = replay(toy, recording)
+    chosen = controller(toy, "ce")
+    state, likelihood = chosen.init(), 0.0
+    for k, (u, y) in enumerate(zip([0.5, -0.5, 0.25, np.nan], [1.0, 2.1, 1.0, 1.4], strict=True)):
+        state, statistics = chosen.update(state, [y])
+        np.testing.assert_allclose(result.means[k], state.belief.mean, rtol=1e-12)
+        np.testing.assert_allclose(result.deviations[k] ** 2, np.diag(state.belief.covariance), rtol=1e-9, atol=1e-15)
+        assert result.nis[k] == pytest.approx(statistics.nis)
+        likelihood += statistics.log_likelihood
+        state = State(k + 1, state.belief, np.array([u]))
+    assert result.log_likelihood == pytest.approx(likelihood)
+    assert result.consistency.measured == int(result.measured.sum())
+
+
+def test_gaps_in_measurements_and_rows(toy: Problem, tmp_path: Path) -> None:
+    text = "x,time,u,note\n1.0,0,0.5,a\n,1,0.5,b\nNaN,2,0.5,\n2.6,3,0.1,\n"
+    dense = read_recording(written(tmp_path, text), toy.package)
+    assert dense.ignored == ["note"]
+    assert np.isnan(dense.measurements[1:3]).all()
+    # leaving the unmeasured rows out says the same: the input holds
+    sparse = read_recording(written(tmp_path, "time,u,x\n0,0.5,1.0\n3,0.1,2.6\n4,0.1,2.7\n5,0,2.8\n"), toy.package)
+    assert steps_between(sparse, toy.package) == [0, 3, 1, 1]
+    np.testing.assert_allclose(replay(toy, dense).means[3], replay(toy, sparse).means[1], rtol=1e-12)
+    assert replay(toy, dense).measured.tolist() == [0, 0, 0, 1]  # the first tells nothing: the start is known
+
+
+def test_a_good_model_is_consistent_and_a_bad_one_is_named(toy: Problem, tmp_path: Path) -> None:
+    settings = Settings(window=2, length=300)
+    luck = draw(toy, settings, np.random.SeedSequence(4).spawn(1))
+    episode = run(toy, "ce", luck, settings)
+
+    def verdict(noise: float) -> str:
+        x = episode.states[0, :, 0] + noise * np.random.default_rng(0).standard_normal(301)
+        rows = [f"{k},{episode.inputs[0, min(k, 299), 0]!r},{x[k]!r}" for k in range(1, 301)]
+        text = (
+            "\n".join(["time,u,x", f"0,{episode.inputs[0, 0, 0]!r},", *rows])
+            .replace("np.float64(", "")
+            .replace(")", "")
+        )
+        return replay(toy, read_recording(written(tmp_path, text), toy.package)).consistency.sentence()
+
+    assert verdict(0.0).startswith("the filter is consistent")
+    assert verdict(1.0).startswith("the filter is overconfident: its innovations are larger than it expects")
+
+
+def test_the_band_is_that_of_chi_square() -> None:
+    # 95 % of chi-square with 10 degrees of freedom: 3.247 to 20.483, from printed tables
+    judged = consistency(10.0, 10)
+    assert judged.band == pytest.approx((0.3247, 2.0483), abs=1e-4)
+    assert judged.verdict == "consistent"
+    assert consistency(21.0, 10).verdict == "overconfident"
+    assert consistency(3.0, 10).verdict == "underconfident"
+    assert "nothing was measured" in consistency(0.0, 0).sentence()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "data.csv is empty"),
+        ("\n\n", "data.csv is empty"),
+        ("time,u,x\n", "data.csv has a header but no rows"),
+        ("time,u,xx\n0,1,1\n", 'data.csv has no column "x".*needs the columns time, u, x'),
+        ("Time,u,x\n0,1,1\n", 'has no column "time"; did you mean "Time"'),
+        ("time,u,x,x\n0,1,1,1\n", 'has two columns called "x"'),
+        ("time,u,x\n0,1,1\n1,one,2\n", 'line 3: "one" in the column "u" is not a number'),
+        ("time,u,x\n0,1,1\n1,1\n", "line 3: 2 cells, but the header has 3"),
+        ("time,u,x\n0,1,1\n1,1,1\n1,1,1\n", "line 4: the times must increase, but 1 comes after 1"),
+        ("time,u,x\n0,1,1\n,1,1\n", "line 3: the time is missing"),
+        ("time,u,x\n0,1,1\n1,,1\n2,1,1\n", 'line 3: the input "u" is missing or infinite; only measurements'),
+        ("time,u,x\n0,1,1\n1,1,-inf\n", 'line 3: the measurement "x" is infinite'),
+    ],
+)
+def test_bad_tables_are_named(toy_package: LoadedPackage, tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(SymdualError, match=message):
+        read_recording(written(tmp_path, text), toy_package)
+
+
+def test_other_bad_files_are_named(toy_package: LoadedPackage, tmp_path: Path) -> None:
+    with pytest.raises(SymdualError, match=r"cannot read .*none.csv: No such file"):
+        read_recording(tmp_path / "none.csv", toy_package)
+    binary = tmp_path / "data.csv"
+    binary.write_bytes(b"time,u,x\n0,1,\xff\xfe\n")
+    with pytest.raises(SymdualError, match="not a table of comma-separated values"):
+        read_recording(binary, toy_package)
+
+
+def test_uneven_times_are_refused(toy: Problem, tmp_path: Path) -> None:
+    recording = read_recording(written(tmp_path, "time,u,x\n0,1,1\n1,1,1\n2.5,1,1\n3.5,1,1\n"), toy.package)
+    with pytest.raises(SymdualError, match=r"line 4 of the recording comes 1.5 after the row before.*the step 1"):
+        replay(toy, recording)
+
+
+def test_the_command_writes_table_figure_and_json(
+    tmp_path: Path, packages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "generated").symlink_to(packages)  # the compiled toy
+    data = written(tmp_path, GOOD)
+    toy_file = Path(__file__).parents[2] / "symdual/paper/models/toy.py"
+    answer = CliRunner().invoke(main, ["replay", str(toy_file), str(data), "--json", "out.json", "-o", "out"])
+    assert answer.exit_code == 0, answer.output
+    assert "the filter is" in answer.output and "log-likelihood" in answer.output
+    report = json.loads((tmp_path / "out.json").read_text())
+    assert list(report["belief"]) == ["x", "b"] and report["rows"] == 4
+    table = np.genfromtxt(tmp_path / "out/data/belief.csv", delimiter=",", names=True)
+    assert table["x"][-1] == pytest.approx(1.4) and len(table) == 4
+    assert (tmp_path / "out/data/figure.png").stat().st_size > 10_000
+    bad = CliRunner().invoke(main, ["replay", str(toy_file), str(written(tmp_path, "time,u\n0,1\n"))])
+    assert bad.exit_code == 2
+
+
+def test_entries_of_the_belief_have_names(pair_package: LoadedPackage) -> None:
+    assert belief_names(pair_package) == ["p", "q", "b", "c", "d"]
