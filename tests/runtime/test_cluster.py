@@ -107,40 +107,34 @@ def done(place: Path) -> int:
     return len(list((place / "results/toy/chunks").glob("*.chunk")))
 
 
-def test_killed_workers_do_not_show(undisturbed: bytes, place: Path, cluster: Cluster) -> None:
+def compiled(folder: Path) -> set[str]:
+    """The names of numba's files of machine code below a folder."""
+    return {file.name for file in folder.rglob("*.nbc")}
+
+
+def test_killed_workers_do_not_show(undisturbed: bytes, place: Path, cluster: Cluster, packages: Path) -> None:
     first, second = cluster.worker("first"), cluster.worker("second")
-    log = place / "simulate.log"
+    log, late = place / "simulate.log", cluster.folder / "late"
+    seen: set[str] = set()
+
+    def over() -> bool:
+        seen.update(compiled(late))
+        return running.poll() is not None
+
     with process(*simulate(place, "--cluster", cluster.address), folder=place, log=log) as running:
         wait_for(lambda: done(place) >= 3 or running.poll() is not None, "chunks")
         first.send_signal(signal.SIGKILL)
         assert 3 <= done(place) < CHUNKS // 2, log.read_text()
         cluster.worker("late")  # joins in the middle and receives what it needs
-        wait_for(
-            lambda: list(cluster.folder.glob("late/**/manifest.json")) or running.poll() is not None, "late worker"
-        )
+        wait_for(lambda: list(late.rglob("manifest.json")) or running.poll() is not None, "the late worker")
         second.send_signal(signal.SIGKILL)
         assert done(place) < CHUNKS, "the sweep was over before the second worker was killed"
-        assert running.wait(timeout=120) == 0, log.read_text()
-    assert (place / "results/toy/results.npz").read_bytes() == undisturbed
-
-
-def test_workers_receive_compiled_code(undisturbed: bytes, place: Path, cluster: Cluster, packages: Path) -> None:
-    cluster.worker("only")
-    shipped: set[str] = set()
-
-    def look() -> bool:
-        for cache in cluster.folder.glob("only/**/__pycache__"):
-            shipped.update(file.name for file in cache.glob("*.nbc"))
-        return running.poll() is not None
-
-    log = place / "simulate.log"
-    with process(*simulate(place, "--cluster", cluster.address), folder=place, log=log) as running:
-        wait_for(look, "the sweep")
+        wait_for(over, "the end of the sweep")
         assert running.returncode == 0, log.read_text()
     assert (place / "results/toy/results.npz").read_bytes() == undisturbed
-    # had the worker compiled anything again, numba would have written further files
-    caches = [packages / "toy/__pycache__", *Path(os.environ.get("NUMBA_CACHE_DIR", place)).glob("toy_*")]
-    assert shipped and shipped <= {file.name for cache in caches for file in cache.glob("*.nbc")}
+    # had the late worker compiled anything again, numba would have written files that it did not receive
+    own = compiled(packages / "toy") | compiled(Path(os.environ.get("NUMBA_CACHE_DIR", packages / "toy")))
+    assert seen and seen <= own
 
 
 def test_a_killed_sweep_is_resumed_on_this_machine(undisturbed: bytes, place: Path, cluster: Cluster) -> None:
@@ -163,7 +157,7 @@ def test_no_scheduler_at_the_address() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
-    for wrong in (address, "tcp://nobody.invalid:8786", "nonsense://x"):
+    for wrong in (address, "nonsense://x"):
         with pytest.raises(SymdualError, match=f"no Dask scheduler answers at {wrong}"):
             connect(wrong)
 

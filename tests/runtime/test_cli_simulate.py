@@ -1,0 +1,166 @@
+"""The command `symdual simulate`, in this process and in processes that are interrupted and killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from symdual.cli import main
+from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.problem import problem
+from symdual.runtime.sweep import run_sweep, sweep
+from symdual.runtime.threads import on_this_machine
+
+ROOT = Path(__file__).parents[2]
+TOY = ROOT / "symdual/paper/models/toy.py"
+MANY = 20_000  # runs that take long enough to be interrupted
+
+
+@pytest.fixture
+def place(toy_package: LoadedPackage, packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A current folder whose packages are those of all tests, so that nothing is compiled again."""
+    (tmp_path / "generated").symlink_to(packages)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["simulate", *map(str, arguments)])
+
+
+def test_summary_results_figure_and_json(place: Path) -> None:
+    result = run(TOY, "--runs", 20, "--controller", "dual", "--controller", "ce", "--json", "s.json", "--jobs", 1)
+    assert result.exit_code == 0, result.output
+    assert "results in results/toy/results.npz, figure in results/toy/figure.png" in result.output
+    report = json.loads((place / "s.json").read_text())
+    with np.load(place / "results/toy/results.npz") as stored:
+        about = json.loads(stored["about.json"])
+        dual, ce = stored["dual.costs"], stored["ce.costs"]
+    assert report["runs"] == about["runs"] == 20 and report["baseline"] == "ce" and about["seed"] == 0
+    first, second = report["controllers"]
+    assert (first["name"], second["name"]) == ("dual", "ce")
+    assert first["total"]["mean"] == pytest.approx(dual.mean())
+    assert first["difference"]["mean"] == pytest.approx((dual - ce).mean() / 2)
+    assert first["difference"]["error"] == pytest.approx((dual - ce).std(ddof=1) / 2 / np.sqrt(20))
+    assert (place / "results/toy/figure.png").read_bytes().startswith(b"\x89PNG")
+    assert f"{dual.mean() / 2:.2f}" in result.output
+
+
+def test_the_fair_test_draws_the_truth(place: Path) -> None:
+    assert run(TOY, "--runs", 20, "--controller", "ce", "--truth", "prior").exit_code == 0
+    with np.load(place / "results/toy/results.npz") as stored:
+        truths = stored["ce.truths"]
+        assert json.loads(stored["about.json"])["settings"]["truth"] == "prior"
+    assert len(np.unique(truths)) == 20
+
+
+def test_a_package_that_was_never_generated_is_generated(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert run(TOY, "--runs", 1, "--controller", "ce").exit_code == 0
+    assert (tmp_path / "elsewhere/generated/toy/manifest.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--runs", 0], "symdual: the number of runs must be at least 1, not 0"),
+        (["--controller", "exakt"], 'symdual: there is no controller "exakt"'),
+        (["--seed", -3], "symdual: the seed must not be negative"),
+        (["--scenario", "tyo"], 'has no scenario "tyo"; did you mean "toy"?'),
+        (["--cluster", "nonsense://x"], "symdual: no Dask scheduler answers at nonsense://x"),
+        (["-o", "file"], "symdual: cannot make the folder file/toy"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_bad_input_is_one_sentence(place: Path, options: list[object], sentence: str) -> None:
+    (place / "file").write_text("")
+    result = run(TOY, "--controller", "ce", *options)
+    assert result.exit_code == 2
+    assert sentence in result.output and "Traceback" not in result.output
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_a_file_without_a_scenario_and_one_with_two(place: Path) -> None:
+    text = TOY.read_text()
+    (place / "none.py").write_text(text.partition("scenario =")[0])
+    (place / "two.py").write_text(text + "other = Scenario(model, horizon=3, truth={'b': 1.0})\n")
+    assert "has no Scenario" in run(place / "none.py").output
+    result = run(place / "two.py")
+    assert result.exit_code == 2 and "has several scenarios; name one of other, two" in result.output
+
+
+def test_resuming_with_another_seed_is_refused(place: Path) -> None:
+    assert run(TOY, "--runs", 3, "--controller", "ce").exit_code == 0
+    result = run(TOY, "--runs", 3, "--controller", "ce", "--seed", 1, "--resume")
+    assert result.exit_code == 2
+    assert "results/toy/results.npz holds a sweep with seed 0, not 1; choose another folder with -o" in result.output
+
+
+# ------------------------------------------------------------ processes
+
+
+def started(place: Path, *options: str) -> subprocess.Popen[str]:
+    command = [
+        sys.executable,
+        "-m",
+        "symdual",
+        "simulate",
+        str(TOY),
+        "--runs",
+        str(MANY),
+        "--controller",
+        "ce",
+        *options,
+    ]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        command, cwd=place, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def chunks(place: Path) -> int:
+    return len(list((place / "results/toy/chunks").glob("*.chunk")))
+
+
+def stopped_in_the_middle(place: Path, how: signal.Signals) -> tuple[int, str]:
+    """Start a sweep, send it a signal when some chunks are done, and return its status and complaint."""
+    process = started(place)
+    try:
+        while chunks(place) < 10 and process.poll() is None:
+            time.sleep(0.005)
+        process.send_signal(how)
+        _, complaint = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    return process.returncode, complaint
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
+def test_a_stopped_sweep_keeps_its_chunks_and_is_resumed(
+    place: Path, toy_package: LoadedPackage, tmp_path: Path, how: signal.Signals
+) -> None:
+    plan = sweep(problem(toy_package), ["ce"], MANY)
+    run_sweep(sweep(plan.problem, ["ce"], 1), tmp_path / "warm", on_this_machine())  # so that nothing is compiled below
+    status, complaint = stopped_in_the_middle(place, how)
+    assert 10 <= chunks(place) < len(plan.chunks)
+    if how == signal.SIGINT:
+        assert status == 130
+        assert complaint == "symdual: interrupted; what is done is kept in results, continue with --resume\n"
+    process = started(place, "--resume")
+    _, complaint = process.communicate(timeout=120)
+    assert process.returncode == 0, complaint
+    expected = run_sweep(plan, tmp_path / "expected", on_this_machine())
+    assert (place / "results/toy/results.npz").read_bytes() == expected.read_bytes()
+    assert not (place / "results/toy/chunks").exists()
