@@ -58,7 +58,8 @@ class Cluster:
         self._file = folder / "scheduler.json"
         options = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard")
         self._start("distributed.cli.dask_scheduler", *options, name="scheduler")
-        wait_for(self._file.exists, "the scheduler")
+        # the scheduler does not write its file in one go
+        wait_for(lambda: self._file.exists() and self._file.read_text().rstrip().endswith("}"), "the scheduler")
         self.address = str(json.loads(self._file.read_text())["address"])
 
     def worker(self, name: str) -> subprocess.Popen[bytes]:
