@@ -39,6 +39,8 @@ def _compiled(function: _Function) -> _Function:
 
 
 _REACH = 8.0  # standard deviations on either side
+_PANELS = 8  # of the outer quadrature, before they are halved
+_DEPTH = 24  # panels that may wait to be halved
 _SIDE = 24  # grid points on either side of the middle in a nested minimisation
 _GOLDEN = 24  # evaluations of its refinement
 _SHARE = 0.6180339887498949
@@ -68,7 +70,7 @@ def last_cost(
 
 
 @_compiled
-def spacing(j: int, u: float, v: float, q: float, W: Array, U: Array, fine: float) -> float:
+def spacing(j: int, u: float, v: float, q: float, W: Array, U: Array) -> float:
     """Distance of the points of a quadrature, in standard deviations.
 
     V is a rational function of the mean with poles sqrt(U / W + v') away from the real axis, and the mean moves by
@@ -77,9 +79,9 @@ def spacing(j: int, u: float, v: float, q: float, W: Array, U: Array, fine: floa
     s = math.sqrt(u * u * v + q)
     weight = W[j + 2, 0, 0]
     if s == 0.0 or weight == 0.0 or v * abs(u) == 0.0:
-        return fine
+        return 0.125
     pole = math.sqrt(U[j + 1, 0, 0] / weight + v * q / (s * s)) * s / (v * abs(u))
-    return float(min(fine, max(2.8 * fine * pole, 1e-3)))
+    return float(min(0.125, max(0.35 * pole, 1e-3)))
 
 
 @_compiled
@@ -89,7 +91,7 @@ def cost_two(j: int, u: float, x: float, m: float, v: float, a: float, q: float,
     s = math.sqrt(square)
     shift = v * u / s if s > 0.0 else 0.0
     left = v * q / square if square > 0.0 else v
-    h = spacing(j, u, v, q, W, U, 0.125)
+    h = spacing(j, u, v, q, W, U)
     count = int(_REACH / h)
     total = 0.0
     mass = 0.0
@@ -147,25 +149,56 @@ def value_two(j: int, x: float, m: float, v: float, a: float, q: float, W: Array
 
 
 @_compiled
-def cost_three(
-    j: int, u: float, x: float, m: float, v: float, a: float, q: float, W: Array, U: Array, r: Array
+def weighed_value(
+    j: int, e: float, u: float, x: float, m: float, v: float, a: float, q: float, W: Array, U: Array, r: Array
 ) -> float:
-    """J_{T-3}(u), T = j + 3, by a quadrature over V_{T-2}."""
+    """exp(-e^2 / 2) V_{T-2} after the noise e, T = j + 3."""
     square = u * u * v + q
     s = math.sqrt(square)
     shift = v * u / s if s > 0.0 else 0.0
     left = v * q / square if square > 0.0 else v
-    h = spacing(j, u, v, q, W, U, 0.25)
-    count = int(_REACH / h)
+    value = value_two(j + 1, a * x + m * u + s * e, m + shift * e, left, a, q, W, U, r)
+    return math.exp(-0.5 * e * e) * value
+
+
+@_compiled
+def cost_three(
+    j: int, u: float, x: float, m: float, v: float, a: float, q: float, W: Array, U: Array, r: Array
+) -> float:
+    """J_{T-3}(u), T = j + 3, by an adaptive quadrature over V_{T-2}.
+
+    V_{T-2} has a kink where the best input changes its side, so Simpson's rule is refined where halves disagree.
+    """
+    panels = np.empty((_PANELS + _DEPTH, 6))  # left, right, tolerance, and the values at left, middle and right
+    width = 2.0 * _REACH / _PANELS
+    scale = abs(weighed_value(j, 0.0, u, x, m, v, a, q, W, U, r))
+    for i in range(_PANELS):
+        low = -_REACH + i * width
+        panels[i, 0] = low
+        panels[i, 1] = low + width
+        panels[i, 2] = 1e-7 * scale
+        panels[i, 3] = panels[i - 1, 5] if i > 0 else weighed_value(j, low, u, x, m, v, a, q, W, U, r)
+        panels[i, 4] = weighed_value(j, low + 0.5 * width, u, x, m, v, a, q, W, U, r)
+        panels[i, 5] = weighed_value(j, low + width, u, x, m, v, a, q, W, U, r)
+    count = _PANELS
     total = 0.0
-    mass = 0.0
-    for i in range(2 * count + 1):
-        e = (i - count) * h
-        p = math.exp(-0.5 * e * e)
-        total += p * value_two(j + 1, a * x + m * u + s * e, m + shift * e, left, a, q, W, U, r)
-        mass += p
+    while count > 0:
+        count -= 1
+        low, high, tolerance, first, middle, last = panels[count]
+        length = high - low
+        quarter = weighed_value(j, low + 0.25 * length, u, x, m, v, a, q, W, U, r)
+        third = weighed_value(j, low + 0.75 * length, u, x, m, v, a, q, W, U, r)
+        whole = length / 6.0 * (first + 4.0 * middle + last)
+        halves = length / 12.0 * (first + 4.0 * quarter + 2.0 * middle + 4.0 * third + last)
+        if abs(halves - whole) <= 15.0 * tolerance or count + 2 > _PANELS + _DEPTH or length < 1e-4:
+            total += halves + (halves - whole) / 15.0
+            continue
+        centre = low + 0.5 * length
+        panels[count] = (low, centre, 0.5 * tolerance, first, quarter, middle)
+        panels[count + 1] = (centre, high, 0.5 * tolerance, middle, third, last)
+        count += 2
     here = x - r[j, 0]
-    return float(W[j, 0, 0] * here * here + U[j, 0, 0] * u * u + total / mass)
+    return float(W[j, 0, 0] * here * here + U[j, 0, 0] * u * u + total / math.sqrt(2.0 * math.pi))
 
 
 @_compiled

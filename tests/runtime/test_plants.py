@@ -142,7 +142,7 @@ def test_an_observation_that_is_not_finite_fails_the_episode(toy: Problem) -> No
     class Broken:
         action_space = Space()
 
-        def reset(self, seed: int) -> tuple[Array, dict[str, Any]]:
+        def reset(self, seed: int, options: None) -> tuple[Array, dict[str, Any]]:
             return np.array([1.0]), {}
 
         def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
