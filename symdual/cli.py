@@ -250,7 +250,7 @@ def check(model_file: Path, folder: Path | None, points: int, json_file: Path | 
     multiple=True,
     default=("dual", "ce"),
     show_default=True,
-    help="oracle, ce, cautious, beb or dual; may be given several times.",
+    help="oracle, ce, cautious, beb, dual, or exact for the smallest models; may be given several times.",
 )
 @click.option("--runs", default=100, show_default=True, type=int, help="Episodes with each controller.")
 @click.option("--seed", default=0, show_default=True, type=int, help="All controllers meet the same luck.")
@@ -397,7 +397,7 @@ def replay(model_file: Path, data_file: Path, scenario: str | None, folder: Path
             f"[yellow]columns that the model does not know: {', '.join(recording.ignored)}[/]", soft_wrap=True
         )
     console.print(
-        f"[bold]{task.name}[/]: {report['rows']} rows, {report['measured']} of {report['entries']} entries measured, "
+        f"[bold]{task.name}[/]: {report['rows']} rows, {report['measured']} of {report['entries']} entries used, "
         f"log-likelihood {result.log_likelihood:.6g}"
     )
     for name, (mean, deviation) in report["belief"].items():

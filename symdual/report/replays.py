@@ -66,7 +66,7 @@ def _entry(axes: Axes, result: Replay, package: LoadedPackage, name: str, i: int
         axes.plot(times, values, ".", color=_DATA, ms=3, label="measured")
     axes.set_title(f"{name} (unknown)" if i >= package.NX else name)
     if i == 0:
-        axes.legend(frameon=False, fontsize=7, ncols=3)
+        axes.legend(frameon=False, fontsize=7, ncols=3, loc="lower right", bbox_to_anchor=(1.0, 0.98), borderpad=0.0)
 
 
 def _innovations(axes: Axes, result: Replay) -> None:
@@ -76,8 +76,10 @@ def _innovations(axes: Axes, result: Replay) -> None:
     axes.plot(result.recording.times[seen], result.nis[seen], ".", color=_NIS, ms=4)
     if seen.any():
         most = int(np.bincount(result.measured[seen]).argmax())
-        axes.axhline(chi2.ppf(0.95, most), color=_NIS, lw=0.9, ls="--")
-        axes.set_yscale("symlog", linthresh=float(chi2.ppf(0.95, most)))
+        limit = float(chi2.ppf(0.95, most))
+        axes.axhline(limit, color=_NIS, lw=0.9, ls="--")
+        if result.nis.max() > 10.0 * limit:
+            axes.set_yscale("symlog", linthresh=limit)
         axes.set_ylim(bottom=0.0)
     axes.set_title("normalised innovation squared (NIS); 95 % of an honest filter's lie below the dashed line")
     axes.set_xlabel("time")
