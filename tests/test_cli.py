@@ -152,7 +152,7 @@ def test_show_prints_equations_with_the_generic_index(here: Path) -> None:
 
 def test_check_passes_and_then_names_a_flipped_sign(here: Path) -> None:
     (here / "good.py").write_text(GOOD)
-    result = run("check", "good.py", "--points", "3", "--json", "result.json")
+    result = run("check", "good.py", "--kernels", "--points", "3", "--json", "result.json")
     assert result.exit_code == 0, result.output
     report = json.loads((here / "result.json").read_text())
     assert report["passed"] is True
@@ -162,7 +162,7 @@ def test_check_passes_and_then_names_a_flipped_sign(here: Path) -> None:
     flipped = kernels.read_text().replace("f_theta_out[0, 0] = u", "f_theta_out[0, 0] = -u")
     assert flipped != kernels.read_text()
     kernels.write_text(flipped)
-    result = run("check", "good.py", "--points", "3", "--json", "result.json")
+    result = run("check", "good.py", "--kernels", "--points", "3", "--json", "result.json")
     assert result.exit_code == 1, result.output
     assert "f by b" in result.stdout
     assert "kernels.py" in result.stdout
@@ -171,7 +171,7 @@ def test_check_passes_and_then_names_a_flipped_sign(here: Path) -> None:
     assert {row["block"] for row in report["models"]["good"] if not row["passed"]} == {"f by b", "file kernels.py"}
 
     assert run("generate", "good.py", "--no-compile").exit_code == 0
-    assert run("check", "good.py", "--points", "3").exit_code == 0
+    assert run("check", "good.py", "--kernels", "--points", "3").exit_code == 0
 
 
 def test_help_and_version_import_nothing_heavy(fresh_python: Callable[..., subprocess.CompletedProcess[str]]) -> None:

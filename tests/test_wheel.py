@@ -61,7 +61,7 @@ def test_generate_and_check_from_there(site: Path, tmp_path: Path) -> None:
     where = run(site, tmp_path, "-c", "import symdual; print(symdual.__file__)").stdout.strip()
     assert Path(where) == site / "symdual" / "__init__.py"
     model = str(site / "symdual" / "paper" / "models" / "toy.py")
-    checked = run(site, tmp_path, "-m", "symdual", "check", model, "--points", "2")
+    checked = run(site, tmp_path, "-m", "symdual", "check", model, "--kernels", "--points", "2")
     assert "toy" in checked.stdout
     assert "MISS" not in checked.stdout
     assert [entry.name for entry in tmp_path.iterdir()] == ["generated"]
