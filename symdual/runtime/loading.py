@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import types
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -56,6 +57,8 @@ def load(name: str | Path) -> LoadedPackage:
 
 
 def _loaded(folder: Path, name: str, digest: str) -> LoadedPackage:
+    # costs and plants are numba's first-class functions, which it still announces as experimental
+    warnings.filterwarnings("ignore", message="First-class function type feature is experimental")
     with np.load(folder / "data.npz") as stored:
         numbers = {key: stored[key] for key in stored.files}
     plants = json.loads((folder / "scenarios.json").read_text())["plants"]
