@@ -97,7 +97,7 @@ def _trajectories(figure: Any, results: Results, rows: Sequence[tuple[str, int, 
     _uncertainty(axes[-1], results)
     axes[-1].set_xlabel("step")
     axes[-1].xaxis.get_major_locator().set_params(integer=True)
-    axes[0].legend(*axes[0].get_legend_handles_labels(), fontsize=8, ncols=3, frameon=False, loc="best")
+    figure.legend(*axes[0].get_legend_handles_labels(), fontsize=8, ncols=7, frameon=False, loc="outside upper left")
 
 
 def _band(ax: Axes, controller: str, values: NDArray[np.float64]) -> None:
