@@ -16,7 +16,7 @@ from symdual.runtime.results import Chunk
 from symdual.runtime.sweep import CHUNK, Execute, Sweep
 
 _SECONDS = 1.5  # of one compiled call; what is lost when the process is killed
-_BYTES = 64 * 2**20  # of results in one compiled call
+_BYTES = 64 * 2**20  # of results and covariances in one compiled call
 
 
 def on_this_machine(jobs: int | None = None, say: Callable[[str], None] = lambda what: None) -> Execute:
@@ -80,8 +80,10 @@ def _rounds(sweep: Sweep, pending: list[Chunk], threads: int, background: _Backg
 
 
 def _chunk_bytes(sweep: Sweep) -> int:
-    spans = [sweep.description.spans(name, CHUNK)[-1] for name in sweep.controllers]
-    return max(first + size for first, size in spans)
+    """What a chunk takes in memory: its results, and the last covariances, which are not kept."""
+    sizes = sweep.description.sizes
+    results = [sum(sweep.description.spans(name, CHUNK)[-1]) for name in sweep.controllers]
+    return max(results) + CHUNK * 8 * max(sizes[name]["belief"] for name in sweep.controllers) ** 2
 
 
 class _Background:
