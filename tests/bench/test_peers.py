@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from symdual.bench import PEERS, BenchmarkError, run, workload
 from symdual.bench.contender import contender
 from symdual.bench.peers import own_side
-from symdual.bench.peers.compiler import compiler, shared_library
+from symdual.bench.peers.compiler import OPTIMISED, compiler, shared_library
 from symdual.bench.timing import verify
 from symdual.errors import SymdualError
 
@@ -87,7 +88,17 @@ def test_bad_requests_are_refused_in_one_sentence(arguments: dict[str, object], 
 def test_a_library_that_does_not_compile_is_left_out(tmp_path: Path) -> None:
     source = tmp_path / "broken.c"
     source.write_text("this is not C")
-    assert shared_library(source, ("-shared", "-fPIC"), tmp_path, 30.0) is None
+    assert shared_library(source, (), tmp_path, 30.0) is None
     source.write_text("int one(void) { return 1; }")
-    library = shared_library(source, ("-shared", "-fPIC"), tmp_path, 30.0)
+    library = shared_library(source, (), tmp_path, 30.0)
     assert library is not None and library.exists()
+
+
+@pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
+def test_loading_fast_code_leaves_subnormal_numbers_alone(tmp_path: Path) -> None:
+    source = tmp_path / "fast.c"
+    source.write_text("double twice(double x) { return 2.0 * x; }")
+    library = shared_library(source, OPTIMISED, tmp_path, 30.0)
+    assert library is not None
+    ctypes.CDLL(str(library))
+    assert (np.array([2e-308]) / 4.0)[0] > 0.0

@@ -144,7 +144,7 @@ def _dual_cost(ca: Any, kind: Any, work: Workload, move: Any, linearise: Any) ->
 def _driver(build: Path) -> Any:
     source = build / "casadi_driver.c"
     source.write_text(_DRIVER)
-    library = shared_library(source, ("-O2", "-shared", "-fPIC"), build, COMPILE_SECONDS)
+    library = shared_library(source, ("-O2",), build, COMPILE_SECONDS)
     return None if library is None else ctypes.CDLL(str(library)).drive
 
 

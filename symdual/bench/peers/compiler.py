@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-OPTIMISED: Final = ("-O3", "-march=native", "-ffast-math", "-shared", "-fPIC")
+OPTIMISED: Final = ("-O3", "-march=native", "-ffast-math")
 
 
 def compiler() -> str | None:
@@ -34,17 +34,25 @@ def shared_library(source: Path, flags: Sequence[str], build: Path, seconds: flo
         return library
     if given_up.exists():
         return None
-    half_done = library.with_suffix(".part")
-    line = [command, *flags, "-o", str(half_done), str(source), "-lm"]
-    # a session of its own, so that the compiler's own children end with it
-    job = subprocess.Popen(line, stderr=subprocess.DEVNULL, start_new_session=True)
-    try:
-        status = job.wait(seconds)
-    except subprocess.TimeoutExpired:
-        os.killpg(job.pid, signal.SIGKILL)
-        status = job.wait()
-    if status != 0:
+    half_done, code = library.with_suffix(".part"), library.with_suffix(".o")
+    # linked without the flags: linking with -ffast-math would switch off subnormal numbers in the whole process
+    lines = (
+        [command, *flags, "-fPIC", "-c", "-o", str(code), str(source)],
+        [command, "-shared", "-o", str(half_done), str(code), "-lm"],
+    )
+    if not all(_done_in_time(line, seconds) for line in lines):
         given_up.touch()
         return None
     half_done.replace(library)
     return library
+
+
+def _done_in_time(line: Sequence[str], seconds: float) -> bool:
+    """Run one command; a session of its own lets the compiler's children end with it."""
+    job = subprocess.Popen(line, stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        return job.wait(seconds) == 0
+    except subprocess.TimeoutExpired:
+        os.killpg(job.pid, signal.SIGKILL)
+        job.wait()
+        return False
