@@ -30,7 +30,7 @@ def render(outcome: Outcome) -> str:
     """The whole page."""
     request = outcome.request
     links = [(f"exp{e.number}", f"Exp {e.number}") for e in request.experiments]
-    links += [("shows", "What must show"), ("assumed", "What we assumed")]
+    links += [("shows", "What it shows"), ("assumed", "What we assumed")]
     links += [(study.key, study.title) for study in outcome.studies]
     body = join(
         [

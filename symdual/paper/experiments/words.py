@@ -19,6 +19,7 @@ FOUR = ("oracle", "dual", "ce", "beb")
 """The paper's order of the controllers in its Exp 2, 3 and 4, from the lowest cost to the highest."""
 MEANT_FOR = "claims are meant for 400 runs; with fewer, a difference may be there and not show firmly"
 NEAR = 2.0  # combined standard errors within which two means count as the same
+APART = 1.5  # ratio beyond which two standard deviations are called different
 FIRM = 4.0  # paired standard errors that we ask for
 HONEST = 2.0  # a mean NEES beyond this is overconfident, if it is also beyond four standard errors of an honest one
 
@@ -85,10 +86,17 @@ def _spread(table: Table) -> list[str]:
     paper_says = published["dual"][1] < published["ce"][1]
     same = (ours < theirs) == paper_says
     word = "smaller" if ours < theirs else "not smaller"
-    return [
+    sentences = [
         f"The spread of dual ({ours:.3g}) is {word} than that of ce ({theirs:.3g}), "
         + ("as in the paper." if same else "unlike in the paper.")
     ]
+    off = [line for line in table.lines if line.published and not 1 / APART < line.cost.std / line.published[1] < APART]
+    if off:
+        listed = ", ".join(
+            f"{line.arm.label} {line.cost.std:.3g} ({line.published[1]:.2f})" for line in off if line.published
+        )
+        sentences.append(f"Standard deviations more than {APART:g} times off the paper's: {listed}.")
+    return sentences
 
 
 def about_beliefs(table: Table) -> list[str]:

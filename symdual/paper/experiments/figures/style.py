@@ -97,6 +97,8 @@ def figure(height: float, width: float = WIDTH) -> Figure:
 def picture(drawn: Figure, name: str, title: str, explanation: str, alternative: str) -> Picture:
     """Render a figure as PNG and SVG without dates or versions, so that the same numbers give the same bytes."""
     FigureCanvasAgg(drawn)
+    drawn.draw_without_rendering()
+    drawn.set_layout_engine("none")  # the places are found now, once for both formats
     png, svg = BytesIO(), BytesIO()
     drawn.savefig(png, format="png", metadata={"Software": None})
     drawn.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
