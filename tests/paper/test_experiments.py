@@ -250,11 +250,11 @@ def _store(folder: Path, resume: bool = False) -> Store:
 # ------------------------------------------------------------ the command
 
 
-def test_json_has_the_same_bytes_again_and_after_resuming(written: command.Written) -> None:
+def test_json_has_the_same_bytes_again_and_after_resuming(written: command.Written, tmp_path: Path) -> None:
     first = json.dumps(outcome_json(written.outcome), allow_nan=False)
     for resume in (True, False):
         again = command.execute(
-            replace(written.outcome.request, resume=resume), written.page, lambda what, fraction: None
+            replace(written.outcome.request, resume=resume), tmp_path / "page.html", lambda what, fraction: None
         )
         assert json.dumps(outcome_json(again.outcome), allow_nan=False) == first
         assert [p.png for p in again.outcome.pictures] == [p.png for p in written.outcome.pictures]
@@ -286,7 +286,17 @@ def test_bad_input_is_one_sentence_before_any_work(
 
 def test_the_command_prints_the_table_and_says_where_the_page_is(written: command.Written, tmp_path: Path) -> None:
     folder = written.outcome.request.folder
-    arguments = ["--experiment", "1", "--runs", "2", "--truth", "paper", "--json", str(tmp_path / "out.json")]
+    arguments = [
+        "--experiment",
+        "1",
+        "--runs",
+        "2",
+        "--quick",
+        "--truth",
+        "paper",
+        "--json",
+        str(tmp_path / "out.json"),
+    ]
     result = CliRunner().invoke(
         main, ["paper", "run", *arguments, "-o", str(folder), "--html", str(tmp_path / "p.html")]
     )

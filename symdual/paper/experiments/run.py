@@ -60,7 +60,7 @@ class Store:
         if not self.resume:
             return None
         try:
-            with np.load(self.folder / name) as stored:
+            with np.load(io.BytesIO((self.folder / name).read_bytes())) as stored:
                 if str(stored["identity"]) != identity:
                     return None
                 return Episodes(*(stored[field] for field in Episodes._fields))

@@ -45,7 +45,7 @@ def beliefs_figure(problem: Problem, episodes: Mapping[str, Episodes], truth: Ar
         "(dashed). The reference passes the bump at \N{MINUS SIGN}2 at step 8 and stays at the bump at +2 from step 10 "
         "on. Before step 6 the position costs nothing. Dual uses that time to learn what it will need, and afterwards "
         "lets the belief on the bump behind it widen again; ce learns only what it happens to meet; beb with its large "
-        "bonus goes back again and again to learn what nobody needs.",
+        "bonus visits both bumps early, and may leave its place later to refresh what nobody needs.",
         "Nine panels: beliefs on two parameters and the position over time for ce, beb and dual.",
     )
 
