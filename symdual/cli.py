@@ -297,7 +297,7 @@ def simulate(
 ) -> None:
     """Run closed-loop episodes of a scenario in MODEL.py and compare controllers."""
     from symdual import api
-    from symdual.report.figures import sweep_figure
+    from symdual.report import figures
     from symdual.report.sweeps import summary_table
     from symdual.runtime.closed_loop import Settings
     from symdual.runtime.results import Results
@@ -311,13 +311,15 @@ def simulate(
         file = _run_sweep(console, plan, folder, executor, resume)
     with Results(file) as results:
         summary = summarise(results)
-        figure = sweep_figure(results, summary, file.with_name("figure.png"))
+        drawable = figures.available()
+        figure = figures.sweep_figure(results, summary, file.with_name("figure.png")) if drawable else None
     console.print(f"[bold]{plan.problem.name}[/]: {runs} runs, seed {seed}, truth: {truth}")
     console.print(summary_table(summary))
     for sentence in summary.sentences():
         console.print(f"[yellow]{sentence}[/]", soft_wrap=True)
-    console.print(f"results in {_shown(file)}, figure in {_shown(figure)}", soft_wrap=True)
-    _write_json(json_file, {**summary.to_json(), "results": str(file), "figure": str(figure)})
+    drawn = "no figure without matplotlib (the extra `plot`)" if figure is None else f"figure in {_shown(figure)}"
+    console.print(f"results in {_shown(file)}, {drawn}", soft_wrap=True, markup=False)
+    _write_json(json_file, {**summary.to_json(), "results": str(file), "figure": figure and str(figure)})
 
 
 @contextmanager

@@ -6,6 +6,7 @@ people who do not tell red from green can tell apart; line styles differ as well
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,14 +45,18 @@ _STYLE: dict[Any, Any] = {
 }
 
 
+def available() -> bool:
+    """Whether matplotlib is there to draw with."""
+    return importlib.util.find_spec("matplotlib") is not None
+
+
 def sweep_figure(results: Results, summary: Summary, path: Path) -> Path:
     """Draw a sweep and write it to a file (png, svg or pdf)."""
-    try:
-        import matplotlib
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as missing:
-        raise SymdualError("the figure needs matplotlib: pip install 'symdual[plot]'") from missing
+    if not available():
+        raise SymdualError("the figure needs matplotlib: pip install 'symdual[plot]'")
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
     names = results.about["names"]
     rows: list[tuple[str, int, str]] = [("states", i, name) for i, name in enumerate(names["states"][:_SHOWN])]

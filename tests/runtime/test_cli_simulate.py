@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from symdual.cli import main
+from symdual.report import figures
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import problem
 from symdual.runtime.sweep import run_sweep, sweep
@@ -53,6 +54,14 @@ def test_summary_results_figure_and_json(place: Path) -> None:
     assert first["difference"]["error"] == pytest.approx((dual - ce).std(ddof=1) / 2 / np.sqrt(20))
     assert (place / "results/toy/figure.png").read_bytes().startswith(b"\x89PNG")
     assert f"{dual.mean() / 2:.2f}" in result.output
+
+
+def test_without_matplotlib_there_is_everything_but_the_figure(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "available", lambda: False)
+    result = run(TOY, "--runs", 2, "--controller", "ce", "--json", "s.json")
+    assert result.exit_code == 0 and "no figure without matplotlib (the extra `plot`)" in result.output
+    assert json.loads((place / "s.json").read_text())["figure"] is None
+    assert sorted(file.name for file in (place / "results/toy").iterdir()) == ["results.npz"]
 
 
 def test_the_fair_test_draws_the_truth(place: Path) -> None:
