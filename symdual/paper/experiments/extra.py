@@ -52,6 +52,7 @@ class Study:
     """A study: what it asks, a table, what it found in words, its numbers for JSON, and figures."""
 
     key: str
+    short: str
     title: str
     explanation: str
     header: tuple[str, ...]
@@ -95,6 +96,7 @@ def weights(request: Request, problems: Mapping[str, Problem], report: Report) -
     listed = "; ".join(f"Exp {n}, {t}: {label}" for (n, t), label in zip(settings, best, strict=True))
     return Study(
         "weight",
+        "Weight and order",
         "Dual weight, and order 1 against order 2",
         f"Cost per step minus that of ce, {request.runs} runs. The dual weight w multiplies the cost of uncertainty; "
         "the paper's printed cost corresponds to w = 0.5. Order 2 adds the curvature of the dynamics.",
@@ -129,16 +131,23 @@ def priors(problem: Problem, report: Report) -> Study:
         gains = {cell: value["cautious"] - value["dual"] for cell, value in own.items()}
         wins = sum(gain > 1e-3 for gain in gains.values())
         losses = sum(gain < -1e-3 for gain in gains.values())
-        most = max(gains, key=lambda cell: gains[cell])
+        most, least = max(gains, key=lambda cell: gains[cell]), min(gains, key=lambda cell: gains[cell])
         findings.append(
             f"T = {horizon}: probing pays (dual's regret is lower than that of cautious by more than 0.001) in {wins} "
-            f"of {len(own)} priors, costs in {losses}; most at mean {most[1]:g}, variance {most[2]:g} "
-            f"({gains[most]:+.3f})."
+            f"of {len(own)} priors, most at mean {most[1]:g}, variance {most[2]:g} ({gains[most]:.3f}); it costs in "
+            f"{losses}, most at mean {least[1]:g}, variance {least[2]:g} ({-gains[least]:.3f})."
         )
+        still = {name: max(value[name] for cell, value in own.items() if cell[1] == 0.0) for name in ("ce", "dual")}
+        if still["ce"] == still["dual"]:
+            findings.append(
+                f"T = {horizon}, prior mean 0: dual does as little as ce, because at order 1 an input whose expected "
+                f"effect is nothing promises nothing either; that costs up to {still['dual']:.3f}."
+            )
     for (horizon, mean, variance), value in regrets.items():
         data[f"T{horizon}.mean{mean:g}.variance{variance:g}"] = {name: number(v) for name, v in value.items()}
     return Study(
         "priors",
+        "Is probing worth it?",
         "Where is probing worth it? Regret on the toy",
         "The regret of a first input is its exact expected cost minus the least possible one, all later inputs being "
         "optimal. x0 = 1, gain b ~ N(mean, variance), over a grid of priors.",
@@ -198,6 +207,7 @@ def lengthscales(request: Request, problem: Problem, report: Report) -> Study:
     findings.append(f"It is above ce by more than two at {_list(above)}.")
     return Study(
         "lengthscale",
+        "Length-scales",
         "Exp 2 with other length-scales",
         f"The paper does not give the length-scale; we chose 7 with its table in view. Mean cost per step, "
         f"{request.runs} runs, tau = 10, the paper's truth.",
@@ -233,7 +243,7 @@ def classic(request: Request, problem: Problem, report: Report) -> Study:
         spent = estimate(costs[arm.key] - misses[arm.key])
         failed = int(np.sum(np.isnan(costs[arm.key])))
         figures = (own.mean, own.std, median, estimate(misses[arm.key]).mean, spent.mean)
-        beside = "" if arm is CE else difference(apart)
+        beside = "" if arm is CE else difference(apart, 1)
         rows.append((arm.label, *(f"{figure:.1f}" for figure in figures), beside, str(failed)))
         data[arm.key] = {
             "cost": estimate_json(own),
@@ -246,13 +256,14 @@ def classic(request: Request, problem: Problem, report: Report) -> Study:
     ratio = estimate(costs["ce"]).mean / estimate(costs["dual"]).mean
     return Study(
         "classic",
+        "A classic",
         "A classic: the third-order plant of Tse and Bar-Shalom (1973)",
         "Six unknowns in the dynamics and the input vector, only the third state is measured, and all that counts is "
         f"where it is after 20 steps (target 20). {runs} runs; L itself, not divided by T.",
         ("", "mean L", "std", "median", "squared miss", "input cost", "minus ce", "failed"),
         tuple(rows),
         (
-            f"The mean cost of ce is {ratio:.2g} times that of dual (dual minus ce {difference(gain)}, "
+            f"The mean cost of ce is {ratio:.2g} times that of dual (dual minus ce {difference(gain, 1)}, "
             f"{abs(gain.ratio):.1f} paired standard errors).",
         ),
         data,

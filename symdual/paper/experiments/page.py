@@ -31,7 +31,7 @@ def render(outcome: Outcome) -> str:
     request = outcome.request
     links = [(f"exp{e.number}", f"Exp {e.number}") for e in request.experiments]
     links += [("shows", "What it shows"), ("assumed", "What we assumed")]
-    links += [(study.key, study.title) for study in outcome.studies]
+    links += [(study.key, study.short) for study in outcome.studies]
     body = join(
         [
             element("h1", "Dual control: the paper's experiments, run again"),

@@ -78,9 +78,11 @@ def cells(line: Line) -> tuple[str, ...]:
     )
 
 
-def difference(value: Estimate) -> str:
+def difference(value: Estimate, digits: int = 3) -> str:
     """A difference with its standard error."""
-    return "" if math.isnan(value.mean) else f"{value.mean:+.3f} ± {shown(value.error)}".replace("-", "−")  # noqa: RUF001
+    if math.isnan(value.mean):
+        return ""
+    return f"{value.mean:+.{digits}f} ± {shown(value.error, digits)}".replace("-", "\N{MINUS SIGN}")
 
 
 def shown(value: float, digits: int = 3) -> str:

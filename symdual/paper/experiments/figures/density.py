@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, PowerNorm
-from matplotlib.figure import Figure
 
 from symdual.paper.experiments.figures.style import INK, LOOKS, REFERENCE, SOFT, Picture, figure, picture
 from symdual.runtime.closed_loop import Episodes
@@ -55,7 +54,7 @@ def density_figure(
             color=SOFT,
         )
     _step_costs(panels[-1], episodes, shown, bands)
-    _labels(drawn, panels)
+    _labels(panels)
     runs = len(next(iter(episodes.values())).states)
     means = ", ".join(f"{key} {np.nanmean(episodes[key].costs) / problem.horizon:.2f}" for key in shown)
     return picture(
@@ -162,7 +161,6 @@ def _step_costs(
     axes.legend(ncols=len(shown), loc="upper left", bbox_to_anchor=(0.0, 1.18), borderaxespad=0.0, handlelength=3.2)
 
 
-def _labels(drawn: Figure, panels: Any) -> None:
+def _labels(panels: Any) -> None:
     panels[-1].set_xticks(range(0, int(panels[-1].get_xlim()[1]) + 1, 2))
     panels[(len(panels) - 1) // 2].set_ylabel("position", color=INK)
-    drawn.align_ylabels(panels)

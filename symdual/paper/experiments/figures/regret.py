@@ -12,6 +12,12 @@ from symdual.paper.experiments.figures.style import Picture, figure, picture, st
 LEAST, MOST = 1e-4, 3.0
 
 
+def _word(value: float) -> str:
+    if value < 5e-4:
+        return "·"
+    return f"{value:.3f}".lstrip("0") if value < 10.0 else f"{value:.1f}"
+
+
 def regret_figure(
     regrets: Mapping[tuple[int, float, float], Mapping[str, float]],
     names: Sequence[str],
@@ -30,7 +36,7 @@ def regret_figure(
                     np.clip(values, LEAST, MOST), cmap="Greys", norm=LogNorm(LEAST, MOST), origin="lower", aspect="auto"
                 )
                 for (j, i), value in np.ndenumerate(values):
-                    word = f"{value:.3f}".lstrip("0") if value >= 5e-4 else "·"
+                    word = _word(value)
                     colour = "white" if value > 0.06 else "black"
                     axes.text(i, j, word, ha="center", va="center", fontsize=6.5, color=colour)
                 axes.set_title(f"{name}, T = {horizon}")
