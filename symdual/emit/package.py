@@ -20,6 +20,7 @@ import sympy as sp
 import symdual
 from symdual.derive.derivation import Derivation, derive
 from symdual.derive.structure import Structure, hessian_diagonals, structure
+from symdual.emit.imports import without_unused_imports
 from symdual.emit.kernels import DataLayout, data_layout, kernel_functions
 from symdual.emit.render import declared_keys, render, template_folder
 from symdual.runtime.archive import stored_arrays as stored_arrays
@@ -52,7 +53,10 @@ def package(
     pattern = structure(derivation)
     layout = data_layout(derivation)
     context = _context(derivation, pattern, layout)
-    bodies = {f"{module}.py": _with_one_name(render(f"{module}.py.jinja", context)) for module in MODULES}
+    bodies = {
+        f"{module}.py": _with_one_name(without_unused_imports(render(f"{module}.py.jinja", context)))
+        for module in MODULES
+    }
     bodies["__init__.py"] = render("__init__.py.jinja", context)
     digest = _digest(*(part for name in sorted(bodies) for part in (name, bodies[name])))
     files = {name: _with_header(model.name, digest, body).encode() for name, body in bodies.items()}

@@ -164,9 +164,7 @@ def test_exponential_in_place(emitted: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("count", COUNTS[:-1])
-def test_equal_arguments_give_equal_bits_at_every_position_and_length(
-    emitted: ModuleType, count: int
-) -> None:
+def test_equal_arguments_give_equal_bits_at_every_position_and_length(emitted: ModuleType, count: int) -> None:
     arguments = np.random.default_rng(9).uniform(-40.0, 40.0, LONG)
     expected = (*sincos(emitted, arguments), exponential(emitted, arguments))
     for start in range(0, LONG - count, 97):
@@ -202,9 +200,7 @@ def test_compiled_code_works_on_packed_numbers(emitted: ModuleType, function: st
     offsets = (0, 200, 400)[: 3 if "sincos" in function else 2]
     compiled(np.zeros(600), *offsets)
     (assembly,) = compiled.inspect_asm().values()
-    packed = [
-        line for line in assembly.splitlines() if "mulpd" in line or ("madd" in line and "pd\t" in line)
-    ]
+    packed = [line for line in assembly.splitlines() if "mulpd" in line or ("madd" in line and "pd\t" in line)]
     assert len(packed) >= 10
 
 
