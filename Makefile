@@ -8,10 +8,11 @@ MODELS := $(wildcard symdual/paper/models/[a-z]*.py examples/[a-z]*.py)
 
 .PHONY: demo test lint generated clean
 
+# derive and check an example, then the paper's experiments in a quick version, with figures and a page
 demo: $(READY)
-	@$(BIN)/symdual generate symdual/paper/models/schedule.py -o out/generated
 	@$(BIN)/symdual show symdual/paper/models/schedule.py
-	@$(BIN)/symdual check symdual/paper/models/schedule.py -o out/generated
+	@$(BIN)/symdual check --kernels symdual/paper/models/schedule.py -o out/paper/generated
+	@$(BIN)/symdual paper run --quick -o out/paper
 
 test: $(READY) lint
 	$(BIN)/python -m pytest -n 2

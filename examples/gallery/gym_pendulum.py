@@ -4,6 +4,11 @@
 
 Both controllers meet the same environments, the same starts and the same noise of the sensors, and have to learn the
 mass within the one episode that counts. Needs the extras `gym` and `plot`.
+
+The task and its prior were chosen so that learning matters, after others in which it does not: swinging up fails even
+with a known mass (the plan stays in a local minimum), and in milder settings of this one, or balancing upright, dual
+control was no better than certainty equivalence or worse. Over 40 seeds it was better in 20 and much better in the bad
+ones.
 """
 
 from __future__ import annotations
