@@ -122,7 +122,7 @@ def root(covariance: Array) -> Array:
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 
-def run(problem: Problem, name: str, luck: Luck, settings: Settings, chunks: int = 16) -> Episodes:
+def run(problem: Problem, name: str, luck: Luck, settings: Settings, chunks: int = 64) -> Episodes:
     """Run one episode per entry of `luck` with the controller `name`, in parallel."""
     if name not in NAMES:
         controller(problem, name)  # says what is wrong
