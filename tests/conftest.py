@@ -84,14 +84,15 @@ def fresh_python() -> Callable[..., subprocess.CompletedProcess[str]]:
         clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "NUMBA"))}
         if with_symdual:
             clean["PYTHONPATH"] = str(ROOT)
-        return subprocess.run(
+        done = subprocess.run(
             [sys.executable, "-c", textwrap.dedent(code)],
             cwd=folder,
             env=clean | environment,
-            check=check,
             capture_output=True,
             text=True,
         )
+        assert not check or done.returncode == 0, done.stderr
+        return done
 
     return run
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from symdual.emit.package import Package
 from symdual.errors import PackageError, SymdualError
-from symdual.runtime.loading import locked, put_back, set_aside, verify
+from symdual.runtime.loading import locked, put_back, read_manifest, set_aside, verify
 
 
 def is_unchanged(folder: Path, name: str, input_digest: str) -> bool:
@@ -51,8 +51,9 @@ def write(package: Package, folder: Path) -> Path:
     """Write the package as `folder/<name>`, replacing an older one in one go.
 
     The files are written beside it first. Then the old folder steps aside and the new one takes its place; if the
-    process dies in between, the next reader or writer puts the old one back. Compiled code that numba has cached for
-    files that did not change is kept.
+    process dies in between, the next reader or writer puts the old one back. What Python and numba have compiled is
+    kept when only numbers changed. Otherwise it goes: Python takes a compiled file for current when its source has the
+    same size and the same second of writing, and a package written twice in a second would wake up with old parts.
     """
     target = folder / package.name
     fresh = folder / f".{package.name}.new"
@@ -72,8 +73,8 @@ def write(package: Package, folder: Path) -> Path:
                 raise SymdualError(
                     f"{target} exists and is not a generated package; move it away or choose another folder"
                 )
-            cache = target / "__pycache__"
-            if cache.is_dir():
+            cache, old = target / "__pycache__", read_manifest(target)
+            if cache.is_dir() and old is not None and old["package_digest"] == package.package_digest:
                 cache.replace(fresh / "__pycache__")
             target.replace(aside)
         fresh.replace(target)

@@ -11,7 +11,7 @@ import sys
 import types
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -177,8 +177,11 @@ def _digest_of(file: Path) -> str | None:
 
 def load_edited(folder: Path) -> LoadedPackage:
     """Load a package as it lies there, edited by hand or not; for the checks, which must see what they are to judge."""
-    contents = b"".join(file.read_bytes() for file in sorted(folder.glob("*.py")))
-    digest = hashlib.sha256(contents).hexdigest()
+    files = sorted(folder.glob("*.py"))
+    for file in files:  # an edit within a second, to the same length, would not be seen by Python
+        with suppress(OSError):
+            Path(importlib.util.cache_from_source(str(file))).unlink()
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
     package = _loaded(folder, folder.name, digest)
     package.module.__dict__["DIGEST"] = digest  # its modules are not those that the digest in their header promises
     return package

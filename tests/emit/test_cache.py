@@ -100,7 +100,8 @@ STALE = (
     HEAD
     + """
     import shutil
-    from symdual.emit import package as packaging, printer, render
+    from symdual import api
+    from symdual.emit import package as packaging, printer, render, write
 
     templates = Path("templates")
     shutil.copytree(render.template_folder(), templates)
@@ -109,7 +110,17 @@ STALE = (
     packaging.template_folder = render.template_folder
     packaging.MODULES = ("kernels", "caller")
 
-    def step(edit):
+    def write_in_one_second(package, folder):  # all that Python looks at before it trusts a compiled file, and the size
+        target = write.write(package, folder)
+        for file in target.glob("*.py"):
+            os.utime(file, (second, second))
+        return target
+
+    api.write = write_in_one_second
+
+    def step(edit, written):
+        global second
+        second = written
         if edit == "printer":
             printer.KernelPrinter._print_tanh = lambda self, e: f"(100.0 + math.tanh({self._print(e.args[0])}))"
         elif edit == "template":
@@ -124,8 +135,8 @@ STALE = (
         value = package.caller.call(np.array([0.5]), np.zeros(1), np.zeros(0), np.zeros(package.WORK), out)
         return [value, sum(package.caller.call.stats.cache_hits.values())]
 
-    for edit in ("", "", "printer", "printer", "", "template"):
-        in_new_process(step, edit)
+    for edit, written in (("", 1), ("", 2), ("printer", 2), ("printer", 3), ("", 3), ("template", 4)):
+        in_new_process(step, edit, written)
     print(json.dumps(results))
 """
 )

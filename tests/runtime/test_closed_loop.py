@@ -270,16 +270,16 @@ rail = Model(states=[x], inputs=[u], dynamics=[{factor} * x + u], process_noise=
 
 
 def test_an_edit_of_the_plant_is_followed_by_a_cached_episode(
-    toy: Problem, packages: Path, make: Callable[[str, str], LoadedPackage]
+    toy_package: LoadedPackage, packages: Path, make: Callable[[str, str], LoadedPackage]
 ) -> None:
-    run(toy, "ce", luck(toy, 1), Settings())  # the episode is in the cache now
-    for factor in (0.5, 0.25):
+    for factor in (0.75, 0.5, 0.25):
         make("rail", RAIL.format(factor=factor))
         command = [sys.executable, "-W", "ignore", "-c", SEAM, str(packages)]
         answer = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2])
         fraction, hits, misses = json.loads(answer.stdout)
         assert fraction == pytest.approx(factor)
-        assert (hits, misses) == (1, 0)
+        assert hits + misses == 1
+        assert hits == 1 or factor == 0.75  # the first process may have had to compile the episode
 
 
 # ------------------------------------------------------------------------------------------------ long runs
