@@ -1,6 +1,6 @@
 """Symbolic code generation for dual control: controllers that learn while they steer.
 
-A model file needs `Model`, `Scenario`, `unknown`, `constant`, `features` and `logistic`; programs use `generate`,
+A model file needs `Model`, `Scenario`, `unknown`, `constant`, `features`, `covariances` and `logistic`; programs use `generate`,
 `load` and `check`. Everything is imported when it is first used, so that `import symdual` and the runtime stay light.
 """
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from symdual.runtime.problem import Belief as Belief
     from symdual.runtime.problem import Problem as Problem
     from symdual.runtime.problem import problem as problem
+    from symdual.spec import covariances as covariances
     from symdual.spec import features as features
     from symdual.spec.model import Model as Model
     from symdual.spec.scenario import Scenario as Scenario
@@ -35,6 +36,7 @@ _PLACES = {
     "check": "symdual.api",
     "constant": "symdual.spec.symbols",
     "controller": "symdual.runtime.controller",
+    "covariances": "symdual.spec",
     "features": "symdual.spec",
     "generate": "symdual.api",
     "load": "symdual.runtime.loading",
@@ -51,6 +53,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'symdual' has no attribute {name!r}")
     import importlib
 
-    if name == "features":
-        return importlib.import_module("symdual.spec.features")
+    if name in ("covariances", "features"):
+        return importlib.import_module(f"symdual.spec.{name}")
     return getattr(importlib.import_module(_PLACES[name]), name)

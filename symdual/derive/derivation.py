@@ -47,6 +47,12 @@ class Derivation:
         """The rows of z that are not weights of a family: states and scalar unknowns."""
         return self.states + self.scalars
 
+    @property
+    def processes(self) -> tuple[WeightBlock, ...]:
+        """The weight arrays that belong to Gaussian processes."""
+        names = {family.name for family in self.model.families if family.process is not None}
+        return tuple(block for block in self.weights if block.family in names)
+
     @cached_property
     def dynamics_hessian(self) -> Hessian:
         """sum_i lam_i f^i_(zz, zu, uu)."""

@@ -98,7 +98,7 @@ class _Lowering:
         self._feature_operations: dict[str, int] = {}
         self._sincos: set[int] = set()
         self._exp: set[int] = set()
-        self._logistic = False
+        self._helpers: set[str] = set()
 
     def kernel(self) -> Kernel:
         pending = self._pending_definitions()
@@ -122,7 +122,7 @@ class _Lowering:
             self._operations(),
             tuple(sorted(self._sincos)),
             tuple(sorted(self._exp)),
-            self._logistic,
+            frozenset(self._helpers),
         )
 
     # ------------------------------------------------------------ what is needed
@@ -251,7 +251,7 @@ class _Lowering:
     def _text(self, expression: sp.Expr) -> str:
         self._used |= expression.free_symbols
         text = print_expression(expression.xreplace(self._names))
-        self._logistic |= "_logistic(" in text
+        self._helpers |= {name for name in ("_logistic", "_matern") if f"{name}(" in text}
         return text
 
     # ------------------------------------------------------------ loops

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import sympy as sp
 
-from symdual.derive.calculus import Calculus, Hessian
+from symdual.derive.calculus import Calculus, Evaluation, Hessian
 from symdual.derive.derivation import Derivation, theta_row
+from symdual.derive.program import Point
 from symdual.derive.structure import Structure, hessian_diagonals
 from symdual.emit.kernel import KernelBuilder
 from symdual.emit.steps import Kernel
@@ -48,6 +49,9 @@ def data_layout(derivation: Derivation) -> DataLayout:
     for family in derivation.model.families:
         for array in family.data:
             place(array.symbol.name, family.count)
+        if family.process is not None:
+            place(f"{family.name}_factor", family.count**2)
+            place(f"{family.name}_state", 7)
     for constant in derivation.model.constants:
         place(constant.name, 1)
     if derivation.model.step is not None:
@@ -65,6 +69,7 @@ def kernel_functions(derivation: Derivation, structure: Structure) -> tuple[Kern
         _observation(derivation),
         _observation_jacobian(derivation, structure),
         _observation_hessian(derivation),
+        *([_process_points(derivation)] if process_evaluations(derivation) else []),
     )
     work = max(function.kernel.work for function in functions)
     return tuple(f._replace(shapes=_shapes(derivation, structure, f, work)) for f in functions)
@@ -95,6 +100,8 @@ def _shapes(derivation: Derivation, structure: Structure, function: KernelFuncti
         "diagonal_out": (diagonals,),
         "left_out": (pairs, s.ntheta),
         "right_out": (pairs, s.ntheta),
+        "points_out": points_shape(derivation),
+        "gains_out": (s.nx, len(process_evaluations(derivation))),
     }
     return ", ".join(f"{a} ({', '.join(map(str, shapes[a]))})" for a in function.arguments if a in shapes)
 
@@ -317,6 +324,42 @@ def _observation_hessian(derivation: Derivation) -> KernelFunction:
         ),
         "The second derivatives of costate' h by (z, z), by structure.",
         ("the blocks are those of dynamics_hessian",),
+        "",
+        builder.build(),
+    )
+
+
+def process_evaluations(derivation: Derivation) -> tuple[Evaluation, ...]:
+    """The values of Gaussian processes that one step of the dynamics uses."""
+    return tuple(e for e in derivation.dynamics.evaluations if e.point.family.process is not None)
+
+
+def process_points(derivation: Derivation) -> tuple[Point, ...]:
+    """The points at which one step of the dynamics evaluates Gaussian processes."""
+    return tuple(p for p in derivation.dynamics.program.points if p.family.process is not None)
+
+
+def points_shape(derivation: Derivation) -> tuple[int, int]:
+    """One row for each point, as long as the longest."""
+    points = process_points(derivation)
+    return len(points), max((len(p.arguments) for p in points), default=0)
+
+
+def _process_points(derivation: Derivation) -> KernelFunction:
+    calculus = derivation.dynamics
+    builder = _builder(derivation, calculus)
+    for row, point in enumerate(process_points(derivation)):
+        for q, argument in enumerate(point.arguments):
+            builder.write(f"points_out[{row}, {q}]", argument)
+    for column, evaluation in enumerate(process_evaluations(derivation)):
+        for i in range(len(derivation.states)):
+            builder.write(f"gains_out[{i}, {column}]", calculus.jacobian(i, evaluation.symbol))
+    names = ", ".join(e.symbol.name for e in process_evaluations(derivation))
+    return KernelFunction(
+        "process_points",
+        ("time_index", "z_in", "u_in", "data", "work", "points_out", "gains_out"),
+        "Where a step of the dynamics evaluates Gaussian processes, and how the next state depends on their values.",
+        (f"gains_out = df/dg for g = {names}",),
         "",
         builder.build(),
     )

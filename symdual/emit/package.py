@@ -22,6 +22,7 @@ from symdual.derive.derivation import Derivation, derive
 from symdual.derive.structure import Structure, hessian_diagonals, structure
 from symdual.emit.imports import without_unused_imports
 from symdual.emit.kernels import DataLayout, data_layout, kernel_functions
+from symdual.emit.processes import parameter_spans, points_of_a_step, process_codes, process_pairs
 from symdual.emit.render import declared_keys, render, template_folder
 from symdual.runtime.archive import stored_arrays as stored_arrays
 from symdual.spec.model import Model
@@ -29,6 +30,11 @@ from symdual.spec.numbers import Array
 
 MODULES = ("kernels", "filter", "nominal", "riccati", "dual_cost", "decision", "plant", "episode")
 _PLACEHOLDER = "@DIGEST@"
+
+
+def modules(model: Model) -> tuple[str, ...]:
+    """The modules of a model's package."""
+    return MODULES + (("process",) if any(family.process for family in model.families) else ())
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,7 @@ def package(
     context = _context(derivation, pattern, layout)
     bodies = {
         f"{module}.py": _with_one_name(without_unused_imports(render(f"{module}.py.jinja", context)))
-        for module in MODULES
+        for module in modules(model)
     }
     bodies["__init__.py"] = render("__init__.py.jinja", context)
     digest = _digest(*(part for name in sorted(bodies) for part in (name, bodies[name])))
@@ -124,6 +130,7 @@ def _context(derivation: Derivation, pattern: Structure, layout: DataLayout) -> 
         "TRANSITION": _form(model.transition, "identity"),
         "DIFFUSION": _form(model.drift, "none"),
         "SQUARE_ROOT": model.filter == "square_root",
+        "PROCESSES": tuple(family.name for family in model.families if family.process is not None),
     }
     unknowns = [(s.name, i, 1) for i, s in enumerate(derivation.scalars)]
     unknowns += [(block.symbol.name, block.start, block.count) for block in derivation.weights]
@@ -147,7 +154,11 @@ def _context(derivation: Derivation, pattern: Structure, layout: DataLayout) -> 
         "diagonals": pattern.hessian_diagonals,
         "sincos_counts": tuple(sorted({c for f in functions for c in f.kernel.sincos_counts})),
         "exp_counts": tuple(sorted({c for f in functions for c in f.kernel.exp_counts})),
-        "uses_logistic": any(f.kernel.uses_logistic for f in functions),
+        "helpers": frozenset().union(*(f.kernel.helpers for f in functions)),
+        "processes": process_codes(derivation),
+        "process_steps": points_of_a_step(derivation),
+        "process_pairs": process_pairs(derivation),
+        "parameter_spans": parameter_spans(derivation),
     }
 
 
@@ -159,7 +170,7 @@ def supplied_keys(model: Model) -> frozenset[str]:
 
 def all_declared_keys() -> frozenset[str]:
     """The keys that the templates of a package declare."""
-    return frozenset().union(*(declared_keys(f"{module}.py.jinja") for module in ("__init__", *MODULES)))
+    return frozenset().union(*(declared_keys(f"{module}.py.jinja") for module in ("__init__", *MODULES, "process")))
 
 
 def _form(value: Array | None, absent: str) -> str:
@@ -180,6 +191,11 @@ def model_numbers(derivation: Derivation, layout: DataLayout) -> dict[str, Array
     values |= {c.name: np.array([c.value]) for c in model.constants}
     if model.step is not None:
         values["step_length"] = np.array([model.step])
+    for block in derivation.processes:  # nothing is remembered yet
+        values[f"{block.family}_factor"] = np.zeros(block.count**2)
+        persistence = 1.0 if model.transition is None else float(model.transition[block.start]) ** 2
+        growth = 0.0 if model.drift is None else float(model.drift[block.start])
+        values[f"{block.family}_state"] = np.array([0.0, 1.0, growth, persistence, 0.0, 0.0, 0.0])
     data = np.concatenate([np.zeros(0), *(values[name] for name, _, _ in layout.entries)])
     size = derivation.theta_size
     return {
@@ -189,10 +205,21 @@ def model_numbers(derivation: Derivation, layout: DataLayout) -> dict[str, Array
         "process_noise": model.process_noise,
         "measurement_noise": model.measurement_noise,
         "transition": np.ones(size) if model.transition is None else model.transition,
-        "drift": np.zeros(size) if model.drift is None else model.drift,
+        "drift": _drift_of_parameters(derivation),
         "lower": model.lower,
         "upper": model.upper,
     }
+
+
+def _drift_of_parameters(derivation: Derivation) -> Array:
+    """Xi; that of a Gaussian process is the growth of its prior, which the process keeps itself."""
+    drift = derivation.model.drift
+    if drift is None:
+        return np.zeros(derivation.theta_size)
+    own = drift.copy()
+    for block in derivation.processes:
+        own[block.start : block.start + block.count] = 0.0
+    return own
 
 
 def _digest(*parts: str | bytes) -> str:
@@ -229,6 +256,7 @@ def input_digest(model: Model, numbers: Mapping[str, Array], plants: Mapping[str
     parts += [f"{c.name} {c.value!r}" for c in model.constants]
     for family in model.families:
         parts += [family.name, family.kind, str(family.count), *(sp.srepr(s) for s in family.summands)]
+        parts.append(repr(family.process.novelty) if family.process else "")
         for weight in family.weights:
             parts += [
                 weight.symbol.name,

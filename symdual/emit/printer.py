@@ -51,6 +51,10 @@ class KernelPrinter(PythonCodePrinter):
     def _print_logistic(self, expression: sp.Expr) -> str:
         return f"_logistic({self._print(expression.args[0])})"
 
+    def _print_matern(self, expression: sp.Expr) -> str:
+        order, square = expression.args
+        return f"_matern({int(order)}, {self._print(square)})"
+
     def _print_monomial(self, expression: sp.Expr) -> str:
         base, power = (self._print(argument) for argument in expression.args)
         return f"math.pow({base}, {power})"

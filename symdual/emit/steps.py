@@ -45,4 +45,4 @@ class Kernel(NamedTuple):
     operations: str
     sincos_counts: tuple[int, ...]
     exp_counts: tuple[int, ...]
-    uses_logistic: bool
+    helpers: frozenset[str]

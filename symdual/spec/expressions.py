@@ -10,13 +10,13 @@ from sympy.functions.elementary.piecewise import ExprCondPair
 from sympy.logic.boolalg import BooleanAtom
 
 from symdual.errors import ModelError
-from symdual.spec.symbols import FamilyToken, FeatureSum, logistic, monomial
+from symdual.spec.symbols import FamilyToken, FeatureSum, logistic, matern, monomial
 
 #: What an expression may be made of. Functions with a kink are differentiated on either side of it.
 ACCEPTED: tuple[type, ...] = (
     *(sp.Add, sp.Mul, sp.Pow, sp.exp, sp.log, sp.sin, sp.cos, sp.tan, sp.asin, sp.acos, sp.atan, sp.atan2),
     *(sp.sinh, sp.cosh, sp.tanh, sp.asinh, sp.acosh, sp.atanh, sp.erf, sp.erfc, sp.Abs, sp.Max, sp.Min),
-    *(logistic, monomial, FeatureSum, sp.Piecewise, ExprCondPair),
+    *(logistic, matern, monomial, FeatureSum, sp.Piecewise, ExprCondPair),
     *(sp.Lt, sp.Le, sp.Gt, sp.Ge, sp.Eq, sp.Ne, sp.And, sp.Or),
 )
 _JUMPS = (sp.Heaviside, sp.sign, sp.floor, sp.ceiling, sp.DiracDelta, sp.Mod, sp.frac)

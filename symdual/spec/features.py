@@ -6,18 +6,19 @@ It is kept as its summand for a generic index, so that nothing derived or genera
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import product
-from typing import TypeAlias
 
 import numpy as np
 import sympy as sp
 from numpy.typing import ArrayLike
 
 from symdual.errors import ModelError
+from symdual.spec.arguments import Arguments, array_symbol, expressions, output_count, require_count, slots_for
 from symdual.spec.expressions import check_part
 from symdual.spec.names import check_name
 from symdual.spec.numbers import Array, as_numbers, as_semidefinite, as_vector, rounded
+from symdual.spec.processes import gaussian_process as gaussian_process
 from symdual.spec.symbols import (
     Constant,
     DataArray,
@@ -31,14 +32,15 @@ from symdual.spec.symbols import (
 from symdual.spec.symbols import (
     logistic as _logistic_function,
 )
-
-Arguments: TypeAlias = sp.Expr | Sequence[sp.Expr]
+from symdual.spec.symbols import (
+    matern as matern,
+)
 
 
 def linear(name: str, arguments: Arguments, mean: ArrayLike = 0.0, variance: ArrayLike = 1.0) -> sp.Expr:
     """Return sum_i v_i x_i over the given arguments, with unknown weights `name`0, `name`1, ..."""
-    points = _expressions(arguments)
-    _require_count(name, len(points))
+    points = expressions(arguments)
+    require_count(name, len(points))
     means = as_vector(mean, len(points), f'the prior mean of "{name}"')
     variances = as_vector(variance, len(points), f'the prior variance of "{name}"')
     weights = [unknown(f"{name}{i}", float(means[i]), float(variances[i])) for i in range(len(points))]
@@ -54,12 +56,12 @@ def polynomial(
     outputs: int = 1,
 ) -> FeatureSum | tuple[FeatureSum, ...]:
     """Return sum_i v_i prod_q x_q**p_qi over all monomials of total degree at most `degree`, the constant included."""
-    points = _expressions(arguments)
-    _require_count(name, degree + 1)
+    points = expressions(arguments)
+    require_count(name, degree + 1)
     powers = [p for p in product(range(degree + 1), repeat=len(points)) if sum(p) <= degree]
     powers.sort(key=lambda p: (sum(p), tuple(-q for q in p)))
     exponents = np.array(powers, dtype=np.float64)
-    slots = _slots(len(points))
+    slots = slots_for(len(points))
     data = _data_columns(name, "power", exponents)
     term = sp.Mul(*(monomial(slot, array.symbol) for slot, array in zip(slots, data, strict=True)))
     return _weighted(name, "polynomial", points, slots, (term,), ("",), data, (), mean, variance, outputs)
@@ -89,8 +91,8 @@ def fourier(
 
     Rounded to 12 digits, so that every machine generates the same bytes.
     """
-    points = _expressions(arguments)
-    _require_count(name, count)
+    points = expressions(arguments)
+    require_count(name, count)
     if count % 2:
         raise ModelError(f'the features "{name}" come in pairs of a sine and a cosine: count must be even, not {count}')
     if frequencies is None:
@@ -104,7 +106,7 @@ def fourier(
                 f"but have shape {omega.shape}"
             )
     scale = constant(f"{name}_scale", float(f"{amplitude * np.sqrt(2.0 / count):.12g}"))
-    slots = _slots(len(points))
+    slots = slots_for(len(points))
     if len(omega) == count // 2:
         data = _data_columns(name, "frequency", omega)
         sine_phase = cosine_phase = _inner(data, slots)
@@ -126,14 +128,14 @@ def rbf(
     outputs: int = 1,
 ) -> FeatureSum | tuple[FeatureSum, ...]:
     """Return sum_i v_i exp(-sum_q (x_q - c_qi)^2 / (2 lengthscale_q^2)), one feature per row of `centres`."""
-    points = _expressions(arguments)
+    points = expressions(arguments)
     places = as_numbers(centres, f'the centres of "{name}"')
     places = places[:, None] if places.ndim == 1 else places
     if places.ndim != 2 or places.shape[1] != len(points):
         raise ModelError(f'the centres of "{name}" must be rows of {len(points)}, but have shape {places.shape}')
-    _require_count(name, len(places))
+    require_count(name, len(places))
     scales = _lengthscales(name, lengthscale, len(points))
-    slots = _slots(len(points))
+    slots = slots_for(len(points))
     data = _data_columns(name, "centre", places)
     suffixes = [""] if len(points) == 1 else [str(q) for q in range(len(points))]
     lengths = tuple(constant(f"{name}_lengthscale{s}", float(scales[q])) for q, s in enumerate(suffixes))
@@ -163,13 +165,13 @@ def logistic(
     `locations` are the b_i; they are known unless `location_variance` is given. `slope_mean` and `slope_variance` are
     one number, one per unit, or one row of them per argument.
     """
-    points = _expressions(arguments)
+    points = expressions(arguments)
     places = as_numbers(locations, f'the locations of "{name}"')
     if places.ndim != 1:
         raise ModelError(f'the locations of "{name}" must be a list of numbers, but have shape {places.shape}')
-    _require_count(name, len(places))
+    require_count(name, len(places))
     count = len(places)
-    slots = _slots(len(points))
+    slots = slots_for(len(points))
     suffixes = [""] if len(points) == 1 else [str(q) for q in range(len(points))]
     slopes = tuple(
         _weights(
@@ -182,7 +184,7 @@ def logistic(
     )
     location: WeightArray | DataArray
     if location_variance is None:
-        location = DataArray(_symbol(f"{name}_b"), places)
+        location = DataArray(array_symbol(f"{name}_b"), places)
     else:
         location = _weights(f"{name}_b", count, places, location_variance)
     if len(points) == 1:
@@ -191,7 +193,7 @@ def logistic(
         activation = sp.Add(*(w.symbol * slot for w, slot in zip(slopes, slots, strict=True))) + location.symbol
     heads = tuple(
         _weights(f"{name}_v{o if outputs > 1 else ''}", count, mean, variance)
-        for o in range(_output_count(name, outputs))
+        for o in range(output_count(name, outputs))
     )
     family = Family(
         name=check_name(name, f'the family "{name}"'),
@@ -221,7 +223,7 @@ def custom(
 
         features.custom("c", x, lambda x, v, p: v * sp.tanh(x - p), unknowns={"v": (0, 1)}, data={"p": [-1, 0, 1]})
     """
-    points = _expressions(arguments)
+    points = expressions(arguments)
     arrays = {key: as_numbers(values, f'the data "{key}" of "{name}"') for key, values in data.items()}
     lengths = {len(values) if values.ndim == 1 else -1 for values in arrays.values()} | (
         {count} if count is not None else set()
@@ -230,10 +232,10 @@ def custom(
         raise ModelError(f'the data of "{name}" must be lists of one length, equal to count if it is given')
     (features,) = lengths
     assert features is not None
-    _require_count(name, features)
-    slots = _slots(len(points))
+    require_count(name, features)
+    slots = slots_for(len(points))
     weights = tuple(_weights(f"{name}_{key}", features, *prior) for key, prior in unknowns.items())
-    known = tuple(DataArray(_symbol(f"{name}_{key}"), values) for key, values in arrays.items())
+    known = tuple(DataArray(array_symbol(f"{name}_{key}"), values) for key, values in arrays.items())
     symbols = {key: w.symbol for key, w in zip(unknowns, weights, strict=True)}
     symbols |= {key: d.symbol for key, d in zip(arrays, known, strict=True)}
     body = sp.sympify(summand(*slots, **symbols))
@@ -266,38 +268,10 @@ def custom(
     return FeatureSum.of(family, 0, points)
 
 
-def _expressions(arguments: Arguments) -> tuple[sp.Expr, ...]:
-    listed = arguments if isinstance(arguments, (list, tuple)) else [arguments]
-    points = tuple(sp.sympify(argument) for argument in listed)
-    if not points:
-        raise ModelError("a feature family needs at least one argument")
-    return points
-
-
-def _require_count(name: str, count: int) -> None:
-    if count < 1:
-        raise ModelError(f'the family "{name}" has {count} features; it needs at least one')
-
-
-def _output_count(name: str, outputs: int) -> int:
-    if outputs < 1:
-        raise ModelError(f'the family "{name}" has {outputs} outputs; it needs at least one')
-    return outputs
-
-
-def _slots(count: int) -> tuple[sp.Symbol, ...]:
-    return tuple(sp.Symbol(f"_a{q}", real=True) for q in range(count))
-
-
-def _symbol(name: str) -> sp.Symbol:
-    check_name(name, f'the array "{name}"')
-    return sp.Symbol(name, real=True)
-
-
 def _data_columns(name: str, what: str, rows: Array) -> tuple[DataArray, ...]:
     columns = rows.shape[1]
     return tuple(
-        DataArray(_symbol(f"{name}_{what}{q if columns > 1 else ''}"), np.ascontiguousarray(rows[:, q]))
+        DataArray(array_symbol(f"{name}_{what}{q if columns > 1 else ''}"), np.ascontiguousarray(rows[:, q]))
         for q in range(columns)
     )
 
@@ -334,7 +308,7 @@ def _row(value: ArrayLike, index: int, arguments: int, count: int) -> ArrayLike:
 
 
 def _weights(name: str, count: int, mean: ArrayLike, variance: ArrayLike) -> WeightArray:
-    symbol = _symbol(name)
+    symbol = array_symbol(name)
     covariance = as_numbers(variance, f'the prior variance of "{name}"')
     if covariance.ndim < 2:
         covariance = as_vector(covariance, count, f'the prior variance of "{name}"')
@@ -362,7 +336,7 @@ def _weighted(
     count = len(data[0].values)
     heads = [
         [_weights(f"{name}{o if outputs > 1 else ''}{suffix}", count, mean, variance) for suffix in suffixes]
-        for o in range(_output_count(name, outputs))
+        for o in range(output_count(name, outputs))
     ]
     family = Family(
         name=check_name(name, f'the family "{name}"'),

@@ -105,6 +105,7 @@ class Model:
         for row, expression in enumerate(measured):
             content.add(expression, f"the observation number {row}", declared)
             _refuse_inputs(expression, inputs, row)
+            _refuse_processes(expression, row)
         content.check_names(declared)
         parameters = len(content.unknowns) + sum(family.size for family in content.families)
 
@@ -122,6 +123,7 @@ class Model:
         put(transition=_transition(transition, parameters), drift=_drift(drift, parameters))
         lower, upper = _bounds(bounds or {}, inputs)
         put(lower=lower, upper=upper)
+        _require_fit_for_processes(self)
 
     def named(self, name: str) -> Model:
         """Return the same model under another name."""
@@ -180,6 +182,7 @@ class _Content:
                 check_part(part, where)
                 if isinstance(part, FeatureSum):
                     self._families.setdefault(part.family.name, set()).add(part.family)
+                    _require_known_arguments(part, declared)
 
     @property
     def families(self) -> tuple[Family, ...]:
@@ -283,6 +286,45 @@ def _refuse_inputs(expression: sp.Expr, inputs: tuple[sp.Symbol, ...], row: int)
             raise ModelError(
                 f'the observation number {row} contains the input "{symbol.name}"; y may depend on x and theta only'
             )
+
+
+def _refuse_processes(expression: sp.Expr, row: int) -> None:
+    for part in expression.atoms(FeatureSum):
+        if part.family.process is not None:
+            raise ModelError(
+                f'the observation number {row} contains the Gaussian process "{part.family.name}", which may stand in '
+                "the dynamics only"
+            )
+
+
+def _require_known_arguments(part: FeatureSum, declared: Mapping[str, sp.Symbol]) -> None:
+    """A Gaussian process is remembered by the points where it was evaluated: they must not be uncertain themselves."""
+    if part.family.process is None:
+        return
+    for symbol in sorted(part.free_symbols, key=lambda s: str(s.name)):
+        if not isinstance(symbol, Constant) and declared.get(symbol.name) != symbol:
+            raise ModelError(
+                f'the Gaussian process "{part.family.name}" has the argument "{symbol.name}", which is neither a state '
+                "nor an input"
+            )
+    if any(point.has(FeatureSum) for point in part.points):
+        raise ModelError(f'the argument of the Gaussian process "{part.family.name}" contains features')
+
+
+def _require_fit_for_processes(model: Model) -> None:
+    """A belief relative to a prior has no square root. A drift of a Gaussian process has its own kernel, scaled: the same number for all that is remembered of it."""
+    start = len(model.unknowns)
+    for family in model.families:
+        for _ in family.weights:
+            own = slice(start, start + family.count)
+            start += family.count
+            if family.process is None:
+                continue
+            if model.filter == "square_root":
+                raise ModelError(f'filter="square_root" is not for models with a Gaussian process ("{family.name}")')
+            for what, value in (("transition", model.transition), ("drift", model.drift)):
+                if value is not None and (value.ndim == 2 or np.ptp(value[own]) > 0):
+                    raise ModelError(f'{what} must be the same number for all of the Gaussian process "{family.name}"')
 
 
 def _step(step: float | None, continuous: bool) -> float | None:

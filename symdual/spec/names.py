@@ -16,9 +16,9 @@ RESERVED = frozenset(
     math np numba njit range max min abs float int len
     time_index z_in u_in costate data work step_length
     f_out f_x_out f_u_out f_theta_out h_out h_x_out h_theta_out
-    core_out input_out uu_out diagonal_out left_out right_out hessian_out
+    core_out input_out uu_out diagonal_out left_out right_out hessian_out points_out gains_out
     dynamics linearise dynamics_jacobian dynamics_hessian dynamics_hessians
-    observation observation_jacobian observation_hessian observation_hessians
+    observation observation_jacobian observation_hessian observation_hessians process_points
     """.split()
 )
 

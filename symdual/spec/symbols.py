@@ -85,6 +85,28 @@ class DataArray:
 
 
 @dataclass(frozen=True, eq=False)
+class Process:
+    """What makes a family the Gaussian process g ~ GP(0, c kappa), known through its values at remembered points s_i.
+
+    The belief on g is kept relative to its prior, in numbers alpha, B and T with one row for each remembered point:
+
+        E g(a) = kappa(a, s) alpha,    cov(g(a), g(b)) = c kappa(a, b) - kappa(a, s) B kappa(s, b),
+        cov(x, g(a)) = T kappa(s, a).
+
+    So alpha are the weights of features kappa(., s_i), and theta has the covariance -B beside that of the prior, which is
+    K^-1 and never formed: its product with the features at a remembered point is a unit vector.
+
+    `kernel` is kappa(arguments of the family, places); `known` is one where an index is in use and zero elsewhere.
+    `novelty` is the share of its prior variance up to which a value may be explained by those before it and take no room.
+    """
+
+    kernel: sp.Expr
+    places: tuple[sp.Symbol, ...]
+    known: sp.Symbol
+    novelty: float
+
+
+@dataclass(frozen=True, eq=False)
 class Family:
     """A sum over an index, g = sum_i s(arguments; weights_i, data_i), kept as its summand for a generic i.
 
@@ -99,6 +121,7 @@ class Family:
     weights: tuple[WeightArray, ...]
     data: tuple[DataArray, ...]
     constants: tuple[Constant, ...]
+    process: Process | None = None
 
     @property
     def size(self) -> int:
@@ -200,6 +223,45 @@ class tanh(sp.Function):
 
     def _eval_is_real(self) -> bool | None:
         return self.args[0].is_real  # type: ignore[no-any-return]
+
+
+class matern(sp.Function):
+    """G_n(s), the Matern functions of a squared distance s for half-integer smoothness n/2, n = 5, 3, 1 (and below).
+
+        G_5 = (3 + 3r + s) exp(-r),  G_3 = (1 + r) exp(-r),  G_1 = exp(-r),  G_-1 = exp(-r)/r,   r = sqrt(s)
+
+    satisfy dG_n/ds = -1/2 G_{n-2}. As functions of s they are differentiated without the 0/0 of a distance: where G_-1
+    and G_-3 have a pole, at s = 0, chain rule factors vanish faster, and the value there is taken as zero.
+    """
+
+    nargs = 2
+
+    def fdiff(self, argindex: int = 2) -> sp.Expr:
+        """Return d/ds G_n(s) = -1/2 G_{n-2}(s)."""
+        order, square = self.args
+        if argindex != 2 or order < -1:
+            raise ModelError(f"the Matern function number {order} has no further derivative")
+        return -matern(order - 2, square) / 2
+
+    @classmethod
+    def eval(cls, order: sp.Expr, square: sp.Expr) -> sp.Expr | None:
+        """Evaluate at coincident points."""
+        if square.is_zero:
+            return sp.Integer({5: 3, 3: 1, 1: 1}.get(int(order), 0))
+        return None
+
+    def _eval_is_real(self) -> bool | None:
+        return self.args[1].is_real  # type: ignore[no-any-return]
+
+    def _eval_evalf(self, precision: int) -> sp.Expr:
+        order, square = self.args
+        return matern_formula(int(order), square, sp.sqrt(square), sp.exp)._eval_evalf(precision)
+
+
+def matern_formula(order: int, square: Any, root: Any, exp: Any) -> Any:
+    """G_n away from s = 0, for numbers of any kind."""
+    factors = {5: 3 + 3 * root + square, 3: 1 + root, 1: 1, -1: 1 / root, -3: (1 + 1 / root) / square}
+    return factors[order] * exp(-root)
 
 
 class monomial(sp.Function):
