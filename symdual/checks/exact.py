@@ -13,7 +13,7 @@ import mpmath
 import sympy as sp
 
 from symdual.spec.model import Model
-from symdual.spec.symbols import Family, FeatureSum
+from symdual.spec.symbols import Family, FeatureSum, matern_formula
 
 DIGITS = 110  #: working precision
 STEP = mpmath.mpf(10) ** -25  #: difference step: errors of order STEP**2, far below 50 digits
@@ -21,11 +21,19 @@ STEP = mpmath.mpf(10) ** -25  #: difference step: errors of order STEP**2, far b
 Number = Any  # mpmath.mpf
 
 
+def _matern(order: Number, square: Number) -> Number:
+    """G_n(s), by its limit or by zero at a pole where s = 0."""
+    if square == 0:
+        return mpmath.mpf({5: 3, 3: 1, 1: 1}.get(int(order), 0))
+    return matern_formula(int(order), square, mpmath.sqrt(square), mpmath.exp)
+
+
 def as_function(symbols: Sequence[sp.Symbol], expression: sp.Expr) -> Callable[..., Number]:
     """Compile an expression to a function of high-precision numbers."""
     special = {
         "logistic": lambda a: 1 / (1 + mpmath.exp(-a)),
         "monomial": lambda base, power: base ** int(power),
+        "matern": _matern,
         "Heaviside": lambda a, at_zero: (mpmath.sign(a) + 1) / 2,
     }
     precise = expression.xreplace({f: sp.Rational(float(f)) for f in expression.atoms(sp.Float)})

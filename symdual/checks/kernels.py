@@ -13,6 +13,7 @@ import mpmath
 import numpy as np
 
 from symdual.checks.exact import DIGITS, Number
+from symdual.checks.processes import awake
 from symdual.checks.references import NOTHING, CheckPoint, Expected, References
 from symdual.derive.derivation import derive
 from symdual.errors import SymdualError
@@ -53,6 +54,7 @@ def check_kernels(
     progress: Callable[[float], None] = lambda fraction: None,
 ) -> list[BlockResult]:
     """Compare every kernel of `package` with both oracles; one result per block and oracle."""
+    model, package = awake(model, package, np.random.default_rng(seed))
     return compare(package, references(model, points, seed, progress))
 
 

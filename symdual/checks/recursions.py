@@ -12,6 +12,7 @@ import numpy as np
 
 from symdual.checks import dense
 from symdual.checks.kernels import TOLERANCE, BlockResult
+from symdual.checks.processes import ProcessTask
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 from symdual.spec.model import Model
@@ -32,22 +33,35 @@ def check_recursions(
     progress: Callable[[float], None] = lambda fraction: None,
 ) -> list[BlockResult]:
     """Compare filter, dual cost and plans with dense numpy; one result per quantity."""
+    if package.PROCESSES:
+        return _judged(lambda random: ProcessTask(model, package, random), "Gram matrix", seed, progress)
     reference = dense_model(package)
+    results = _judged(lambda random: _Task(model, package, reference, random), "dense", seed, progress)
+    random = np.random.default_rng(seed + 1)
+    gain = max(_Task(model, package, reference, random).left_to_gain() for _ in range(PROBLEMS))
+    return [*results, BlockResult("nominal plan", "optimiser", PROBLEMS, gain, gain <= OPTIMALITY)]
+
+
+def _judged(
+    make: Callable[[np.random.Generator], _Task | ProcessTask],
+    oracle: str,
+    seed: int,
+    progress: Callable[[float], None],
+) -> list[BlockResult]:
+    """The worst relative deviation of each quantity over a few random problems."""
     worst: dict[str, float] = {}
     counts: dict[str, int] = {}
     random = np.random.default_rng(seed)
     for number in range(PROBLEMS):
-        task = _Task(model, package, reference, random)
+        task = make(random)
         for name, got, exact in task.comparisons():
             size = max(float(np.max(np.abs(exact), initial=0.0)), 1e-300)
             error = float(np.max(np.abs(got - exact), initial=0.0)) / size if np.all(np.isfinite(got)) else np.inf
             worst[name] = max(worst.get(name, 0.0), error)
             counts[name] = counts.get(name, 0) + got.size
             progress((number + len(worst) / 12) / PROBLEMS)
-    results = [BlockResult(name, "dense", counts[name], error, error <= TOLERANCE) for name, error in worst.items()]
-    gain = max(_Task(model, package, reference, random).left_to_gain() for _ in range(PROBLEMS))
     progress(1.0)
-    return [*results, BlockResult("nominal plan", "optimiser", PROBLEMS, gain, gain <= OPTIMALITY)]
+    return [BlockResult(name, oracle, counts[name], error, error <= TOLERANCE) for name, error in worst.items()]
 
 
 def dense_model(package: LoadedPackage) -> dense.DenseModel:

@@ -130,7 +130,11 @@ def _context(derivation: Derivation, pattern: Structure, layout: DataLayout) -> 
         "TRANSITION": _form(model.transition, "identity"),
         "DIFFUSION": _form(model.drift, "none"),
         "SQUARE_ROOT": model.filter == "square_root",
-        "PROCESSES": tuple(family.name for family in model.families if family.process is not None),
+        "PROCESSES": {
+            family.name: tuple(w.symbol.name for w in family.weights)
+            for family in model.families
+            if family.process is not None
+        },
     }
     unknowns = [(s.name, i, 1) for i, s in enumerate(derivation.scalars)]
     unknowns += [(block.symbol.name, block.start, block.count) for block in derivation.weights]

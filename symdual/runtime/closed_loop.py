@@ -6,6 +6,7 @@ controllers meet the same luck, and results depend neither on the number of thre
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -21,7 +22,8 @@ from symdual.runtime.controller import (
     cost_settings,
     require_search_width,
 )
-from symdual.runtime.problem import Array, Problem
+from symdual.runtime.posterior import MemoryWarning, losses
+from symdual.runtime.problem import Array, Belief, Problem, processes_of, require_parameters
 
 TRUTHS = ("scenario", "prior", "drift")
 OUTCOMES = ("finished", "the plant's state is not finite", "the belief is not finite")
@@ -41,7 +43,9 @@ class Episodes(NamedTuple):
     """A batch of episodes, first axis run, second axis time.
 
     states (N, T+1, NX), inputs (N, T, NU), means and variances of the belief (N, T+1, NZ), the last covariances
-    (N, NZ, NZ), statistics of each step (N, T+1, STATS) and an outcome (an index into `OUTCOMES`) per run.
+    (N, NZ, NZ), statistics of each step (N, T+1, STATS), an outcome (an index into `OUTCOMES`) per run, and what is
+    remembered at the end of Gaussian processes, (N, DATA) or (N, 0). Numbers that belong to one are relative to its
+    prior, and have no variance (NaN); `symdual.runtime.posterior` turns the last belief into the function.
     """
 
     states: Array
@@ -52,6 +56,12 @@ class Episodes(NamedTuple):
     steps: Array
     outcomes: NDArray[np.int64]
     truths: Array
+    memories: Array
+
+    def last_belief(self, run: int) -> Belief:
+        """The belief at the end of a run."""
+        memory = self.memories[run] if self.memories.shape[1] else None
+        return Belief(self.means[run, -1], self.covariances[run], memory)
 
     @property
     def costs(self) -> Array:
@@ -82,9 +92,11 @@ def plant_problem(problem: Problem, settings: Settings) -> Problem:
     if settings.truth not in TRUTHS:
         raise SymdualError(f'there is no truth "{settings.truth}"; known: {", ".join(TRUTHS)}')
     if settings.truth == "scenario":
+        require_parameters(problem.plant)
         if problem.truth is None:
             raise SymdualError(f'the scenario "{problem.name}" gives no true parameters; use the truth "prior"')
         return problem
+    require_parameters(problem.package)
     if settings.truth == "drift" and problem.package.TRANSITION != "identity":
         raise SymdualError('the truth "drift" needs parameters that keep their value on average (no transition=)')
     return replace(problem, plant=problem.package, truth=None)
@@ -148,15 +160,19 @@ def run(problem: Problem, name: str, luck: Luck, settings: Settings, chunks: int
     beliefs, variances = (np.full((count, steps + 1, package.NZ), np.nan) for _ in range(2))
     statistics = np.full((count, steps + 1, module.STATS), np.nan)
     finals, outcomes = np.full((count, package.NZ, package.NZ), np.nan), np.zeros(count, dtype=np.int64)
+    memories = np.zeros((count, package.DATA if package.PROCESSES else 0))
     module.episodes(
         min(chunks, count), plant.plant.move, plant.plant.measure, cost_pointer(task, kind), kind != "certain",
         settings.window or 0, steps, truths, plant.numbers["data"], plant.WORK, luck.process, luck.measurement,
         luck.wander, means, prior, numbers["process_noise"], numbers["measurement_noise"], numbers["transition"],
         numbers["drift"], longer.state_cost, longer.input_cost, longer.reference, longer.floors, task.bounds,
         numbers["data"], cost_settings(task, name, planned), states, inputs, beliefs, variances, statistics,
-        finals, outcomes,
+        finals, outcomes, *([memories] if package.PROCESSES else []),
     )  # fmt: skip
-    return Episodes(states, inputs, beliefs, variances, finals, statistics, outcomes, luck.truths)
+    variances[:, :, processes_of(package)] = np.nan
+    for sentence in losses(package, memories):
+        warnings.warn(sentence, MemoryWarning, stacklevel=2)
+    return Episodes(states, inputs, beliefs, variances, finals, statistics, outcomes, luck.truths, memories)
 
 
 def simulate(

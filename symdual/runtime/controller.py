@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from numpy.typing import ArrayLike
 from symdual.errors import SymdualError, did_you_mean
 from symdual.runtime import exact
 from symdual.runtime.evaluate import argument
+from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Array, Belief, Problem, checked_belief
 
 NAMES = ("oracle", "ce", "cautious", "beb", "dual", "exact")
@@ -256,7 +258,8 @@ class _Tools:
         numbers = package.numbers
         Q, R, D, Xi = (numbers[key] for key in ("process_noise", "measurement_noise", "transition", "drift"))
         self._noise = (Q, R, D, Xi)
-        self._data = numbers["data"]
+        self._data = numbers["data"].copy()
+        self._forgetful = ""
         self._filter, self._predict, self._update = package.filter, package.filter.predict, package.filter.update
         work, ws = package.filter.workspace()
         self._stats = np.zeros(3)
@@ -282,6 +285,7 @@ class _Tools:
     def observe(self, state: State, y: Array) -> tuple[Belief, Statistics]:
         """Predict with the last input, if there is one, and update with y; the belief given is left as it is."""
         mean, covariance = state.belief.mean.copy(), state.belief.covariance.copy()
+        self._recall(state.belief)
         held = covariance
         if self._square_root:
             held = np.zeros_like(covariance)
@@ -295,7 +299,22 @@ class _Tools:
             what = "the measurement is infinite" if np.any(np.isinf(y)) else "the belief is not finite any more"
             raise SymdualError(f"{what} at step {state.k}")
         likelihood, nis, measured = self._stats.tolist()
-        return Belief(mean, covariance), Statistics(likelihood, nis, int(measured))
+        return Belief(mean, covariance, self._remembered()), Statistics(likelihood, nis, int(measured))
+
+    def _recall(self, belief: Belief) -> None:
+        """Take over what a belief remembers of Gaussian processes."""
+        if belief.memory is not None:
+            self._data[:] = belief.memory
+
+    def _remembered(self) -> Array | None:
+        """What is remembered of Gaussian processes now; a new kind of loss is announced once."""
+        if not self._package.PROCESSES:
+            return None
+        for sentence in losses(self._package, self._data[None]):
+            if sentence.partition(":")[0] not in self._forgetful:
+                self._forgetful += sentence
+                warnings.warn(sentence, MemoryWarning, stacklevel=4)
+        return self._data.copy()
 
     # ------------------------------------------------------------ decision
 
@@ -318,9 +337,10 @@ class _Tools:
         start, end = self._times(k)
         if self._kind == "exact" and belief.covariance[0, 0] > 1e-9 * self._noise[0][0, 0]:
             raise SymdualError(f'the controller "exact" needs a measurement at step {k}')
+        self._recall(belief)
         u = np.zeros(self._nu)
         status = self._decide(
-            self._address, self._searching, self._floors[start], start, end, *belief, *self._decide_tools, u
+            self._address, self._searching, self._floors[start], start, end, *belief[:2], *self._decide_tools, u
         )
         if status == self._not_finite:
             raise SymdualError(f"the certainty-equivalent plan at step {k} is not finite")
@@ -382,7 +402,7 @@ class _Tools:
         self._package.nominal.begin(start, end, belief.mean, self._noise[2], *self._cost_arrays, work, small, wide)
         out = np.zeros((1, module.OUT))
         evaluate(
-            start, end, *belief, *self._noise, *self._cost_arrays, settings, u[None].copy(), work, small, wide, out
+            start, end, *belief[:2], *self._noise, *self._cost_arrays, settings, u[None].copy(), work, small, wide, out
         )
         return float(out[0, module.OUT_UNCERTAIN])
 

@@ -18,10 +18,15 @@ Array = NDArray[np.float64]
 
 
 class Belief(NamedTuple):
-    """The Gaussian belief on z = (x, theta): mean (NZ,) and covariance (NZ, NZ)."""
+    """The Gaussian belief on z = (x, theta): mean (NZ,) and covariance (NZ, NZ).
+
+    With a Gaussian process in the model, `memory` (DATA,) holds the points at which it is remembered, and its rows of
+    mean and covariance are relative to its prior: `symdual.runtime.posterior` says what they mean for the function.
+    """
 
     mean: Array
     covariance: Array
+    memory: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +112,7 @@ class Problem:
     def for_oracle(self, truth: Array) -> Problem:
         """The same task, bounds included, for a controller that knows the plant: its model and its true parameters."""
         nx, plant = self.package.NX, self.plant
+        require_parameters(plant)
         covariance = np.zeros((plant.NZ, plant.NZ))
         covariance[:nx, :nx] = self.prior.covariance[:nx, :nx]
         belief = Belief(np.concatenate([self.start, argument(truth, (plant.NTHETA,), "truth")]), covariance)
@@ -170,8 +176,41 @@ def checked_belief(package: LoadedPackage, belief: Belief) -> Belief:
     covariance = argument(belief.covariance, (package.NZ, package.NZ), "the covariance of the belief")
     if not (np.all(np.isfinite(mean)) and np.all(np.isfinite(covariance))):
         raise SymdualError("the belief contains a value that is NaN or infinite")
-    require_semidefinite(covariance[None], "the covariance of the belief")
-    return Belief(mean, np.ascontiguousarray(0.5 * (covariance + covariance.T)))
+    own = np.flatnonzero(~processes_of(package))
+    require_semidefinite(covariance[None][:, own][:, :, own], "the covariance of the belief")
+    return Belief(
+        mean, np.ascontiguousarray(0.5 * (covariance + covariance.T)), _checked_memory(package, belief.memory)
+    )
+
+
+def processes_of(package: LoadedPackage) -> NDArray[np.bool_]:
+    """Which entries of z belong to Gaussian processes."""
+    found = np.zeros(package.NZ, dtype=bool)
+    for arrays in package.PROCESSES.values():
+        for name in arrays:
+            start, count = package.UNKNOWNS[name]
+            found[package.NX + start : package.NX + start + count] = True
+    return found
+
+
+def _checked_memory(package: LoadedPackage, memory: Array | None) -> Array | None:
+    if not package.PROCESSES:
+        return None
+    if memory is None:
+        return package.numbers["data"]
+    numbers = argument(memory, (package.DATA,), "the memory of the belief")
+    if not np.all(np.isfinite(numbers)):
+        raise SymdualError("the memory of the belief contains a value that is NaN or infinite")
+    return numbers
+
+
+def require_parameters(plant: LoadedPackage) -> None:
+    """Raise when a plant has an unknown function, of which no list of true parameters exists."""
+    if plant.PROCESSES:
+        raise SymdualError(
+            f"the plant {plant.name} contains the Gaussian process {next(iter(plant.PROCESSES))}, which has no true "
+            "parameters; give the scenario a plant without one"
+        )
 
 
 def require_semidefinite(matrices: Array, what: str) -> None:

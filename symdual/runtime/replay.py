@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from symdual.errors import SymdualError, did_you_mean
 from symdual.runtime.controller import Statistics
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Array, Problem
+from symdual.runtime.posterior import by_values
+from symdual.runtime.problem import Array, Belief, Problem
 
 TIME = "time"
 
@@ -60,7 +61,10 @@ class Consistency(NamedTuple):
 
 
 class Replay(NamedTuple):
-    """The belief after each row: means and standard deviations (K, NZ), with the statistics of each row (K,)."""
+    """The belief after each row: means and standard deviations (K, NZ), with the statistics of each row (K,).
+
+    A Gaussian process is shown by its values at the points remembered so far; `belief` is the last belief itself.
+    """
 
     recording: Recording
     means: Array
@@ -68,6 +72,7 @@ class Replay(NamedTuple):
     log_likelihoods: Array
     nis: Array
     measured: NDArray[np.int64]
+    belief: Belief
 
     @property
     def log_likelihood(self) -> float:
@@ -206,6 +211,7 @@ def replay(problem: Problem, recording: Recording) -> Replay:
     work, ws = module.workspace()
     stats = np.zeros(3)
     mean, covariance = problem.prior.mean.copy(), problem.prior.covariance.copy()
+    data = numbers["data"].copy() if problem.prior.memory is None else problem.prior.memory.copy()
     held = covariance
     if package.SQUARE_ROOT:
         held = np.zeros_like(covariance)
@@ -214,15 +220,16 @@ def replay(problem: Problem, recording: Recording) -> Replay:
     k = 0
     for i, count in enumerate(steps_between(recording, package)):
         for _ in range(count):
-            module.predict(k, mean, held, recording.inputs[i - 1], Q, D, Xi, numbers["data"], work, ws)
+            module.predict(k, mean, held, recording.inputs[i - 1], Q, D, Xi, data, work, ws)
             k += 1
-        status = module.update(k, mean, held, recording.measurements[i], R, numbers["data"], work, ws, stats)
+        status = module.update(k, mean, held, recording.measurements[i], R, data, work, ws, stats)
         if package.SQUARE_ROOT:
             module.covariance(held, covariance)
         if status == module.NOT_FINITE or not (np.isfinite(mean).all() and np.isfinite(covariance.diagonal()).all()):
             raise SymdualError(f"the belief is not finite any more at line {recording.lines[i]} of the recording")
-        means.append(mean.copy())
-        deviations.append(np.sqrt(np.maximum(covariance.diagonal(), 0.0)))
+        shown = by_values(package, Belief(mean, covariance, data))
+        means.append(shown[0])
+        deviations.append(shown[1])
         statistics.append(Statistics(float(stats[0]), float(stats[1]), int(stats[2])))
     return Replay(
         recording=recording,
@@ -231,6 +238,7 @@ def replay(problem: Problem, recording: Recording) -> Replay:
         log_likelihoods=np.array([s.log_likelihood for s in statistics]),
         nis=np.array([s.nis for s in statistics]),
         measured=np.array([s.measured for s in statistics], dtype=np.int64),
+        belief=Belief(mean, covariance, data if package.PROCESSES else None),
     )
 
 

@@ -82,9 +82,7 @@ def periodic(lengthscale: ArrayLike = 1.0, amplitude: float = 1.0, period: Array
 KNOWN = {f.__name__: f for f in (squared_exponential, matern52, matern32, rational_quadratic, periodic)}
 
 
-def _of_distance(
-    lengthscale: ArrayLike, amplitude: float, shape: Callable[[sp.Expr, Namer], sp.Expr]
-) -> Covariance:
+def _of_distance(lengthscale: ArrayLike, amplitude: float, shape: Callable[[sp.Expr, Namer], sp.Expr]) -> Covariance:
     def build(x: Points, y: Points, name: Namer) -> sp.Expr:
         scale = name("amplitude", amplitude)
         lengths = _each("lengthscale", lengthscale, len(x), name)
@@ -142,7 +140,7 @@ def check(family: str, kappa: sp.Expr, x: Points, y: Points, scales: Sequence[fl
 
     Tried on random points, a few of them near each other, at each of the given scales of distance.
     """
-    functions = {part: _numeric(e, x, y) for part, e in _derivatives(kappa, x, y).items()}
+    functions = {part: numeric(e, x, y) for part, e in _derivatives(kappa, x, y).items()}
     random = np.random.Generator(np.random.PCG64(0))
     for scale in scales:
         points = scale * random.standard_normal((24, len(x)))
@@ -152,7 +150,7 @@ def check(family: str, kappa: sp.Expr, x: Points, y: Points, scales: Sequence[fl
             raise ModelError(f'the kernel of "{family}" is NaN or infinite at some points')
         largest = float(np.max(np.abs(gram)))
         if np.max(np.abs(gram - gram.T)) > 1e-9 * largest:
-            raise ModelError(f'the kernel of "{family}" is not symmetric: kappa(x, x\') and kappa(x\', x) differ')
+            raise ModelError(f"the kernel of \"{family}\" is not symmetric: kappa(x, x') and kappa(x', x) differ")
         smallest = float(np.linalg.eigvalsh(0.5 * (gram + gram.T))[0])
         if smallest < -1e-9 * largest:
             raise ModelError(
@@ -176,7 +174,8 @@ def _derivatives(kappa: sp.Expr, x: Points, y: Points) -> dict[str, sp.Expr]:
     return {part: e.replace(sp.DiracDelta, lambda *_: sp.S.Zero) for part, e in found.items()}
 
 
-def _numeric(e: sp.Expr, x: Points, y: Points) -> Callable[[Array, Array], Array]:
+def numeric(e: sp.Expr, x: Points, y: Points) -> Callable[[Array, Array], Array]:
+    """An expression in two points as a function of arrays whose last axis holds the coordinates."""
     values = {c: sp.Float(c.value) for c in e.free_symbols if isinstance(c, Constant)}
     function = sp.lambdify([*x, *y], e.xreplace(values), modules=[{"matern": _numpy_matern}, "numpy"])
 

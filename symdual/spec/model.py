@@ -127,10 +127,13 @@ class Model:
 
     def named(self, name: str) -> Model:
         """Return the same model under another name."""
+        return self.changed(name=check_name(name, "the model"))
+
+    def changed(self, **parts: object) -> Model:
+        """Return the same model with other, already checked parts."""
         twin = object.__new__(Model)
-        for key, value in self.__dict__.items():
+        for key, value in (self.__dict__ | parts).items():
             object.__setattr__(twin, key, value)
-        object.__setattr__(twin, "name", check_name(name, "the model"))
         return twin
 
     @property
@@ -312,7 +315,10 @@ def _require_known_arguments(part: FeatureSum, declared: Mapping[str, sp.Symbol]
 
 
 def _require_fit_for_processes(model: Model) -> None:
-    """A belief relative to a prior has no square root. A drift of a Gaussian process has its own kernel, scaled: the same number for all that is remembered of it."""
+    """Refuse what a belief relative to its prior does not allow: a square root, and a drift that differs by index.
+
+    The drift of a Gaussian process is another process with the same kernel, scaled.
+    """
     start = len(model.unknowns)
     for family in model.families:
         for _ in family.weights:

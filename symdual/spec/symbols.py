@@ -93,11 +93,11 @@ class Process:
         E g(a) = kappa(a, s) alpha,    cov(g(a), g(b)) = c kappa(a, b) - kappa(a, s) B kappa(s, b),
         cov(x, g(a)) = T kappa(s, a).
 
-    So alpha are the weights of features kappa(., s_i), and theta has the covariance -B beside that of the prior, which is
-    K^-1 and never formed: its product with the features at a remembered point is a unit vector.
+    So alpha are the weights of features kappa(., s_i), and their covariance is -B beside that of the prior, which is
+    c K^-1 and never formed: its product with the features at a remembered point is a unit vector.
 
     `kernel` is kappa(arguments of the family, places); `known` is one where an index is in use and zero elsewhere.
-    `novelty` is the share of its prior variance up to which a value may be explained by those before it and take no room.
+    A value of which those before it leave open no more than the share `novelty` of its prior variance takes no room.
     """
 
     kernel: sp.Expr

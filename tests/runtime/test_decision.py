@@ -121,6 +121,6 @@ def test_a_pointer_and_its_address_decide_alike(toy_package: LoadedPackage, toy:
         u = np.zeros(1)
         settings = toy_package.nominal.default_settings()
         tools = decision.workspace(2)
-        decide(first, True, 1.0, 0, 2, *toy.prior, *fixed, *cost, settings, *tools, u)
+        decide(first, True, 1.0, 0, 2, *toy.prior[:2], *fixed, *cost, settings, *tools, u)
         inputs.append(u[0])
     assert inputs[0] == inputs[1] == controller(toy, "dual").act()[0]

@@ -29,7 +29,7 @@ def cost_curve(problem: Problem, name: str, inputs: Array) -> Array:
     out = np.zeros((len(inputs), module.OUT))
     candidates = np.ascontiguousarray(inputs, dtype=np.float64)[:, None]
     settings = cost_settings(task, name)
-    evaluate(0, task.horizon, *task.prior, *noise, *cost, settings, candidates, work, small, wide, out)
+    evaluate(0, task.horizon, *task.prior[:2], *noise, *cost, settings, candidates, work, small, wide, out)
     return np.asarray(out[:, module.OUT_NOMINAL if name == "ce" else module.OUT_COST].copy())
 
 

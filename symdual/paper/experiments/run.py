@@ -133,7 +133,7 @@ def first_runs(episodes: Episodes, count: int) -> Episodes:
 
 def fingerprint(problem: Problem, arm: Arm) -> str:
     """A digest of everything but chance that decides the numbers of an episode."""
-    arrays = [problem.state_cost, problem.input_cost, problem.reference, *problem.prior]
+    arrays = [problem.state_cost, problem.input_cost, problem.reference, *problem.prior[:2]]
     arrays += [] if problem.truth is None else [problem.truth]
     return _digest(
         symdual.__version__,

@@ -45,7 +45,7 @@ def measure(problem: Problem) -> Boxes:
     settings = cost_settings(problem, "dual")
 
     def decide(name: str) -> None:
-        head = (pointers[name], name != "certain", problem.floors[0], 0, end, *problem.prior)
+        head = (pointers[name], name != "certain", problem.floors[0], 0, end, *problem.prior[:2])
         package.decision.decide(*head, *noise, *cost, settings, *spaces, u)
 
     decide(kind)
@@ -65,10 +65,10 @@ def measure(problem: Problem) -> Boxes:
 
     def costs() -> None:
         begin()
-        evaluate(0, end, *problem.prior, *noise, *cost, settings, table, work, small, wide, out)
+        evaluate(0, end, *problem.prior[:2], *noise, *cost, settings, table, work, small, wide, out)
 
     filter_work, filter_space = package.filter.workspace()
-    mean, covariance = (part.copy() for part in problem.prior)
+    mean, covariance = (part.copy() for part in problem.prior[:2])
     statistics, y = np.zeros(3), np.zeros(package.NY)
     truth = np.concatenate([problem.start, np.zeros(problem.plant.NTHETA)])
     plant_work, after = np.zeros(problem.plant.WORK), np.zeros(package.NX)

@@ -1,0 +1,156 @@
+"""What a belief says about the unknown functions of a model: its Gaussian processes at any points.
+
+With the remembered points s, and alpha, B, T, c of the belief (see `symdual.spec.symbols.Process`),
+
+    E g(a) = kappa(a, s) alpha,    cov(g(a), g(b)) = c kappa(a, b) - kappa(a, s) B kappa(s, b),
+    cov(x, g(a)) = T kappa(s, a),
+
+and the same with derivatives of kappa for the slopes of g.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from symdual.errors import SymdualError, did_you_mean
+from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.problem import Array, Belief
+
+
+class MemoryWarning(UserWarning):
+    """Said when a Gaussian process cannot be kept exactly."""
+
+
+class Posterior(NamedTuple):
+    """A function at N points of q coordinates: mean (N,), covariance (N, N), covariance with the states (NX, N),
+    and its slopes: mean (N, q) and variance (N, q)."""
+
+    mean: Array
+    covariance: Array
+    with_states: Array
+    slope_mean: Array
+    slope_variance: Array
+
+    @property
+    def deviation(self) -> Array:
+        """The standard deviation of the function at each point."""
+        return np.asarray(np.sqrt(np.maximum(np.diag(self.covariance), 0.0)))
+
+
+def posterior(
+    package: LoadedPackage, belief: Belief, points: ArrayLike, process: str | None = None, output: int = 0
+) -> Posterior:
+    """The belief on a Gaussian process at points (N, q), or (N,) for one argument; before any data, its prior.
+
+    `process` may be left out when there is only one. With an output covariance V the outputs are the independent
+    processes that are mixed to the functions of the model.
+    """
+    name = _process(package, process)
+    arrays = package.PROCESSES[name]
+    if not 0 <= output < len(arrays):
+        raise SymdualError(f"the Gaussian process {name} has {len(arrays)} outputs; there is no output {output}")
+    places = _places(package, name)
+    at = _points(points, len(places), name)
+    data = package.numbers["data"] if belief.memory is None else belief.memory
+    start, count = package.UNKNOWNS[arrays[output]]
+    rows = np.zeros((len(at), len(places) + 1, count))
+    for n, point in enumerate(at):
+        getattr(package.process, f"slopes_{name}")(point, data, rows[n])
+    own = slice(package.NX + start, package.NX + start + count)
+    alpha, relative = belief.mean[own], belief.covariance[own, own]
+    kernel = np.zeros((len(places) + 1, len(at), len(at)))
+    getattr(package.process, f"kernel_{name}")(at, at, data, kernel)
+    scale = data[package.DATA_ENTRIES[f"{name}_state"][0] + package.process.SCALE]
+    values, slopes = rows[:, 0], rows[:, 1:]
+    prior_slopes = scale * np.diagonal(kernel[1:], axis1=1, axis2=2).T
+    return Posterior(
+        mean=values @ alpha,
+        covariance=scale * kernel[0] + values @ relative @ values.T,
+        with_states=belief.covariance[: package.NX, own] @ values.T,
+        slope_mean=slopes @ alpha,
+        slope_variance=prior_slopes + np.einsum("nqi,ij,nqj->nq", slopes, relative, slopes),
+    )
+
+
+def remembered(package: LoadedPackage, belief: Belief, process: str | None = None) -> Array:
+    """The points (N, q) at which a Gaussian process is remembered."""
+    name = _process(package, process)
+    data = package.numbers["data"] if belief.memory is None else belief.memory
+    count = int(data[package.DATA_ENTRIES[f"{name}_state"][0] + package.process.COUNT])
+    return np.column_stack([data[start : start + count] for start in _places(package, name)])
+
+
+def by_values(package: LoadedPackage, belief: Belief) -> tuple[Array, Array]:
+    """Mean and standard deviation of z, with functions by their values at the remembered points; NaN where none is."""
+    mean = belief.mean.copy()
+    deviation = np.sqrt(np.maximum(belief.covariance.diagonal(), 0.0))
+    for name, arrays in package.PROCESSES.items():
+        at = remembered(package, belief, name)
+        for output, array in enumerate(arrays):
+            start, count = package.UNKNOWNS[array]
+            own = slice(package.NX + start, package.NX + start + count)
+            mean[own], deviation[own] = np.nan, np.nan
+            if len(at):
+                found = posterior(package, belief, at, name, output)
+                mean[own][: len(at)], deviation[own][: len(at)] = found.mean, found.deviation
+    return mean, deviation
+
+
+def losses(package: LoadedPackage, memories: Array) -> list[str]:
+    """What was not kept exactly, in sentences, over several memories (N, DATA)."""
+    sentences = []
+    for name, arrays in package.PROCESSES.items():
+        state = memories[:, package.DATA_ENTRIES[f"{name}_state"][0] :]
+        combined, share = state[:, package.process.COMBINED], state[:, package.process.LEFT_OPEN]
+        raised = state[:, package.process.RAISED]
+        _, room = package.UNKNOWNS[arrays[0]]
+        if combined.any():
+            sentences.append(
+                f"the Gaussian process {name} was not kept exactly: {int(combined.sum())} of its values were taken as "
+                f"combinations of at most {room} remembered ones, which left open up to {100 * share.max():.3g} % of a "
+                "value's prior variance (taken as noise)"
+            )
+        if raised.any():
+            sentences.append(
+                f"the noise was raised for the Gaussian process {name}: in {int(raised.sum())} steps process_noise was "
+                f"below the share {package.process.NOISE_FLOOR:g} of the variance that the function gives a state"
+            )
+    return sentences
+
+
+def _process(package: LoadedPackage, process: str | None) -> str:
+    names: list[str] = list(package.PROCESSES)
+    if not names:
+        raise SymdualError(f"the model {package.name} contains no Gaussian process")
+    if process is None:
+        if len(names) > 1:
+            raise SymdualError(f"{package.name} contains several Gaussian processes; name one of {', '.join(names)}")
+        return names[0]
+    if process not in names:
+        raise SymdualError(f'{package.name} contains no Gaussian process "{process}"{did_you_mean(process, names)}')
+    return process
+
+
+def _places(package: LoadedPackage, name: str) -> list[int]:
+    """Where the coordinates of the remembered points start in the memory."""
+    single = package.DATA_ENTRIES.get(f"{name}_point")
+    if single is not None:
+        return [single[0]]
+    found: list[int] = []
+    while f"{name}_point{len(found)}" in package.DATA_ENTRIES:
+        found.append(package.DATA_ENTRIES[f"{name}_point{len(found)}"][0])
+    return found
+
+
+def _points(points: ArrayLike, size: int, name: str) -> Array:
+    at: NDArray[np.float64] = np.asarray(points, dtype=np.float64)
+    if at.ndim == 1 and size == 1:
+        at = at[:, None]
+    if at.ndim != 2 or at.shape[1] != size:
+        raise SymdualError(f"the points of {name} must have shape (N, {size}), but have {at.shape}")
+    if not np.all(np.isfinite(at)):
+        raise SymdualError(f"the points of {name} contain a value that is NaN or infinite")
+    return np.ascontiguousarray(at)
