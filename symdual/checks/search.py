@@ -42,7 +42,17 @@ class CostCurve:
         work = package.nominal.workspace(task.horizon)
         out = np.zeros((len(candidates), package.dual_cost.OUT))
         package.nominal.begin(self.k, task.horizon, self.belief.mean, noise[2], *cost, *work)
-        batch(self.k, task.horizon, *self.belief[:2], *noise, *cost, settings, np.ascontiguousarray(candidates), *work, out)
+        batch(
+            self.k,
+            task.horizon,
+            *self.belief[:2],
+            *noise,
+            *cost,
+            settings,
+            np.ascontiguousarray(candidates),
+            *work,
+            out,
+        )
         return np.asarray(out[:, 0])
 
 

@@ -1,4 +1,4 @@
-"""Beyond the paper: dual weight and order, where probing is worth it, the length-scale of Exp 2, and a classic."""
+"""Beyond the paper: weight and order, where probing is worth it, length-scales and exact kernel of Exp 2, a classic."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ from symdual.paper.experiments.plan import (
 from symdual.paper.experiments.run import Job, run_jobs
 from symdual.paper.experiments.table import Estimate, estimate, estimate_json, number, per_step
 from symdual.paper.experiments.terminal import difference
-from symdual.runtime import exact
+from symdual.runtime import evaluate, exact
 from symdual.runtime.controller import controller
-from symdual.runtime.problem import Problem
+from symdual.runtime.posterior import posterior
+from symdual.runtime.problem import Array, Belief, Problem
 
 if TYPE_CHECKING:
     from symdual.paper.experiments.figures.style import Picture
@@ -38,6 +39,7 @@ LENGTHSCALES = (2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0)
 MEANS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)
 VARIANCES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 HORIZONS = (2, 3)
+NONPARAMETRIC = (CE, CAUTIOUS, BEB, DUAL)
 WEIGHTS = (
     Arm("dual_quarter", "dual", "dual, w = 0.25", dual_weight=0.25),
     Arm("dual_half", "dual", "dual, w = 0.5", dual_weight=0.5),
@@ -63,15 +65,17 @@ class Study:
 
 
 def all_studies(request: Request, report: Report) -> list[Study]:
-    """Run the four studies."""
+    """Run the five studies."""
     both = tuple(TRUTHS)
     needs = [prepare.Need(e.file, (*e.arms, *WEIGHTS), both) for e in EXPERIMENTS]
+    needs.append(prepare.Need(MODELS / "schedule_gp.py", NONPARAMETRIC, ("paper",)))
     needs.append(prepare.Need(MODELS / "tse_bar_shalom.py", (ORACLE, CE, CAUTIOUS, DUAL), ("paper",)))
     problems = prepare.problems(needs, request.folder / "generated", report)
     return [
         weights(request, problems, report),
         priors(problems["toy"], report),
         lengthscales(request, problems["schedule"], report),
+        exact_kernel(request, problems["schedule"], problems["schedule_gp"], report),
         classic(request, problems["tse_bar_shalom"], report),
     ]
 
@@ -222,7 +226,64 @@ def _list(values: Sequence[float]) -> str:
     return ", ".join(f"{value:g}" for value in values) or "none of them"
 
 
-# ------------------------------------------------------------ (d) a classic
+# ------------------------------------------------------------ (d) the exact kernel
+
+
+def exact_kernel(request: Request, features: Problem, process: Problem, report: Report) -> Study:
+    """Exp 2 with the exact squared-exponential kernel beside its approximation by 30 Fourier features."""
+    from symdual.paper.experiments.figures.nonparametric import Learned, nonparametric_figure
+
+    forms = {"30 Fourier features": ("exp2", features), "exact kernel": ("exp2-exact-kernel", process)}
+    jobs = [Job(group, "paper", arm, task) for group, task in forms.values() for arm in NONPARAMETRIC]
+    results = iter(run_jobs(jobs, request.runs, request.seed, request.store, report))
+    episodes = {(label, arm.key): next(results) for label in forms for arm in NONPARAMETRIC}
+    costs = {place: per_step(result) for place, result in episodes.items()}
+    rows, data = [], {}
+    for label in forms:
+        own = {arm.key: estimate(costs[label, arm.key]) for arm in NONPARAMETRIC}
+        gain = estimate(costs[label, "dual"] - costs[label, "ce"])
+        rows.append((label, *(f"{own[arm.key].mean:.3f}" for arm in NONPARAMETRIC), difference(gain)))
+        data[label] = {key: estimate_json(value) for key, value in own.items()} | {"dual_minus_ce": estimate_json(gain)}
+    first, second = forms
+    apart = {arm: estimate(costs[second, arm.key] - costs[first, arm.key]) for arm in NONPARAMETRIC}
+    rows.append(("exact kernel minus features", *(difference(apart[arm]) for arm in NONPARAMETRIC), ""))
+    data["exact_minus_features"] = {arm.key: estimate_json(value) for arm, value in apart.items()}
+    learned = []
+    for label, (_, task) in forms.items():
+        result = episodes[label, "dual"]
+        step_costs = result.steps[:, :, 0].mean(axis=0)
+        learned.append(Learned(label, *slope_of(task, result.last_belief(0)), result.states[0, :, 0], step_costs))
+    return Study(
+        "exact-kernel",
+        "Exact kernel",
+        "Exp 2 with the exact kernel instead of features",
+        f"The same scenario, luck and length-scale (7); the slope is a Gaussian process whose 20 values along the way "
+        f"are all remembered. Mean cost per step, {request.runs} runs, tau = 10, the paper's truth.",
+        ("", *(arm.label for arm in NONPARAMETRIC), "dual minus ce"),
+        tuple(rows),
+        (
+            f"Dual with the exact kernel minus dual with features: {difference(apart[DUAL])}; "
+            f"ce likewise: {difference(apart[CE])}.",
+        ),
+        data,
+        (nonparametric_figure((learned[0], learned[1]), episodes[second, "ce"].steps[:, :, 0].mean(axis=0)),),
+    )
+
+
+def slope_of(problem: Problem, belief: Belief) -> tuple[Array, Array]:
+    """Mean and standard deviation of the slope over the grid of the figure, for either model of Exp 2."""
+    from symdual.paper.experiments.figures.nonparametric import GRID
+
+    package = problem.package
+    if package.PROCESSES:
+        found = posterior(package, belief, GRID)
+        return found.mean, found.deviation
+    nx, still = package.NX, np.zeros(1)
+    rows = np.array([evaluate.jacobian(package, [x, 0.0], still, belief.mean[nx:]).f_theta[1] for x in GRID])
+    return rows @ belief.mean[nx:], np.sqrt(np.einsum("ni,ij,nj->n", rows, belief.covariance[nx:, nx:], rows))
+
+
+# ------------------------------------------------------------ (e) a classic
 
 
 def classic(request: Request, problem: Problem, report: Report) -> Study:
