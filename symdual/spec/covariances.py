@@ -107,7 +107,7 @@ def expression(
         kappa = given.build(x, y, _namer(family, made))
     else:
         kappa = sp.sympify(given(*x, *y))
-        if not isinstance(kappa, sp.Expr):
+        if not isinstance(kappa, sp.Expr) or kappa.is_Matrix:
             raise ModelError(f'the kernel of "{family}" is {kappa!r}, which is not a scalar SymPy expression')
     foreign = kappa.free_symbols - set(x) - set(y)
     constants = tuple(sorted((s for s in foreign if isinstance(s, Constant)), key=lambda s: str(s.name)))
