@@ -405,7 +405,8 @@ def replay(model_file: Path, data_file: Path, scenario: str | None, folder: Path
     )
     for name, (mean, deviation) in report["belief"].items():
         console.print(f"  {name} = {mean:.4g} +- {deviation:.2g}")
-    console.print(f"[yellow]{report['consistency']['sentence']}[/]", soft_wrap=True)
+    for sentence in (report["consistency"]["sentence"], *report["losses"]):
+        console.print(f"[yellow]{sentence}[/]", soft_wrap=True)
     console.print(f"belief in {_shown(table)}, figure in {_shown(figure)}", soft_wrap=True)
     _write_json(json_file, {**report, "table": str(table), "figure": str(figure)})
 

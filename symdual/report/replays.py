@@ -9,6 +9,8 @@ import numpy as np
 
 from symdual.errors import SymdualError
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.posterior import posterior, remembered
+from symdual.runtime.problem import Belief, processes_of
 from symdual.runtime.replay import Replay, belief_names
 
 if TYPE_CHECKING:
@@ -29,7 +31,10 @@ _STYLE: dict[Any, Any] = {
 
 
 def replay_figure(result: Replay, package: LoadedPackage, path: Path) -> Path:
-    """Draw mean and 95 % band of each entry of the belief with the measurements, and the NIS of each row."""
+    """Draw mean and 95 % band of each entry of the belief with the measurements, and the NIS of each row.
+
+    An unknown function of one argument has a panel of its own, with what is known of it at the end.
+    """
     try:
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -38,16 +43,21 @@ def replay_figure(result: Replay, package: LoadedPackage, path: Path) -> Path:
         raise SymdualError("the figure needs matplotlib: pip install 'symdual[plot]'") from missing
 
     names = belief_names(package)
-    shown = min(len(names), _SHOWN)
-    rows = (shown + 1) // 2 + 1
+    numbers = np.flatnonzero(~processes_of(package))
+    entries = numbers[:_SHOWN]
+    functions = [name for name in package.PROCESSES if remembered(package, result.belief, name).shape[1] == 1]
+    panels = len(entries) + len(functions)
+    rows = (panels + 1) // 2 + 1
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(9.0, 1.0 + 1.7 * rows), layout="constrained")
         FigureCanvasAgg(figure)
         grid = figure.add_gridspec(rows, 2)
-        for i in range(shown):
-            _entry(figure.add_subplot(grid[i // 2, i % 2]), result, package, names[i], i)
+        for place, i in enumerate(entries):
+            _entry(figure.add_subplot(grid[place // 2, place % 2]), result, package, names[i], int(i))
+        for place, name in enumerate(functions, start=len(entries)):
+            function_panel(figure.add_subplot(grid[place // 2, place % 2]), package, result.belief, name)
         _innovations(figure.add_subplot(grid[rows - 1, :]), result)
-        rest = f", {shown} of {len(names)} entries" if shown < len(names) else ""
+        rest = f", {len(entries)} of {len(numbers)} entries" if len(entries) < len(numbers) else ""
         title = f"{package.name}: belief over time{rest}; log-likelihood {result.log_likelihood:.6g}"
         figure.suptitle(f"{title}\n{result.consistency.sentence()}", fontsize=9, x=0.01, ha="left")
         try:
@@ -67,6 +77,23 @@ def _entry(axes: Axes, result: Replay, package: LoadedPackage, name: str, i: int
     axes.set_title(f"{name} (unknown)" if i >= package.NX else name)
     if i == 0:
         axes.legend(frameon=False, fontsize=7, ncols=3, loc="lower right", bbox_to_anchor=(1.0, 0.98), borderpad=0.0)
+
+
+def function_panel(axes: Axes, package: LoadedPackage, belief: Belief, process: str) -> None:
+    """Draw what a belief says about an unknown function of one argument: mean, 95 % band, and where it was met."""
+    met = remembered(package, belief, process)[:, 0]
+    low, high = (met.min(), met.max()) if len(met) else (-1.0, 1.0)
+    margin = 0.25 * (high - low) + 1e-9 + (0.5 if high == low else 0.0)
+    at = np.linspace(low - margin, high + margin, 201)
+    for output, array in enumerate(package.PROCESSES[process]):
+        found = posterior(package, belief, at, process, output)
+        spread = 1.96 * found.deviation
+        axes.fill_between(at, found.mean - spread, found.mean + spread, color=_BELIEF, alpha=0.2, lw=0)
+        axes.plot(at, found.mean, color=_BELIEF, lw=1.3, ls=("-", "--", ":", "-.")[output % 4], label=array)
+    axes.plot(met, np.zeros(len(met)), "|", color=_DATA, ms=6)
+    axes.set_title(f"{process} (unknown function) at the end, over its argument; ticks: where it was met")
+    if len(package.PROCESSES[process]) > 1:
+        axes.legend(frameon=False, fontsize=7)
 
 
 def _innovations(axes: Axes, result: Replay) -> None:

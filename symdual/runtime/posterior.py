@@ -80,7 +80,7 @@ def remembered(package: LoadedPackage, belief: Belief, process: str | None = Non
     name = _process(package, process)
     data = package.numbers["data"] if belief.memory is None else belief.memory
     count = int(data[package.DATA_ENTRIES[f"{name}_state"][0] + package.process.COUNT])
-    return np.column_stack([data[start : start + count] for start in _places(package, name)])
+    return np.stack([data[start : start + count] for start in _places(package, name)], axis=1)
 
 
 def by_values(package: LoadedPackage, belief: Belief) -> tuple[Array, Array]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from symdual.errors import SymdualError, did_you_mean
 from symdual.runtime.controller import Statistics
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.posterior import by_values
+from symdual.runtime.posterior import by_values, losses
 from symdual.runtime.problem import Array, Belief, Problem
 
 TIME = "time"
@@ -269,6 +269,7 @@ def summary(result: Replay, problem: Problem) -> dict[str, Any]:
             "verdict": judged.verdict,
             "sentence": judged.sentence(),
         },
+        "losses": [] if result.belief.memory is None else losses(problem.package, result.belief.memory[None]),
     }
 
 
