@@ -172,7 +172,7 @@ def test_imports_and_decorators(zoo_model: Model) -> None:
         options = {k.arg: ast.literal_eval(k.value) for k in decorator.keywords}  # type: ignore[attr-defined]
         exact = function.name.startswith(("_sincos", "_exp", "_logistic"))
         fast = {"contract"} if exact else {"contract", "reassoc"}
-        assert options == {"cache": True, "fastmath": fast, "error_model": "numpy"}
+        assert options == {"cache": True, "fastmath": fast, "error_model": "numpy", "_nrt": False}
         documentation = ast.get_docstring(function)
         assert documentation
         if not function.name.startswith("_"):
