@@ -380,6 +380,27 @@ def test_a_thousand_measurements_in_one_place_without_noise(hill_package: Loaded
     assert abs(posterior(quiet, near, [0.0]).mean[0]) < 1e-3
 
 
+def test_endless_operation_stays_sound(hill_package: LoadedPackage) -> None:
+    """Thousands of steps with a full memory: finite, no negative variance, and the hill is learned all the same."""
+    random = np.random.default_rng(1)
+    module = hill_package.filter
+    (work, ws), data = module.workspace(), hill_package.numbers["data"].copy()
+    Q, R, D, Xi = (hill_package.numbers[key] for key in ("process_noise", "measurement_noise", "transition", "drift"))
+    z, P, x = np.zeros(hill_package.NZ), np.zeros((hill_package.NZ, hill_package.NZ)), np.zeros(2)
+    for k in range(5000):
+        u = np.array([-0.6 * x[0] - 0.5 * x[1] + 0.8 * np.sin(0.05 * k) + 0.3 * random.normal()])
+        x = np.array([x[0] + 0.4 * x[1], 0.9 * x[1] + 0.5 * np.sin(x[0]) + u[0]]) + 0.1 * random.normal(size=2)
+        module.step(k, z, P, u, x + 0.1 * random.normal(size=2), Q, R, D, Xi, data, work, ws, np.zeros(3))
+    assert np.isfinite(P).all() and np.isfinite(z).all()
+    belief = Belief(z, P, data)
+    at = remembered(hill_package, belief)[:, 0]
+    found = posterior(hill_package, belief, np.linspace(at.min(), at.max(), 21))
+    assert np.linalg.eigvalsh(found.covariance)[0] > -1e-9
+    assert np.linalg.eigvalsh(P[:2, :2])[0] > 0
+    inside = posterior(hill_package, belief, [0.0, 0.5])
+    np.testing.assert_allclose(inside.mean, np.sin([0.0, 0.5]), atol=0.1)
+
+
 # ------------------------------------------------------------------------------------------------ recordings, commands
 
 
