@@ -18,8 +18,9 @@ from symdual.spec.symbols import Family, matern
 class ProcessCode(NamedTuple):
     """One Gaussian process: sizes, where its arrays start in `data`, and the lines that compute covariances.
 
-    `row_lines` give kappa between a point and index _i; `slope_lines` the same and the derivatives by the point;
-    `variance` is kappa at one point twice; `between_lines` the kernel, and its mixed second derivatives, of two lists.
+    `row_lines` give kappa between a point and index _i, `slope_lines` its derivatives by the point too; `variance_lines`
+    kappa at one point twice; `between_lines` the kernel and its mixed second derivatives for two lists of points.
+    `fixed` are the lines before a loop over indices, `constants` those before a loop over two lists.
     """
 
     name: str
@@ -31,13 +32,11 @@ class ProcessCode(NamedTuple):
     known: int
     factor: int
     state: int
-    point: tuple[Line, ...]
-    constants: tuple[Line, ...]
-    indexed: tuple[Line, ...]
+    fixed: tuple[Line, ...]
     row_lines: tuple[Line, ...]
     slope_lines: tuple[Line, ...]
     variance_lines: tuple[Line, ...]
-    between: tuple[Line, ...]
+    constants: tuple[Line, ...]
     between_lines: tuple[Line, ...]
     uses_matern: bool
 
@@ -106,7 +105,11 @@ def _code(family: Family, starts: dict[str, int]) -> ProcessCode:
     first, second = family.arguments, process.places
     slopes = [_derivative(kappa, a) for a in first]
     mixed = [_derivative(slope, b) for slope, b in zip(slopes, second, strict=True)]
-    together = dict(zip(second, first, strict=True))
+    variance = kappa.xreplace(dict(zip(second, first, strict=True)))
+    point = [Line(symbol.name, "=", f"point[{q}]") for q, symbol in enumerate(first)]
+    constants = [Line(c.name, "=", f"data[{starts[c.name]}]") for c in family.constants]
+    indexed = tuple(Line(s.name, "=", f"data[{starts[s.name]} + _i]") for s in second)
+    used = {symbol.name for symbol in variance.free_symbols}
     return ProcessCode(
         name=family.name,
         memory=family.count,
@@ -117,17 +120,16 @@ def _code(family: Family, starts: dict[str, int]) -> ProcessCode:
         known=starts[process.known.name],
         factor=starts[f"{family.name}_factor"],
         state=starts[f"{family.name}_state"],
-        point=tuple(Line(symbol.name, "=", f"point[{q}]") for q, symbol in enumerate(first)),
-        constants=tuple(Line(c.name, "=", f"data[{starts[c.name]}]") for c in family.constants),
-        indexed=tuple(Line(s.name, "=", f"data[{starts[s.name]} + _i]") for s in second),
-        row_lines=_lines([("row[_i]", kappa)]),
-        slope_lines=_lines([(f"rows[{t}, _i]", e) for t, e in enumerate((kappa, *slopes))]),
-        variance_lines=_lines([("return", kappa.xreplace(together))]),
-        between=(
+        fixed=(*point, *constants),
+        row_lines=indexed + _lines([("row[_i]", kappa)]),
+        slope_lines=indexed + _lines([(f"rows[{t}, _i]", e) for t, e in enumerate((kappa, *slopes))]),
+        variance_lines=(*(e for e in (*point, *constants) if e.target in used), *_lines([("return", variance)])),
+        constants=tuple(constants),
+        between_lines=(
             *(Line(s.name, "=", f"points[_n, {q}]") for q, s in enumerate(first)),
             *(Line(s.name, "=", f"others[_m, {q}]") for q, s in enumerate(second)),
+            *_lines([(f"out[{t}, _n, _m]", e) for t, e in enumerate((kappa, *mixed))]),
         ),
-        between_lines=_lines([(f"out[{t}, _n, _m]", e) for t, e in enumerate((kappa, *mixed))]),
         uses_matern=kappa.has(matern),
     )
 
