@@ -18,8 +18,8 @@ from symdual.spec.symbols import Family, matern
 class ProcessCode(NamedTuple):
     """One Gaussian process: sizes, where its arrays start in `data`, and the lines that compute covariances.
 
-    `row_lines` give kappa between a point and index _i, `slope_lines` its derivatives by the point too; `variance_lines`
-    kappa at one point twice; `between_lines` the kernel and its mixed second derivatives for two lists of points.
+    `row_lines` give kappa between a point and index _i, `slope_lines` its derivatives by the point too;
+    `variance_lines` kappa at one point twice; `between_lines` kernel and mixed second derivatives for two lists.
     `fixed` are the lines before a loop over indices, `constants` those before a loop over two lists.
     """
 
