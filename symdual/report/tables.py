@@ -34,8 +34,12 @@ def augmented_state(derivation: Derivation, typesetter: Typesetter) -> Markup:
         first, last = start + block.start, start + block.start + block.count - 1
         place = str(first) if first == last else f"{first} … {last}"
         name = math(typesetter.name(block.symbol.name, typesetter.index))
-        kind = f"{block.count} weights of {family.name} ({family.kind})"
-        rows.append((place, name, kind, _prior(weight)))
+        if family.process is None:
+            kind = f"{block.count} weights of {family.name} ({family.kind})"
+            rows.append((place, name, kind, _prior(weight)))
+        else:
+            kind = f"{block.count} coefficients of the covariances of {family.name} with its remembered values"
+            rows.append((place, name, kind, "a Gaussian process; kept relative to it, from zero on"))
     return table(("index", "name", "what it is", "prior"), rows, numeric=(0,))
 
 
