@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from symdual.errors import ModelError
 from symdual.spec.numbers import Array, as_vector
+from symdual.spec.numeric import as_numpy
 from symdual.spec.symbols import Constant, constant, matern
 
 Points = tuple[sp.Symbol, ...]
@@ -82,9 +83,7 @@ def periodic(lengthscale: ArrayLike = 1.0, amplitude: float = 1.0, period: Array
 KNOWN = {f.__name__: f for f in (squared_exponential, matern52, matern32, rational_quadratic, periodic)}
 
 
-def _of_distance(
-    lengthscale: ArrayLike, amplitude: float, shape: Callable[[sp.Expr, Namer], sp.Expr]
-) -> Covariance:
+def _of_distance(lengthscale: ArrayLike, amplitude: float, shape: Callable[[sp.Expr, Namer], sp.Expr]) -> Covariance:
     def build(x: Points, y: Points, name: Namer) -> sp.Expr:
         scale = name("amplitude", amplitude)
         lengths = _each("lengthscale", lengthscale, len(x), name)
@@ -152,7 +151,7 @@ def check(family: str, kappa: sp.Expr, x: Points, y: Points, scales: Sequence[fl
             raise ModelError(f'the kernel of "{family}" is NaN or infinite at some points')
         largest = float(np.max(np.abs(gram)))
         if np.max(np.abs(gram - gram.T)) > 1e-9 * largest:
-            raise ModelError(f'the kernel of "{family}" is not symmetric: kappa(x, x\') and kappa(x\', x) differ')
+            raise ModelError(f"the kernel of \"{family}\" is not symmetric: kappa(x, x') and kappa(x', x) differ")
         smallest = float(np.linalg.eigvalsh(0.5 * (gram + gram.T))[0])
         if smallest < -1e-9 * largest:
             raise ModelError(
@@ -177,19 +176,12 @@ def _derivatives(kappa: sp.Expr, x: Points, y: Points) -> dict[str, sp.Expr]:
 
 
 def _numeric(e: sp.Expr, x: Points, y: Points) -> Callable[[Array, Array], Array]:
+    """An expression with the values of its constants as a function of rows of points."""
     values = {c: sp.Float(c.value) for c in e.free_symbols if isinstance(c, Constant)}
-    function = sp.lambdify([*x, *y], e.xreplace(values), modules=[{"matern": _numpy_matern}, "numpy"])
+    function = as_numpy([*x, *y], [e.xreplace(values)])
 
     def at(left: Array, right: Array) -> Array:
-        with np.errstate(all="ignore"):
-            value = function(*np.moveaxis(left, -1, 0), *np.moveaxis(right, -1, 0))
+        (value,) = function(*np.moveaxis(left, -1, 0), *np.moveaxis(right, -1, 0))
         return np.broadcast_to(np.asarray(value, dtype=np.float64), np.broadcast_shapes(left.shape, right.shape)[:-1])
 
     return at
-
-
-def _numpy_matern(order: int, square: Array) -> Array:
-    from symdual.spec.symbols import matern_formula
-
-    safe = np.where(square > 0, square, 1.0)
-    return np.where(square > 0, matern_formula(order, safe, np.sqrt(safe), np.exp), float(matern(order, 0)))
