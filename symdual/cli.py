@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -409,6 +409,52 @@ def replay(model_file: Path, data_file: Path, scenario: str | None, folder: Path
         console.print(f"[yellow]{sentence}[/]", soft_wrap=True)
     console.print(f"belief in {_shown(table)}, figure in {_shown(figure)}", soft_wrap=True)
     _write_json(json_file, {**report, "table": str(table), "figure": str(figure)})
+
+
+@main.command()
+@_model_file
+@click.argument("data_file", metavar="DATA.csv", type=click.Path(path_type=Path))
+@click.option("--model", "name", metavar="NAME", help="Which model of the file, if several have Gaussian processes.")
+@click.option("--scenario", metavar="NAME", help="Whose start and prior the recording has, if there are several.")
+@click.option(
+    "-o", "file", metavar="FILE", type=click.Path(path_type=Path), help="The fit [NAME.fit.json beside MODEL.py]."
+)
+@_json_option
+def fit(
+    model_file: Path, data_file: Path, name: str | None, scenario: str | None, file: Path | None, json_file: Path | None
+) -> None:
+    """Fit the hyperparameters of Gaussian processes in MODEL.py to a recording, in the format of `symdual replay`."""
+    from symdual.fitting.result import fit as run
+    from symdual.fitting.task import read_task
+    from symdual.report.fits import fit_table, summary
+    from symdual.spec.fitted import require_writable, write
+
+    console = _console()
+    task = read_task(model_file, data_file, name, scenario)
+    place = model_file.with_name(f"{task.model.name}.fit.json") if file is None else file
+    require_writable(place)
+    started = time.perf_counter()
+    bars: list[Progress] = []
+    with ExitStack() as stack:
+
+        def report(what: str) -> None:
+            if not bars and time.perf_counter() - started > 2.0:
+                bars.append(stack.enter_context(_progress(console)))
+                bars[0].add_task(what, total=None)
+            for bar in bars:
+                bar.update(bar.task_ids[0], description=what)
+
+        result = run(task, report)
+    write(place, result.to_json())
+    console.print(
+        f"[bold]{task.model.name}[/]: {len(task.times)} rows, {task.steps} steps, {result.measured} measurements used"
+    )
+    console.print(fit_table(result))
+    console.print(summary(result), soft_wrap=True)
+    for sentence in result.warnings:
+        console.print(sentence, style="yellow", soft_wrap=True, markup=False)
+    console.print(f"values in {_shown(place)}", soft_wrap=True, markup=False)
+    _write_json(json_file, {**result.to_json(), "file": str(place)})
 
 
 @main.group()

@@ -151,7 +151,7 @@ def _context(derivation: Derivation, pattern: Structure, layout: DataLayout) -> 
         "square_root": known["SQUARE_ROOT"],
         "states": tuple(s.name for s in derivation.states),
         "inputs": tuple(s.name for s in derivation.inputs),
-        "measurements": _measurement_names(derivation),
+        "measurements": measurement_names(derivation),
         "unknowns": tuple(unknowns),
         "data_entries": layout.entries,
         "functions": functions,
@@ -181,7 +181,7 @@ def _form(value: Array | None, absent: str) -> str:
     return absent if value is None else ("diagonal" if value.ndim == 1 else "dense")
 
 
-def _measurement_names(derivation: Derivation) -> tuple[str, ...]:
+def measurement_names(derivation: Derivation) -> tuple[str, ...]:
     """A measurement of a single state has its name; others are numbered."""
     outputs = derivation.observation.program.outputs
     names = [e.name if e in derivation.states else f"y{i}" for i, e in enumerate(outputs)]

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from symdual.errors import ModelError
 from symdual.spec.numbers import Array, as_vector
+from symdual.spec.numeric import as_numpy
 from symdual.spec.symbols import Constant, constant, matern
 
 Points = tuple[sp.Symbol, ...]
@@ -177,18 +178,10 @@ def _derivatives(kappa: sp.Expr, x: Points, y: Points) -> dict[str, sp.Expr]:
 def numeric(e: sp.Expr, x: Points, y: Points) -> Callable[[Array, Array], Array]:
     """An expression in two points as a function of arrays whose last axis holds the coordinates."""
     values = {c: sp.Float(c.value) for c in e.free_symbols if isinstance(c, Constant)}
-    function = sp.lambdify([*x, *y], e.xreplace(values), modules=[{"matern": _numpy_matern}, "numpy"])
+    function = as_numpy([*x, *y], [e.xreplace(values)])
 
     def at(left: Array, right: Array) -> Array:
-        with np.errstate(all="ignore"):
-            value = function(*np.moveaxis(left, -1, 0), *np.moveaxis(right, -1, 0))
+        (value,) = function(*np.moveaxis(left, -1, 0), *np.moveaxis(right, -1, 0))
         return np.broadcast_to(np.asarray(value, dtype=np.float64), np.broadcast_shapes(left.shape, right.shape)[:-1])
 
     return at
-
-
-def _numpy_matern(order: int, square: Array) -> Array:
-    from symdual.spec.symbols import matern_formula
-
-    safe = np.where(square > 0, square, 1.0)
-    return np.where(square > 0, matern_formula(order, safe, np.sqrt(safe), np.exp), float(matern(order, 0)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from symdual.spec import covariances
 from symdual.spec.arguments import Arguments, array_symbol, expressions, output_count, require_count, slots_for
 from symdual.spec.covariances import Covariance
 from symdual.spec.expressions import check_part
+from symdual.spec.fitted import read as read_fitted
 from symdual.spec.names import check_name
 from symdual.spec.numbers import Array, as_semidefinite, rounded
 from symdual.spec.symbols import (
@@ -140,17 +140,16 @@ def _mixed(name: str, values: list[FeatureSum], covariance: ArrayLike) -> list[s
 def _with_values(
     name: str, kappa: sp.Expr, constants: tuple[Constant, ...], fitted: Mapping[str, float] | str | Path
 ) -> tuple[sp.Expr, tuple[Constant, ...]]:
-    values = fitted if isinstance(fitted, Mapping) else _stored(name, Path(fitted))
+    values = fitted if isinstance(fitted, Mapping) else read_fitted(Path(fitted))
+    for c in constants:
+        if c.name not in values and not isinstance(fitted, Mapping):
+            raise ModelError(f'{fitted} has no value for "{c.name}"; fit the model again without fitted=')
+    if constants and not any(c.name in values for c in constants):
+        known = [c.name for c in constants]
+        hint = did_you_mean(str(next(iter(values), "")), known)
+        raise ModelError(f'the fitted values hold none of "{name}": {", ".join(known)}{hint}')
     replaced = {c: constant(c.name, values.get(c.name, c.value)) for c in constants}
-    for c in replaced.values():
-        if "_lengthscale" in c.name and c.value <= 0:
-            raise ModelError(f'the fitted value of "{c.name}" must be positive, not {c.value:g}')
+    for before, after in replaced.items():
+        if after.value <= 0 < before.value:
+            raise ModelError(f'the fitted value of "{after.name}" must be positive, not {after.value:g}')
     return kappa.xreplace(replaced), tuple(replaced.values())
-
-
-def _stored(name: str, file: Path) -> dict[str, float]:
-    try:
-        content = json.loads(file.read_text())
-        return {key: float(value["value"]) for key, value in content["hyperparameters"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
-        raise ModelError(f'the fitted hyperparameters of "{name}" cannot be read from {file}: {problem}') from problem

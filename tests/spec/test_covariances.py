@@ -115,7 +115,7 @@ BAD = {
     "not a scalar SymPy expression": {"kernel": lambda a, b: sp.Matrix([a, b])},
     "0 features": {"memory": 0},
     "novelty": {"novelty": 1.0},
-    "cannot be read": {"fitted": "there-is-no-such-file.json"},
+    "there is no file": {"fitted": "there-is-no-such-file.json"},
 }
 
 

@@ -1,0 +1,89 @@
+"""How well the data determine each hyperparameter: the curvature of log p at its maximum.
+
+With the Hessian M of -log p by psi, from differences of the exact gradient, psi is about N(psi^, M^-1): a standard
+deviation of psi = log h is a factor of exp(deviation) on h.
+
+All of this is for the linearised system, in which a process is evaluated at known points. Where the state is known no
+better than over distances in which the process changes, that is rough; `blurs` measures it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from symdual.fitting.evidence import Evidence
+from symdual.fitting.optimum import Optimum
+from symdual.spec.numbers import Array
+
+#: With 95 % probability a hyperparameter that the data determine lies within this factor of its value.
+WIDEST = 10.0
+_STEP = 1e-4
+_FLATTEST = 1e-6  # curvature below this is none
+
+
+class Certainty(NamedTuple):
+    """The standard deviation of log h, and what is to be said of it.
+
+    The verdict is "determined", "flat", "at its lower bound" or "at its upper bound".
+    """
+
+    deviation: float
+    verdict: str
+
+
+def certainty(optimum: Optimum) -> list[Certainty]:
+    """For each hyperparameter; those at a bound count as known for the others."""
+    free = [i for i, bound in enumerate(optimum.at_bound) if not bound]
+    deviations = np.full(len(optimum.psi), np.inf)
+    if free:
+        curvatures, directions = np.linalg.eigh(curvature(optimum.evidence, optimum.psi)[np.ix_(free, free)])
+        deviations[free] = np.sqrt((directions**2 / np.maximum(curvatures, _FLATTEST)).sum(axis=1))
+    return [Certainty(float(d), _verdict(float(d), b)) for d, b in zip(deviations, optimum.at_bound, strict=True)]
+
+
+def _verdict(deviation: float, bound: int) -> str:
+    if bound:
+        return f"at its {'upper' if bound > 0 else 'lower'} bound"
+    return "determined" if 1.96 * deviation < math.log(WIDEST) else "flat"
+
+
+def curvature(evidence: Evidence, psi: Array) -> Array:
+    """The Hessian of -log p by psi."""
+    rows = [
+        (evidence.at(psi - step).gradient - evidence.at(psi + step).gradient) / (2.0 * _STEP)
+        for step in _STEP * np.eye(len(psi))
+    ]
+    hessian = np.array(rows)
+    return 0.5 * (hessian + hessian.T)
+
+
+class Blur(NamedTuple):
+    """How well the points are known at which a process is evaluated.
+
+    `deviations` (arguments,) are typical standard deviations of the points under the noise of the model, and `change`
+    is the variance of g(s + deviation) - g(s) as a share of twice that of g: 0 for a constant, 1 for unrelated values.
+    """
+
+    process: str
+    deviations: Array
+    change: float
+
+
+def blurs(optimum: Optimum) -> list[Blur]:
+    """For each process, in the middle of its points."""
+    evidence, found = optimum.evidence, []
+    n = len(evidence.task.model.states)
+    for block, function in zip(evidence.system.blocks, evidence.functions, strict=True):
+        covariances = evidence.whitened.corrections[block.times][:, :n, :n]
+        variances = np.einsum("sqi,sij,sqj->sq", block.slopes, covariances, block.slopes)
+        moved, values = block.points + np.sqrt(variances), evidence.values_of(function, optimum.psi)
+        here, there, both = (
+            function.pairs(p, q, values)
+            for p, q in ((block.points, block.points), (moved, moved), (block.points, moved))
+        )
+        share = 1.0 - 2.0 * both / np.maximum(here + there, np.finfo(np.float64).tiny)
+        found.append(Blur(block.family.name, np.sqrt(np.median(variances, axis=0)), float(np.median(share))))
+    return found

@@ -1,0 +1,169 @@
+"""log p(y | hyperparameters) of the linearised system, with its gradient.
+
+In the coordinates of `whitening`, with the values g ~ N(0, K(psi)) of the processes at the points of the linearisation,
+K_ij = tau(t_i, t_j) kappa(s_i, s_j) for values of the same output and zero otherwise, and H = W L:
+
+    G = 1 + H K H',    log p = -1/2 w' G^-1 w - 1/2 log|G| - 1/2 log|G_0| - N/2 log 2 pi
+    d log p / d psi = 1/2 tr( H' (a a' - G^-1) H dK/dpsi ),       a = G^-1 w,       psi = log of the hyperparameters
+
+dK/dpsi comes from the derivatives of the kernel by its constants, found symbolically. More measurements than values are
+first turned so that H ends in zeros (H = Q R): what stands there is noise, whatever psi.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import sympy as sp
+from scipy.linalg import cho_solve, qr, solve_triangular
+
+from symdual.derive.calculus import almost_everywhere
+from symdual.errors import SymdualError
+from symdual.fitting.linearised import Block, Linearised, MeanFunction
+from symdual.fitting.task import Task
+from symdual.fitting.whitening import Whitened
+from symdual.spec.numbers import Array
+from symdual.spec.numeric import as_numpy
+from symdual.spec.symbols import Family
+
+#: Shares of the mean of its diagonal that are added to G, one after another, until it is positive definite.
+JITTERS = (0.0, *(10.0**n for n in range(-15, -5)))
+
+
+class CovarianceFunction:
+    """The kernel of a process as a function of points and hyperparameters, with its derivatives by the latter."""
+
+    def __init__(self, family: Family) -> None:
+        assert family.process is not None
+        self.names = tuple(str(c.name) for c in family.constants)
+        symbols = [*family.arguments, *family.process.places, *family.constants]
+        kappa = family.process.kernel
+        self._value = as_numpy(symbols, [kappa])
+        self._derivatives = as_numpy(symbols, [almost_everywhere(sp.diff(kappa, c)) for c in family.constants])
+
+    def gram(self, points: Array, others: Array, values: Sequence[float]) -> Array:
+        """kappa for all pairs, (N, M)."""
+        return self._evaluated(self._value, points, others, values)[0]
+
+    def pairs(self, points: Array, others: Array, values: Sequence[float]) -> Array:
+        """kappa for the points of one list and those of another, one by one, (N,)."""
+        (found,) = self._value(*points.T, *others.T, *values)
+        return np.broadcast_to(np.asarray(found, dtype=np.float64), (len(points),))
+
+    def derivatives(self, points: Array, others: Array, values: Sequence[float]) -> list[Array]:
+        """d kappa / d hyperparameter for all pairs, in the order of `names`."""
+        return self._evaluated(self._derivatives, points, others, values)
+
+    @staticmethod
+    def _evaluated(
+        function: Callable[..., list[Any]], points: Array, others: Array, values: Sequence[float]
+    ) -> list[Array]:
+        found = function(*points.T[:, :, None], *others.T[:, None, :], *values)
+        return [np.broadcast_to(np.asarray(f, dtype=np.float64), (len(points), len(others))) for f in found]
+
+
+class Value(NamedTuple):
+    """log p, its gradient by psi, and the jitter that G needed."""
+
+    log_likelihood: float
+    gradient: Array
+    jitter: float
+
+
+class Posterior(NamedTuple):
+    """What the data say of the processes: their values (T, values of a step) and mean functions, and w' G^-1 w."""
+
+    values: Array
+    mean: MeanFunction
+    misfit: float
+
+
+class Evidence:
+    """The marginal likelihood of one linearisation as a function of psi, in the order of the task's hyperparameters."""
+
+    def __init__(
+        self, task: Task, functions: Sequence[CovarianceFunction], system: Linearised, whitened: Whitened
+    ) -> None:
+        self.task, self.system, self.whitened = task, system, whitened
+        self.functions = functions
+        self._names = [str(c.name) for c in task.hyperparameters]
+        self._constant = whitened.log_determinant + len(whitened.residual) * math.log(2.0 * math.pi)
+        self._residual, self._response = whitened.residual, whitened.response
+        if self._response.shape[0] > self._response.shape[1]:
+            Q, self._response = qr(whitened.response, mode="economic")
+            self._residual = Q.T @ whitened.residual
+        self._noise_misfit = float(whitened.residual @ whitened.residual - self._residual @ self._residual)
+        self._tau = [task.drifts[b.family.name].between(b.times, b.times) for b in system.blocks]
+        #: H for each output of each process
+        self._responses = [[np.ascontiguousarray(self._response[:, c]) for c in b.columns] for b in system.blocks]
+
+    def at(self, psi: Array) -> Value:
+        """log p and its gradient."""
+        factor, jitter = self._factor(self._covariances(psi))
+        half = solve_triangular(factor, self._residual, lower=True)
+        gradient = np.zeros(len(psi))
+        for block, function, tau, responses in self._each():
+            inner = np.zeros_like(tau)
+            for H in responses:
+                U = solve_triangular(factor, H, lower=True)
+                v = U.T @ half
+                inner += np.outer(v, v) - U.T @ U
+            inner *= tau
+            values = self.values_of(function, psi)
+            slopes = function.derivatives(block.points, block.points, values)
+            for name, value, slope in zip(function.names, values, slopes, strict=True):
+                gradient[self._names.index(name)] += 0.5 * value * float(np.sum(inner * slope))
+        misfit = self._noise_misfit + float(half @ half)
+        determinant = 2.0 * float(np.log(np.diag(factor)).sum())
+        return Value(-0.5 * (misfit + determinant + self._constant), gradient, jitter)
+
+    def posterior(self, psi: Array) -> Posterior:
+        """The processes given the data: E g = K v with the weights v = H' G^-1 w."""
+        covariances = self._covariances(psi)
+        factor, _ = self._factor(covariances)
+        a = cho_solve((factor, True), self._residual)
+        steps, _, count = self.system.gains.shape
+        values = np.zeros(steps * count)
+        weights = []
+        for K, (block, _, _, responses) in zip(covariances, self._each(), strict=True):
+            weights.append(np.stack([H.T @ a for H in responses]))
+            for columns, own in zip(block.columns, weights[-1], strict=True):
+                values[columns] = K @ own
+        mean = MeanFunction(self.system.blocks, tuple(weights))
+        return Posterior(values.reshape(steps, count), mean, self._noise_misfit + float(self._residual @ a))
+
+    def _each(self) -> Iterator[tuple[Block, CovarianceFunction, Array, list[Array]]]:
+        """Each process: where it is evaluated, its kernel, tau and the response to each of its outputs."""
+        return zip(self.system.blocks, self.functions, self._tau, self._responses, strict=True)
+
+    def _covariances(self, psi: Array) -> list[Array]:
+        """K of each process."""
+        found = []
+        for block, function, tau, _ in self._each():
+            found.append(tau * function.gram(block.points, block.points, self.values_of(function, psi)))
+            if not np.all(np.isfinite(found[-1])):
+                raise SymdualError(f'the kernel of "{block.family.name}" is NaN or infinite at points of the recording')
+        return found
+
+    def values_of(self, function: CovarianceFunction, psi: Array) -> list[float]:
+        """The hyperparameters of one kernel."""
+        return [math.exp(psi[self._names.index(name)]) for name in function.names]
+
+    def _factor(self, covariances: list[Array]) -> tuple[Array, float]:
+        """The Cholesky factor of G, and the jitter that it took."""
+        G = np.eye(len(self._residual))
+        for K, responses in zip(covariances, self._responses, strict=True):
+            for H in responses:
+                G += H @ K @ H.T
+        size = float(np.trace(G)) / len(G)
+        for jitter in JITTERS:
+            try:
+                return np.asarray(np.linalg.cholesky(G + jitter * size * np.eye(len(G))), dtype=np.float64), jitter
+            except np.linalg.LinAlgError:
+                continue
+        raise SymdualError(
+            "the covariance of the measurements is not positive definite; the model has too little noise"
+        )

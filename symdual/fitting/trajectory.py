@@ -1,0 +1,100 @@
+"""The most probable trajectory, along which the model is linearised.
+
+A first one comes from a filter that takes every value of a process for fresh noise of its prior variance. Then the
+model is linearised along the trajectory and the trajectory replaced by the mean of the linearised system given all
+data, again and again: Gauss-Newton steps, which rest at the most probable trajectory under the given hyperparameters.
+The steps become shorter when they grow, for with much noise full ones may go round in circles.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from symdual.fitting.evidence import CovarianceFunction, Evidence, Posterior
+from symdual.fitting.linearised import Lineariser, MeanFunction
+from symdual.fitting.task import Task
+from symdual.fitting.whitening import smooth, whiten
+from symdual.spec.numbers import Array
+
+STILL = 1e-7  #: a trajectory rests when no state moves by more than this share of its own size
+SHORTEST = 0.03  #: the smallest part of a step that is taken
+LONGEST_REST = 200
+
+
+class Estimate(NamedTuple):
+    """A trajectory (T + 1, Z) and the mean functions of the processes."""
+
+    trajectory: Array
+    mean: MeanFunction
+
+
+class Trajectories:
+    """Finds trajectories of a task."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.lineariser = Lineariser(task)
+        self.functions = [CovarianceFunction(family) for family in task.families]
+
+    def constants(self, psi: Array) -> dict[str, float]:
+        """All known numbers of the model under psi."""
+        fitted = {str(c.name): float(np.exp(p)) for c, p in zip(self.task.hyperparameters, psi, strict=True)}
+        return self.task.constants | fitted
+
+    def evidence(self, estimate: Estimate, psi: Array) -> Evidence:
+        """The marginal likelihood of the system linearised along an estimate made under psi."""
+        system = self.lineariser.along(estimate.trajectory, estimate.mean, self.constants(psi))
+        return Evidence(self.task, self.functions, system, whiten(self.task, system))
+
+    def first(self, psi: Array) -> Estimate:
+        """The filtered trajectory when the processes are nothing but noise."""
+        task, lineariser, constants = self.task, self.lineariser, self.constants(psi)
+        mean, covariance = task.start.copy(), task.start_covariance.copy()
+        rows = {int(t): row for row, t in enumerate(task.times)}
+        trajectory = []
+        for t in range(task.steps + 1):
+            if t in rows:
+                mean, covariance = self._corrected(mean, covariance, rows[t], t, constants)
+            trajectory.append(mean)
+            if t < task.steps:
+                A, B, c, blocks = lineariser.steps(mean[None], np.array([t]), lineariser.prior, constants)
+                noise = np.zeros(B.shape[2])
+                for block, function in zip(blocks, self.functions, strict=True):
+                    values = [constants[name] for name in function.names]
+                    variances = function.pairs(block.points, block.points, values)
+                    noise[block.columns] = task.drifts[block.family.name].scales[t] * variances
+                mean = A[0] @ mean + c[0]
+                covariance = A[0] @ covariance @ A[0].T + task.process_noise + (B[0] * noise) @ B[0].T
+        return Estimate(np.array(trajectory), lineariser.prior)
+
+    def _corrected(
+        self, mean: Array, covariance: Array, row: int, t: int, constants: dict[str, float]
+    ) -> tuple[Array, Array]:
+        C, d = (part[0] for part in self.lineariser.observed(mean[None], np.array([t]), constants))
+        y = self.task.measurements[row]
+        used = np.isfinite(y)
+        C, S = C[used], C[used] @ covariance @ C[used].T + self.task.measurement_noise[np.ix_(used, used)]
+        gain = covariance @ C.T @ np.linalg.pinv(S, hermitian=True)
+        return mean + gain @ (y[used] - C @ mean - d[used]), covariance - gain @ C @ covariance
+
+    def rest(self, estimate: Estimate, psi: Array) -> tuple[Estimate, Evidence, Posterior, bool]:
+        """The most probable trajectory under psi, its marginal likelihood, and whether it was found."""
+        share, last = 1.0, np.inf
+        for _ in range(LONGEST_REST):
+            evidence = self.evidence(estimate, psi)
+            posterior = evidence.posterior(psi)
+            target = smooth(self.task, evidence.system, evidence.whitened, posterior.values)
+            moved = self._moved(target - estimate.trajectory, target)
+            if moved < STILL:
+                return Estimate(target, posterior.mean), evidence, posterior, True
+            share = max(0.5 * share, SHORTEST) if moved > last else min(1.5 * share, 1.0)
+            last = moved
+            estimate = Estimate(estimate.trajectory + share * (target - estimate.trajectory), posterior.mean)
+        return estimate, evidence, posterior, False
+
+    def _moved(self, change: Array, trajectory: Array) -> float:
+        """The largest change of an entry of z, relative to the size of this entry."""
+        size = np.max(np.abs(trajectory), axis=0) + np.sqrt(np.diag(self.task.start_covariance))
+        return float(np.max(np.abs(change) / np.where(size > 0, size, 1.0)))
