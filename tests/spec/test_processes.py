@@ -39,7 +39,8 @@ def test_prior_mean_and_mixed_outputs() -> None:
 
 def test_fitted_values_are_data(tmp_path: Path) -> None:
     file = tmp_path / "cart.fit.json"
-    file.write_text(json.dumps({"hyperparameters": {"g_lengthscale": {"value": 3.5}}}))
+    values = {"g_lengthscale": {"value": 3.5}, "g_amplitude": {"value": 2.0}}
+    file.write_text(json.dumps({"hyperparameters": values}))
     for fitted in (file, str(file), {"g_lengthscale": 3.5}):
         family = features.gaussian_process("g", x, amplitude=2.0, fitted=fitted).family
         assert {c.name: c.value for c in family.constants} == {"g_amplitude": 2.0, "g_lengthscale": 3.5}
