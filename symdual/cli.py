@@ -88,6 +88,7 @@ def generate(model_file: Path, folder: Path | None, force: bool, no_compile: boo
     from symdual.derive.structure import structure
     from symdual.emit.kernels import kernel_functions
     from symdual.report.terminal import kernel_table, model_summary
+    from symdual.runtime.warm import is_compiled
 
     console = _console()
     started = time.perf_counter()
@@ -100,6 +101,8 @@ def generate(model_file: Path, folder: Path | None, force: bool, no_compile: boo
         report.append(entry)
         if not item.changed:
             console.print(f"[bold]{name}[/] is up to date in {_shown(item.folder)}")
+            if not no_compile and not is_compiled(item.folder):
+                entry["compile_seconds"] = _compile(console, item.folder)
             continue
         derivation = derive(item.model)
         pattern = structure(derivation)

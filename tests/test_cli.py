@@ -128,12 +128,28 @@ def test_generate_writes_once_and_recognises_an_unchanged_model(here: Path) -> N
     assert [(m["name"], m["changed"]) for m in models] == [("good", True), ("other", True)]
     assert "dynamics_hessian" in models[0]["operations"]
     times = {p: p.stat().st_mtime_ns for p in (here / "generated").rglob("*")}
-    result = run("generate", "good.py", "--json", "result.json")
+    result = run("generate", "good.py", "--no-compile", "--json", "result.json")
     assert result.exit_code == 0
     assert result.stdout.count("up to date") == 2
     assert {p: p.stat().st_mtime_ns for p in (here / "generated").rglob("*")} == times
     models = json.loads((here / "result.json").read_text())["models"]
     assert [m["changed"] for m in models] == [False, False]
+
+
+def test_generate_compiles_what_was_only_written(here: Path) -> None:
+    (here / "good.py").write_text(GOOD)
+    run("generate", "good.py", "--no-compile")
+    cache = here / "generated" / "good" / "__pycache__"
+    assert not list(cache.glob("*.nbc"))
+    result = run("generate", "good.py", "--json", "result.json")
+    assert result.exit_code == 0, result.output
+    assert "up to date" in result.stdout
+    (model,) = json.loads((here / "result.json").read_text())["models"]
+    assert model["changed"] is False and "dynamics" in model["compile_seconds"]
+    assert list(cache.glob("kernels.dynamics-*.nbc"))
+    run("generate", "good.py", "--json", "result.json")
+    (model,) = json.loads((here / "result.json").read_text())["models"]
+    assert "compile_seconds" not in model
 
 
 def test_show_prints_equations_with_the_generic_index(here: Path) -> None:

@@ -121,7 +121,7 @@ def task_for(model: Model, scenario: Scenario, data_file: Path) -> Task:
     package = _columns(derivation)
     recording = read_recording(data_file, package)
     counts = steps_between(recording, package)
-    _require_enough(data_file, recording.measurements, sum(counts), model)
+    _require_enough(data_file, recording.measurements, sum(counts))
     kept = _parameters(derivation)
     n, z = len(model.states), len(model.states) + len(kept)
     covariance, noise = np.zeros((z, z)), np.zeros((z, z))
@@ -221,12 +221,12 @@ def _require_positive(model: Model) -> None:
         raise SymdualError(f"the kernels of {model.name} have no hyperparameters: make their numbers constants")
 
 
-def _require_enough(file: Path, measurements: Array, steps: int, model: Model) -> None:
+def _require_enough(file: Path, measurements: Array, steps: int) -> None:
     measured = int(np.isfinite(measurements).sum())
     if measured == 0:
         raise SymdualError(f"nothing was measured in {file}")
     if steps < 2:
-        raise SymdualError(f"{file} has {len(measurements)} rows, too few to learn anything from")
+        raise SymdualError(f"{file} covers {steps} steps, too few to learn anything from")
     if max(measured, steps) > LONGEST:
         raise SymdualError(
             f"{file} has {measured} measured numbers over {steps} steps, more than the {LONGEST} that an exact "

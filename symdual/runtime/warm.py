@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
+
+
+def is_compiled(folder: Path) -> bool:
+    """Whether numba's cache beside a package holds its kernels; a cache that lies elsewhere counts as one that does."""
+    return "NUMBA_CACHE_DIR" in os.environ or any((folder / "__pycache__").glob("kernels.*.nbc"))
 
 
 def warm(package: LoadedPackage, progress: Callable[[float], None] = lambda fraction: None) -> dict[str, float]:

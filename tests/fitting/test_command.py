@@ -1,0 +1,265 @@
+"""`symdual fit`: what it prints and writes, models that read it, and one sentence for each kind of bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from symdual import Scenario, features
+from symdual.cli import main
+from symdual.errors import ModelError
+from symdual.fitting.result import fit
+from symdual.fitting.task import task_for
+from symdual.spec.fitted import read, write
+from symdual.spec.loading import load_model_file
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+HEAD = """\
+import sympy as sp
+from pathlib import Path
+from symdual import Model, Scenario, constant, covariances, features, unknown
+x, v, u = sp.symbols("x v u")
+"""
+MODEL = """\
+g = features.gaussian_process("g", x{fitted})
+model = Model([x], [u], [0.5 * x + u + g], process_noise=0.01, measurement_noise=0.01)
+scenario = Scenario(model, 5)
+"""
+GOOD = HEAD + MODEL.format(fitted="")
+
+
+def recording(rows: int = 30) -> str:
+    random = np.random.default_rng(0)
+    x, lines = 0.0, ["time,u,x"]
+    for k in range(rows):
+        u = float(random.normal())
+        lines.append(f"{k},{u!r},{x + 0.1 * random.normal():.6f}")
+        x = 0.5 * x + u + np.sin(x) + 0.1 * float(random.normal())
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.py").write_text(GOOD)
+    (tmp_path / "data.csv").write_text(recording())
+    return tmp_path
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["fit", *(arguments or ("model.py", "data.csv"))])
+
+
+def test_what_is_printed_is_what_is_written(here: Path) -> None:
+    result = run("model.py", "data.csv", "--json", "report.json")
+    assert result.exit_code == 0
+    stored = json.loads((here / "model.fit.json").read_text())
+    report = json.loads((here / "report.json").read_text())
+    assert report.pop("file") == "model.fit.json"
+    assert stored == report
+    assert list(stored["hyperparameters"]) == ["g_amplitude", "g_lengthscale"]
+    for name, entry in stored["hyperparameters"].items():
+        (line,) = (line for line in result.stdout.splitlines() if line.strip().startswith(name))
+        assert f"{entry['value']:.4g}" in line
+        assert f"+- {entry['standard_deviation']:.2g}" in line
+        assert f"(a factor of {entry['factor']:.3g})" in line
+        assert entry["factor"] == pytest.approx(np.exp(entry["standard_deviation"] / entry["value"]), rel=1e-3)
+    assert f"log-likelihood {stored['log_likelihood']:.6g}" in result.stdout
+    assert f"converged in {stored['rounds']} rounds" in result.stdout
+    assert stored["measured"] == 30
+    assert sorted(p.name for p in here.iterdir()) == ["data.csv", "model.fit.json", "model.py", "report.json"]
+
+
+def test_a_model_reads_the_file(here: Path) -> None:
+    assert run().exit_code == 0
+    fitted = ', fitted=Path(__file__).with_name("model.fit.json")'
+    (here / "model.py").write_text(HEAD + MODEL.format(fitted=fitted))
+    model = load_model_file("model.py").models["model"]
+    stored = json.loads((here / "model.fit.json").read_text())["hyperparameters"]
+    assert {c.name: c.value for c in model.constants} == {name: entry["value"] for name, entry in stored.items()}
+    (family,) = model.families
+    assert family.process is not None
+    assert {c.name: c.value for c in family.process.kernel.free_symbols if hasattr(c, "value")} == {
+        name: entry["value"] for name, entry in stored.items()
+    }
+    # fitted again from there, nothing changes but the start
+    again = fit(task_for(model, Scenario(model, 5), here / "data.csv"))
+    for h in again.hyperparameters:
+        assert h.start == stored[h.name]["value"]
+        assert h.value == pytest.approx(h.start, rel=1e-3)
+
+
+def test_equal_inputs_give_equal_bytes(here: Path) -> None:
+    """In fresh processes, and however many threads there are for linear algebra."""
+    command = [sys.executable, "-m", "symdual", "fit", "model.py", "data.csv", "-o"]
+    for threads in ("1", "2"):
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}
+        subprocess.run([*command, f"{threads}.json"], check=True, capture_output=True, env=environment)
+    assert (here / "1.json").read_bytes() == (here / "2.json").read_bytes()
+
+
+def test_the_example_in_the_documentation(here: Path) -> None:
+    """The text of docs/fit.md is run, and what it shows is what comes out."""
+    text = (ROOT / "docs" / "fit.md").read_text()
+    model, drive, *_ = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    (here / "cart.py").write_text(model)
+    subprocess.run([sys.executable, "-W", "ignore", "-c", drive], check=True, cwd=here)
+    result = run("cart.py", "drive.csv")
+    shown = re.search(r"    \$ symdual fit cart.py drive.csv\n((?:    .*\n)+)", text)
+    assert shown is not None
+    assert [line.rstrip() for line in result.stdout.splitlines()] == [
+        line.removeprefix("    ").rstrip() for line in shown.group(1).splitlines()
+    ]
+
+
+# ---------------------------------------------------------------- bad input
+
+#: what is wrong: the model file after its head and the recording (None: the good ones), arguments, what must be said
+BAD: dict[str, tuple[str | None, str | None, tuple[str, ...], str]] = {
+    "no process": (
+        "model = Model([x], [u], [x + u])",
+        None,
+        (),
+        "model has no Gaussian process, there is nothing to fit",
+    ),
+    "several models": (
+        "m, n = (Model([x], [u], [features.gaussian_process(name, x)]) for name in ('g', 'h'))",
+        None,
+        (),
+        "name one of m, n with --model",
+    ),
+    "no such model": (None, None, ("--model", "modle"), 'has no model "modle"; did you mean "model"?'),
+    "no scenario": (
+        "model = Model([x], [u], [features.gaussian_process('g', x)])",
+        None,
+        (),
+        "has no Scenario of model",
+    ),
+    "several scenarios": (
+        MODEL.format(fitted="") + "other = Scenario(model, 5, start=1.0)",
+        None,
+        (),
+        "name one of model, other with --scenario",
+    ),
+    "no such scenario": (
+        None,
+        None,
+        ("--scenario", "modul"),
+        'has no scenario "modul" of model; did you mean "model"?',
+    ),
+    "no hyperparameters": (
+        "g = features.gaussian_process('g', x, lambda a, b: sp.exp(-(a - b)**2))\n"
+        "model = Model([x], [u], [g]); s = Scenario(model, 5)",
+        None,
+        (),
+        "have no hyperparameters",
+    ),
+    "negative hyperparameter": (
+        "k = lambda a, b: sp.exp(-(a - b)**2 + 0 * constant('c', -1.0)) * (2 + constant('c', -1.0))\n"
+        "model = Model([x], [u], [features.gaussian_process('g', x, k)]); s = Scenario(model, 5)",
+        None,
+        (),
+        'the hyperparameter "c" is -1; only positive ones can be fitted',
+    ),
+    "shared constant": (
+        "c = constant('c', 2.0); k = lambda a, b: sp.exp(-c * (a - b)**2)\n"
+        "model = Model([x], [u], [c * x + features.gaussian_process('g', x, k)]); s = Scenario(model, 5)",
+        None,
+        (),
+        '"c" stands in the kernel of "g" and in the dynamics',
+    ),
+    "no recording": (None, None, ("model.py", "missing.csv"), "cannot read missing.csv"),
+    "wrong columns": (None, "time,w,x\n0,1,1\n1,1,1\n", (), 'data.csv has no column "u"'),
+    "nothing measured": (None, "time,u,x\n0,1,\n1,1,NaN\n2,1,\n3,1,\n", (), "nothing was measured in data.csv"),
+    "one row": (None, "time,u,x\n0,1,2\n", (), "data.csv covers 0 steps, too few"),
+    "few rows": (None, "time,u,x\n0,1,2\n1,1,1\n2,0,1\n", (), "only 2 measurements of the recording depend on"),
+    "measured before": (
+        None,
+        "time,u,x\n0,1,2\n1,1,\n2,0,\n3,0,\n",
+        (),
+        "only 0 measurements of the recording depend on",
+    ),
+    "too long": (None, "time,u,x\n0,1,2\n1,1,2\n2,1,1\n9000,0,1\n", (), "more than the 4000"),
+    "not finite": (
+        "g = features.gaussian_process('g', u)\n"
+        "model = Model([x], [u], [sp.log(x) + g], process_noise=0.1, measurement_noise=0.1)\n"
+        "s = Scenario(model, 5, start=-1.0)",
+        None,
+        (),
+        "the model or a derivative of it is not finite at step 0",
+    ),
+    "a folder": (None, None, ("-o", "."), "cannot write .: it is a folder"),
+    "no folder": (None, None, ("-o", "missing/fit.json"), "cannot write missing/fit.json: its folder is missing"),
+    "a file for a folder": (
+        None,
+        None,
+        ("-o", "data.csv/fit.json"),
+        "cannot write data.csv/fit.json: its folder is missing",
+    ),
+    "no folder for the report": (None, None, ("--json", "missing/fit.json"), "cannot write missing/fit.json"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input(here: Path, case: str) -> None:
+    model, data, arguments, said = BAD[case]
+    if model is not None:
+        (here / "model.py").write_text(HEAD + model + "\n")
+    if data is not None:
+        (here / "data.csv").write_text(data)
+    files = () if arguments and arguments[0] == "model.py" else ("model.py", "data.csv")
+    result = run(*files, *arguments)
+    assert result.exit_code == 2, result.output
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("symdual: ")
+    assert said in line
+    assert result.stdout == ""
+    assert sorted(p.name for p in here.iterdir()) == ["data.csv", "model.py"]
+
+
+# ---------------------------------------------------------------- the file, read by a model
+
+
+def gaussian(fitted: object) -> object:
+    import sympy as sp
+
+    return features.gaussian_process("g", sp.Symbol("x"), fitted=fitted)  # type: ignore[arg-type]
+
+
+def test_files_that_are_none(here: Path) -> None:
+    with pytest.raises(ModelError, match=r"there is no file fit.json .*`symdual fit` writes it"):
+        gaussian("fit.json")
+    for text in ("", "[1]", "{}", '{"hyperparameters": {"g_amplitude": 1}}', '{"hyperparameters": [1]}'):
+        (here / "fit.json").write_text(text)
+        with pytest.raises(ModelError, match=r"fit.json does not hold fitted hyperparameters"):
+            gaussian("fit.json")
+    with pytest.raises(ModelError, match="cannot be read from"):
+        gaussian(here)
+
+
+def test_files_of_another_kernel(here: Path) -> None:
+    write(here / "fit.json", {"hyperparameters": {"g_amplitude": {"value": 2.0}}})
+    with pytest.raises(ModelError, match=r'fit\.json has no value for "g_lengthscale"; fit the model again'):
+        gaussian("fit.json")
+    write(here / "fit.json", {"hyperparameters": {"g_amplitude": {"value": 2.0}, "g_lengthscale": {"value": -1.0}}})
+    with pytest.raises(ModelError, match='"g_lengthscale" must be positive, not -1'):
+        gaussian("fit.json")
+    with pytest.raises(ModelError, match='none of "g": g_amplitude, g_lengthscale; did you mean "g_lengthscale"'):
+        gaussian({"g_lengthscal": 2.0})
+
+
+def test_writing_leaves_nothing_behind(here: Path) -> None:
+    (here / "fit.json").mkdir()
+    with pytest.raises(Exception, match="cannot write"):
+        write(here / "fit.json", {"hyperparameters": {}})
+    assert sorted(p.name for p in here.iterdir()) == ["data.csv", "fit.json", "model.py"]
+    write(here / "other.json", {"hyperparameters": {"a": {"value": 0.1}}})
+    assert read(here / "other.json") == {"a": 0.1}
