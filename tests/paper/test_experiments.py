@@ -61,7 +61,8 @@ def fabricated(costs: dict[str, list[float]]) -> dict[str, Episodes]:
         covariances = np.repeat(np.diag([0.0, 0.25])[None], runs, axis=0)
         means = empty + np.array([0.0, 1.0])
         truths = np.full((runs, 1), 2.0)
-        result[key] = Episodes(empty[:, :, :1], empty[:, :2, :1], means, empty, covariances, steps, outcomes, truths)
+        states, inputs, memories = empty[:, :, :1], empty[:, :2, :1], np.zeros((runs, 0))
+        result[key] = Episodes(states, inputs, means, empty, covariances, steps, outcomes, truths, memories)
     return result
 
 
