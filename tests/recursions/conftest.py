@@ -90,6 +90,7 @@ MODELS: dict[str, Callable[[], Model]] = {
     "values": lambda: _mixed(name="values"),
     "angle": lambda: _angle(name="angle"),
     "robust_angle": lambda: _angle(filter="square_root", name="robust_angle"),
+    "kink": lambda: Model([x], [u], [x + unknown("b", 1.0, 1.0) * sp.Max(u, -u)], name="kink"),
     "double": _double,
     "known": lambda: Model([x], [u], [x + 2 * u], process_noise=0.1, name="known"),
     "offset": lambda: Model([x, v], [u], [x + 0.1 * v, 0.9 * v + u + unknown("c", 0.2, 1.0)], name="offset"),
