@@ -56,6 +56,12 @@ def _mixed(**options: Any) -> Model:
     return Model([a, b, c], [p, q], motion, observation=measured, time=k, **options)
 
 
+def _angle(**options: Any) -> Model:
+    """Both measurements saturate in the state, one of them in the parameter too."""
+    gain = unknown("gain", 1.0, 0.2)
+    return Model([x], [u], [x + u], observation=[sp.atan(3 * x), sp.atan(x * gain)], **options)
+
+
 def _double() -> Model:
     """Affine in states and inputs, two inputs, unknown gains."""
     p, q = sp.symbols("p q")
@@ -82,6 +88,9 @@ MODELS: dict[str, Callable[[], Model]] = {
         transition=np.eye(3) + 0.1 * np.arange(9.0).reshape(3, 3) / 9, drift=_dense_matrix(3, 1, 0.1), name="mixed"
     ),
     "values": lambda: _mixed(name="values"),
+    "angle": lambda: _angle(name="angle"),
+    "robust_angle": lambda: _angle(filter="square_root", name="robust_angle"),
+    "kink": lambda: Model([x], [u], [x + unknown("b", 1.0, 1.0) * sp.Max(u, -u)], name="kink"),
     "double": _double,
     "known": lambda: Model([x], [u], [x + 2 * u], process_noise=0.1, name="known"),
     "offset": lambda: Model([x, v], [u], [x + 0.1 * v, 0.9 * v + u + unknown("c", 0.2, 1.0)], name="offset"),

@@ -113,19 +113,71 @@ def test_iterated_update_finds_the_most_probable_state(case: Make, name: str) ->
 
     c = case(name)
     generated, y = Filter(c), c.reference.observation(1, c.belief.mean) + np.array([0.2, 0.3])
-    inverse = np.linalg.inv(c.belief.covariance)
-    precision = np.linalg.inv(c.noise.measurement)
-
-    def energy(z: np.ndarray) -> float:
-        d, e = z - c.belief.mean, y - c.reference.observation(1, z)
-        return float(d @ inverse @ d + e @ precision @ e)
-
     assert generated.update(1, y, "update_iterated", 50, 1e-13) == 0
-    found = minimize(energy, generated.z, method="BFGS", options={"gtol": 1e-9}).fun
+    found = minimize(lambda z: energy(c, y, z), generated.z, method="BFGS", options={"gtol": 1e-9}).fun
     once = Filter(c)
     once.update(1, y)
-    assert energy(generated.z) == pytest.approx(found, rel=1e-8)
-    assert energy(generated.z) < energy(once.z)
+    assert energy(c, y, generated.z) == pytest.approx(found, rel=1e-8)
+    assert energy(c, y, generated.z) < energy(c, y, once.z)
+
+
+def energy(c: Case, y: np.ndarray, z: np.ndarray) -> float:
+    """Minus twice the logarithm of the posterior density at z, up to a constant; what is NaN in y is not measured."""
+    seen = ~np.isnan(y)
+    d, e = z - c.belief.mean, (y - c.reference.observation(1, z))[seen]
+    R = c.noise.measurement[np.ix_(seen, seen)]
+    return float(d @ np.linalg.solve(c.belief.covariance, d) + e @ np.linalg.solve(R, e))
+
+
+def gauss_newton(c: Case, y: np.ndarray, steps: int) -> np.ndarray:
+    """The iterated update without step control, by its textbook formula."""
+    mean, P = c.belief
+    z = mean
+    for _ in range(steps):
+        C = c.reference.observation_jacobian(1, z)[~np.isnan(y)]
+        e = (y - c.reference.observation(1, z))[~np.isnan(y)] - C @ (mean - z)
+        R = c.noise.measurement[np.ix_(~np.isnan(y), ~np.isnan(y))]
+        z = mean + P @ C.T @ np.linalg.solve(C @ P @ C.T + R, e)
+    return z
+
+
+@pytest.mark.parametrize("name", ["angle", "robust_angle"])
+@pytest.mark.parametrize("y", [[0.1, -0.2], [-0.3, np.nan]])
+def test_iterated_update_finds_the_most_probable_state_where_whole_steps_never_settle(
+    case: Make, name: str, y: list[float]
+) -> None:
+    from scipy.optimize import minimize
+
+    c, measured = case(name), np.array(y)
+    c.belief = dense.Belief(np.array([2.0, 1.0]), np.array([[9.0, 0.1], [0.1, 0.2]]))
+    c.noise = c.noise._replace(measurement=np.array([[1e-2, 2e-3], [2e-3, 2e-2]]))
+    generated = Filter(c)
+    assert generated.update(1, measured, "update_iterated", 100, 1e-10) == generated.module.MEASURED
+    best = min(
+        (minimize(lambda z: energy(c, measured, z), start, method="BFGS") for start in ([2.0, 1.0], [0.0, 1.0])),
+        key=lambda found: float(found.fun),
+    )
+    assert energy(c, measured, generated.z) == pytest.approx(best.fun, rel=1e-6)
+    assert min(energy(c, measured, gauss_newton(c, measured, steps)) for steps in range(30, 41)) > 10.0 * best.fun
+    # the covariance is that of the linearisation there
+    C = c.reference.observation_jacobian(1, generated.z)[~np.isnan(measured)]
+    P, R = c.belief.covariance, c.noise.measurement[: len(C), : len(C)]
+    expected = P - P @ C.T @ np.linalg.solve(C @ P @ C.T + R, C @ P)
+    assert generated.covariance == pytest.approx(expected, abs=1e-6 * P.max())
+
+
+@pytest.mark.parametrize("name", ["angle", "robust_angle"])
+def test_an_iterated_update_that_stops_short_says_so(case: Make, name: str) -> None:
+    c, y = case(name), np.array([0.1, -0.2])
+    c.belief = dense.Belief(np.array([2.0, 1.0]), np.array([[9.0, 0.1], [0.1, 0.2]]))
+    c.noise = c.noise._replace(measurement=np.diag([1e-2, 2e-2]))
+    costs = [energy(c, y, c.belief.mean)]
+    for limit in range(1, 4):
+        generated = Filter(c)
+        assert generated.update(1, y, "update_iterated", limit, 1e-10) == generated.module.NOT_CONVERGED
+        costs.append(energy(c, y, generated.z))
+    assert costs == sorted(costs, reverse=True)
+    assert costs[-1] < 0.5 * costs[0]
 
 
 @pytest.mark.parametrize("name", ["cart", "robust_cart"])

@@ -123,3 +123,63 @@ def test_a_limit_of_iterations_is_reported(case: Make) -> None:
     settings[N.SET_ITERATIONS], settings[N.SET_TOLERANCE] = 1, 0.0
     N.begin(0, c.horizon, c.belief.mean, c.motion[0], *c.cost, data, *c.spaces)
     assert N.nominal(0, c.horizon, np.ones(1), *c.cost, data, settings, *c.spaces)[1] == N.ITERATION_LIMIT
+
+
+def leave_policy(c: Case, gain: float, offset: float) -> None:
+    """Make u = gain x + offset the policy that the next plan starts from, as a neighbour might have left it."""
+    N, small = c.package.nominal, c.spaces[1]
+    for i in range(c.horizon):
+        row = small[N.SMALL_FIXED + i * N.STEP_SMALL + N.STEP_POLICY]
+        row[: c.reference.nx], row[c.reference.nx] = gain, offset
+
+
+def planned(c: Case, first: np.ndarray, gain: float, offset: float) -> tuple[float, int, np.ndarray]:
+    """(cost, status, inputs) of a plan that starts from such a policy."""
+    N, data, inputs = c.package.nominal, c.package.numbers["data"], np.zeros((c.horizon, c.reference.nu))
+    N.begin(0, c.horizon, c.belief.mean, c.motion[0], *c.cost, data, *c.spaces)
+    leave_policy(c, gain, offset)
+    cost, status, slot, _ = N.nominal(0, c.horizon, first, *c.cost, data, N.default_settings(), *c.spaces)
+    N.trajectory(0, c.horizon, slot, *c.spaces[1:], np.zeros((c.horizon + 1, c.reference.nx)), inputs)
+    return cost, status, inputs
+
+
+def recount(c: Case, inputs: np.ndarray) -> float:
+    states = dense.rollout(c.reference, c.noise, 0, c.belief.mean, inputs)
+    return dense.nominal_cost(c.reference, c.cost, 0, states, inputs)
+
+
+def towards(c: Case, *reference: float) -> None:
+    """The kinked model from x = 0.5 with b = 1, drawn to a reference."""
+    c.belief = c.belief._replace(mean=np.array([0.5, 1.0]))
+    T = c.horizon
+    c.cost = dense.Cost(np.ones((T + 1, 1, 1)), np.full((T, 1, 1), 0.1), np.array(reference)[:, None], c.cost.bounds)
+
+
+def test_a_start_that_leads_out_of_the_numbers_is_replaced(case: Make) -> None:
+    c, first = case("cart"), np.array([0.4])
+    expected, _, inputs = c.plan(0, first)
+    cost, status, found = planned(c, first, 1e80, 0.0)
+    assert status == c.package.nominal.CONVERGED
+    assert cost == pytest.approx(expected, rel=1e-8)
+    assert found == pytest.approx(inputs, abs=1e-3)
+
+
+def test_a_start_that_stalls_is_replaced(case: Make) -> None:
+    """Down is out of reach, so no push is best; from a push, steps jump over the kink or never end."""
+    c, first = case("kink", horizon=3), np.array([0.3])
+    towards(c, 0.5, -1.0, -1.0, -1.0)
+    cost, status, inputs = planned(c, first, 0.0, 1.0)
+    assert status == c.package.nominal.CONVERGED
+    assert inputs.ravel().tolist() == [0.3, 0.0, 0.0]
+    assert cost == pytest.approx(recount(c, inputs), rel=1e-12)
+
+
+def test_a_plan_that_stalled_stays_if_it_is_the_cheaper_one(case: Make) -> None:
+    """Up at time 2, then out of reach: the push at time 1 pays, but without any push no slope shows it."""
+    c, first = case("kink", horizon=3), np.array([0.3])
+    towards(c, 0.5, 0.8, 3.0, 1.0)
+    cost, status, inputs = planned(c, first, 0.0, 1.0)
+    assert status == c.package.nominal.STALLED
+    assert inputs[1, 0] > 0.5
+    assert cost == pytest.approx(recount(c, inputs), rel=1e-12)
+    assert cost < recount(c, np.array([[0.3], [0.0], [0.0]])) - 1.0
