@@ -137,6 +137,8 @@ def fit(task: Task, report: Callable[[str], None] = lambda text: None) -> Fit:
 def _warnings(task: Task, optimum: Optimum, found: tuple[Hyperparameter, ...]) -> Iterator[str]:
     """What to be wary of, in sentences."""
     whitened = optimum.evidence.whitened
+    if task.ignored:
+        yield f"columns that the model does not know: {', '.join(task.ignored)}"
     if not optimum.converged:
         yield (
             f"the search has not come to rest in {optimum.rounds} rounds: the values are the last ones, not a maximum "
