@@ -119,9 +119,13 @@ def test_the_example_in_the_documentation(here: Path) -> None:
     result = run("cart.py", "drive.csv")
     shown = re.search(r"    \$ symdual fit cart.py drive.csv\n((?:    .*\n)+)", text)
     assert shown is not None
-    assert [line.rstrip() for line in result.stdout.splitlines()] == [
-        line.removeprefix("    ").rstrip() for line in shown.group(1).splitlines()
-    ]
+    printed, promised = result.stdout.split(), shown.group(1).split()
+    assert len(printed) == len(promised)
+    for word, expected in zip(printed, promised, strict=True):
+        if re.fullmatch(r"[0-9.]+[,)]?", expected):  # another machine may round differently
+            assert float(word.rstrip(",)")) == pytest.approx(float(expected.rstrip(",)")), rel=0.02)
+        else:
+            assert word == expected
 
 
 # ---------------------------------------------------------------- bad input
