@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from symdual.fitting.certainty import WIDEST, Certainty, blurs, certainty
 from symdual.fitting.optimum import REACH, Optimum, maximise
-from symdual.fitting.task import Task, read_task
+from symdual.fitting.task import Task
 from symdual.fitting.whitening import NOISE_FLOOR, Whitened
 from symdual.runtime.replay import consistency
 
@@ -97,17 +96,6 @@ class Fit(NamedTuple):
         }
 
 
-def fit_file(
-    model_file: Path,
-    data_file: Path,
-    model: str | None = None,
-    scenario: str | None = None,
-    report: Callable[[str], None] = lambda text: None,
-) -> Fit:
-    """Fit the hyperparameters of a model in a file to a recording."""
-    return fit(read_task(model_file, data_file, model, scenario), report)
-
-
 def fit(task: Task, report: Callable[[str], None] = lambda text: None) -> Fit:
     """Fit the hyperparameters of a task, and judge the outcome.
 
@@ -137,6 +125,8 @@ def fit(task: Task, report: Callable[[str], None] = lambda text: None) -> Fit:
 def _warnings(task: Task, optimum: Optimum, found: tuple[Hyperparameter, ...]) -> Iterator[str]:
     """What to be wary of, in sentences."""
     whitened = optimum.evidence.whitened
+    if task.ignored:
+        yield f"columns that the model does not know: {', '.join(task.ignored)}"
     if not optimum.converged:
         yield (
             f"the search has not come to rest in {optimum.rounds} rounds: the values are the last ones, not a maximum "

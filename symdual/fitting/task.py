@@ -24,8 +24,9 @@ from symdual.spec.symbols import Constant, Family
 
 Indices = NDArray[np.intp]
 
-#: The likelihood is exact and dense: so many measured numbers, and steps, are still a matter of minutes.
-LONGEST = 4000
+#: The likelihood is exact and dense: so many values of processes and measured numbers are still a matter of minutes.
+MOST_VALUES = 2500
+MOST_MEASURED = 10000
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +122,7 @@ def task_for(model: Model, scenario: Scenario, data_file: Path) -> Task:
     package = _columns(derivation)
     recording = read_recording(data_file, package)
     counts = steps_between(recording, package)
-    _require_enough(data_file, recording.measurements, sum(counts))
+    _require_fit(data_file, recording.measurements, sum(counts), derivation)
     kept = _parameters(derivation)
     n, z = len(model.states), len(model.states) + len(kept)
     covariance, noise = np.zeros((z, z)), np.zeros((z, z))
@@ -221,14 +222,16 @@ def _require_positive(model: Model) -> None:
         raise SymdualError(f"the kernels of {model.name} have no hyperparameters: make their numbers constants")
 
 
-def _require_enough(file: Path, measurements: Array, steps: int) -> None:
+def _require_fit(file: Path, measurements: Array, steps: int, derivation: Derivation) -> None:
+    """Enough to learn from, and not more than can be done exactly."""
     measured = int(np.isfinite(measurements).sum())
+    values = steps * sum(point.family.process is not None for point in derivation.dynamics.program.points)
     if measured == 0:
         raise SymdualError(f"nothing was measured in {file}")
     if steps < 2:
         raise SymdualError(f"{file} covers {steps} steps, too few to learn anything from")
-    if max(measured, steps) > LONGEST:
+    if values > MOST_VALUES or measured > MOST_MEASURED:
         raise SymdualError(
-            f"{file} has {measured} measured numbers over {steps} steps, more than the {LONGEST} that an exact "
-            "likelihood is for; fit a part of the recording"
+            f"{file} covers {steps} steps with {values} values of Gaussian processes and {measured} measured numbers; "
+            f"an exact likelihood is for at most {MOST_VALUES} and {MOST_MEASURED}: fit a part of the recording"
         )
