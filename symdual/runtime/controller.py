@@ -204,7 +204,9 @@ def cost_kind(problem: Problem, name: str, order: int, steps: int) -> str:
         return "exact"
     if name == "dual" and order == 2:
         return "second_order"
-    return str(problem.package.dual_cost.choose_form(steps))
+    # a moving horizon meets other weights at each step
+    weights = problem.state_cost if steps == problem.horizon else None
+    return str(problem.package.dual_cost.choose_form(steps, weights))
 
 
 def cost_pointer(problem: Problem, kind: str) -> Any:

@@ -32,8 +32,8 @@ def _toy() -> Model:
     return Model([x], [u], [x + unknown("b", 1.0, 10.0) * u], process_noise=0.1, name="toy")
 
 
-def _cart(**options: Any) -> Model:
-    slope = features.fourier("g", x, count=6, lengthscale=2.0)
+def _cart(count: int = 6, **options: Any) -> Model:
+    slope = features.fourier("g", x, count=count, lengthscale=2.0)
     return Model([x, v], [u], [x + 0.4 * v, v + slope + u], process_noise=0.01, measurement_noise=0.01, **options)
 
 
@@ -82,6 +82,7 @@ def _dense_matrix(size: int, seed: int, scale: float) -> np.ndarray:
 MODELS: dict[str, Callable[[], Model]] = {
     "toy": _toy,
     "cart": lambda: _cart(name="cart"),
+    "long_cart": lambda: _cart(10, name="long_cart"),
     "network": lambda: _network(name="network"),
     "drifting": lambda: _network(transition=_spread(6, 0.8, 1.0), drift=_spread(6, 0.01, 0.1), name="drifting"),
     "mixed": lambda: _mixed(

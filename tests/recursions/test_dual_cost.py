@@ -66,10 +66,38 @@ def test_low_rank_refuses_more_values_than_fit(case: Make) -> None:
     assert (out == 7.0).all()
 
 
-def test_the_form_is_chosen_from_sizes(case: Make) -> None:
-    choose = case("cart").package.dual_cost.choose_form
-    assert choose(9) == "structured"  # more values than parameters
+def test_the_form_is_chosen_from_sizes_and_weights(case: Make) -> None:
+    choose = case("long_cart").package.dual_cost.choose_form
+    assert choose(16) == "lowrank"
+    assert choose(17) == "structured"  # more values than there is room for
+    weights = np.zeros((41, 2, 2))
+    weights[16, 1, 0] = 1.0
+    assert choose(40, weights) == "lowrank"  # but those after the last weight do not count
+    weights[17, 1, 1] = 1.0
+    assert choose(40, weights) == "structured"
+    assert choose(40, np.zeros((41, 2, 2))) == "lowrank"
+    assert case("cart").package.dual_cost.choose_form(1) == "structured"  # few parameters
     assert case("drifting").package.dual_cost.choose_form(1) == "structured"  # drifting parameters
+
+
+@pytest.mark.parametrize(
+    ("name", "form"), [("cart", "lowrank"), ("mixed", "structured"), ("mixed", "second_order"), ("toy", "structured")]
+)
+@pytest.mark.parametrize("last", [0, 2, 4])
+def test_what_follows_the_last_weight_is_left_out_and_costs_nothing(
+    case: Make, name: str, form: str, last: int
+) -> None:
+    """Nine steps: too many for the low-rank form, if all were weighed."""
+    c = case(name, horizon=9)
+    c.cost.state[last + 1 :] = 0.0
+    inputs = some_inputs(c, 0)
+    expected = dense.dual_cost(
+        c.reference, c.noise, c.cost, 0, c.belief, inputs, order=2 if form == "second_order" else 1
+    )
+    found = c.cost_of(form, 0, inputs)
+    assert found[1] == pytest.approx(expected.nominal, rel=1e-11)
+    assert found[2] == pytest.approx(expected.uncertain, rel=1e-9)
+    assert bool(found[4]) == expected.fallback
 
 
 @pytest.mark.parametrize(("name", "form"), [("cart", "structured"), ("cart", "lowrank"), ("mixed", "second_order")])
@@ -111,8 +139,10 @@ def batch(c: Case, function: str, k: int, candidates: np.ndarray, **changes: flo
     return out
 
 
-def test_a_batch_plans_each_candidate_and_weighs_its_uncertainty(case: Make) -> None:
-    c = case("cart")
+@pytest.mark.parametrize(("horizon", "last"), [(5, 5), (10, 4)])
+def test_a_batch_plans_each_candidate_and_weighs_its_uncertainty(case: Make, horizon: int, last: int) -> None:
+    c = case("cart", horizon)
+    c.cost.state[last + 1 :] = 0.0
     candidates = np.linspace(-1.0, 1.0, 5)[:, None]
     out = batch(c, "dual_costs_lowrank", 1, candidates, SET_WEIGHT=0.7)
     for first, row in zip(candidates, out, strict=True):

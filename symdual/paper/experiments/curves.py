@@ -21,7 +21,7 @@ def cost_curve(problem: Problem, name: str, inputs: Array) -> Array:
     module, numbers = package.dual_cost, package.numbers
     evaluate = module.bonus_costs
     if name in ("dual", "cautious"):
-        evaluate = getattr(module, f"dual_costs_{module.choose_form(task.horizon)}")
+        evaluate = getattr(module, f"dual_costs_{module.choose_form(task.horizon, task.state_cost)}")
     work, small, wide, *_ = package.decision.workspace(task.horizon)
     noise = (numbers["process_noise"], numbers["measurement_noise"], numbers["transition"], numbers["drift"])
     cost = (task.state_cost, task.input_cost, task.reference, task.bounds, numbers["data"])
