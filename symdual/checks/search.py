@@ -41,7 +41,9 @@ class CostCurve:
         cost = (task.state_cost, task.input_cost, task.reference, task.bounds, numbers["data"])
         work = package.nominal.workspace(task.horizon)
         out = np.zeros((len(candidates), package.dual_cost.OUT))
-        package.nominal.begin(self.k, task.horizon, self.belief.mean, noise[2], *cost, *work)
+        package.nominal.certainty_equivalent(
+            self.k, task.horizon, self.belief.mean, noise[2], *cost, settings, *work, np.zeros(package.NU)
+        )
         batch(
             self.k,
             task.horizon,

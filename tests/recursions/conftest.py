@@ -70,6 +70,13 @@ def _double() -> Model:
     return Model([x, v], [p, q], motion, process_noise=0.02, measurement_noise=0.05, name="double")
 
 
+def _swing() -> Model:
+    """A pendulum of unknown length with a motor too weak to lift it at once."""
+    pull = unknown("pull", 1.0, 0.1)
+    motion = [x + 0.1 * v, v + 0.1 * (u - 9.81 * pull * sp.sin(x) - 0.2 * v)]
+    return Model([x, v], [u], motion, process_noise=0.01, measurement_noise=0.01, name="swing")
+
+
 def _spread(size: int, low: float, high: float) -> np.ndarray:
     return np.linspace(low, high, size)
 
@@ -93,6 +100,7 @@ MODELS: dict[str, Callable[[], Model]] = {
     "robust_angle": lambda: _angle(filter="square_root", name="robust_angle"),
     "kink": lambda: Model([x], [u], [x + unknown("b", 1.0, 1.0) * sp.Max(u, -u)], name="kink"),
     "double": _double,
+    "swing": _swing,
     "known": lambda: Model([x], [u], [x + 2 * u], process_noise=0.1, name="known"),
     "offset": lambda: Model([x, v], [u], [x + 0.1 * v, 0.9 * v + u + unknown("c", 0.2, 1.0)], name="offset"),
     "robust": lambda: _mixed(drift=_spread(3, 0.01, 0.1), filter="square_root", name="robust"),
