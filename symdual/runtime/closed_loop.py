@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from numba import get_num_threads
 from numpy.typing import NDArray
 
 from symdual.errors import SymdualError
@@ -134,8 +135,8 @@ def root(covariance: Array) -> Array:
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 
-def run(problem: Problem, name: str, luck: Luck, settings: Settings, chunks: int = 64) -> Episodes:
-    """Run one episode per entry of `luck` with the controller `name`, in parallel."""
+def run(problem: Problem, name: str, luck: Luck, settings: Settings) -> Episodes:
+    """Run one episode per entry of `luck` with the controller `name`, in as many threads as numba may use."""
     if name not in NAMES:
         controller(problem, name)  # says what is wrong
     if settings.window is None and settings.length not in (None, problem.horizon):
@@ -162,7 +163,7 @@ def run(problem: Problem, name: str, luck: Luck, settings: Settings, chunks: int
     finals, outcomes = np.full((count, package.NZ, package.NZ), np.nan), np.zeros(count, dtype=np.int64)
     memories = np.zeros((count, package.DATA if package.PROCESSES else 0))
     module.episodes(
-        min(chunks, count), plant.plant.move, plant.plant.measure, cost_pointer(task, kind), kind != "certain",
+        get_num_threads(), plant.plant.move, plant.plant.measure, cost_pointer(task, kind), kind != "certain",
         settings.window or 0, steps, truths, plant.numbers["data"], plant.WORK, luck.process, luck.measurement,
         luck.wander, means, prior, numbers["process_noise"], numbers["measurement_noise"], numbers["transition"],
         numbers["drift"], longer.state_cost, longer.input_cost, longer.reference, longer.floors, task.bounds,

@@ -107,7 +107,7 @@ def run_chunk(digest: str, chunk: Chunk) -> bytes:
     with _one_at_a_time:
         numba.set_num_threads(max(1, min(worker.state.nthreads, numba.get_num_threads())))
         sweep = _unpacked(digest, _place(Path(worker.local_directory), digest))
-        ((_, payload),) = sweep.payloads([chunk], sweep.luck([chunk]), worker.state.nthreads)
+        ((_, payload),) = sweep.payloads([chunk], sweep.luck([chunk]))
         return payload
 
 

@@ -109,10 +109,10 @@ class Sweep:
         with one_blas_thread():
             return draw(self.problem, self.settings, seeds)
 
-    def payloads(self, chunks: Sequence[Chunk], luck: Luck, threads: int) -> list[tuple[Chunk, bytes]]:
+    def payloads(self, chunks: Sequence[Chunk], luck: Luck) -> list[tuple[Chunk, bytes]]:
         """Run chunks of one controller together; returns the payload of each."""
         name = chunks[0].controller
-        episodes = run(self.problem, name, luck, self.settings, chunks=max(16, 8 * threads))
+        episodes = run(self.problem, name, luck, self.settings)
         with one_blas_thread():
             arrays = recording.fields(self.problem, name, luck, episodes)
         payloads, first = [], 0

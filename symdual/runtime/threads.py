@@ -44,7 +44,7 @@ def on_this_machine(jobs: int | None = None, say: Callable[[str], None] = lambda
 def warm(sweep: Sweep, name: str) -> None:
     """Compile or load everything that episodes with a controller call, by running a single one."""
     one = [Chunk(name, 0, 1)]
-    sweep.payloads(one, sweep.luck(one), threads=1)
+    sweep.payloads(one, sweep.luck(one))
 
 
 def _use_threads(jobs: int | None) -> int:
@@ -74,7 +74,7 @@ def _rounds(sweep: Sweep, pending: list[Chunk], threads: int, background: _Backg
             if luck is None or drawn != ranges:
                 luck, drawn = sweep.luck(chunks), ranges
             began = time.perf_counter()
-            yield from background.call(sweep.payloads, chunks, luck, threads)
+            yield from background.call(sweep.payloads, chunks, luck)
             slowest = max(slowest, time.perf_counter() - began)
         width = min(most, 2 * width) if slowest < _SECONDS / 2 else max(1, width // 2) if slowest > _SECONDS else width
 

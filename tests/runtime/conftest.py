@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from symdual import api
-from symdual.runtime.loading import LoadedPackage, load
+from symdual.runtime.loading import LoadedPackage, load, locked
 from symdual.runtime.problem import Problem, problem
 
 ROOT = Path(__file__).parents[2]
@@ -50,6 +50,14 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def generate_in_turn(model_file: Path, packages: Path) -> None:
+    """Generate into the shared folder; a worker waits for another one, where `generate` itself would refuse."""
+    turns = packages.with_name("turns")
+    turns.mkdir(exist_ok=True)
+    with locked(turns, wait=True):
+        api.generate(model_file, packages)
+
+
 @pytest.fixture(scope="session")
 def make(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], LoadedPackage]:
     """Generate and load a package from the text of a model file."""
@@ -57,7 +65,7 @@ def make(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
     def from_text(name: str, text: str) -> LoadedPackage:
         file = tmp_path_factory.mktemp("models") / f"{name}.py"
         file.write_text(text)
-        api.generate(file, packages)
+        generate_in_turn(file, packages)
         return load(packages / name)
 
     return from_text
@@ -66,7 +74,7 @@ def make(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
 @pytest.fixture(scope="session")
 def toy_package(packages: Path) -> LoadedPackage:
     """The paper's toy, x' = x + b u."""
-    api.generate(ROOT / "symdual/paper/models/toy.py", packages)
+    generate_in_turn(ROOT / "symdual/paper/models/toy.py", packages)
     return load(packages / "toy")
 
 

@@ -170,15 +170,17 @@ def test_zero_runs_and_unknown_controllers_are_refused(toy: Problem) -> None:
 
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("name", ["dual", "oracle"])
-def test_any_number_of_threads_and_chunks_gives_the_same_bytes(toy: Problem, name: str) -> None:
+def test_any_number_of_threads_gives_the_same_bytes(toy: Problem, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also more workers than threads, which then come one after the other, and more than there are episodes."""
     longer = replace(toy.extended(4), truth=None)
     settings = Settings(truth="prior")
     given = luck(longer, 23, settings)
     numba.set_num_threads(1)
-    alone = run(longer, name, given, settings, chunks=1)
-    for count, chunks in ((1, 7), (2, 2), (2, 16), (2, 23)):
+    alone = run(longer, name, given, settings)
+    for count, workers in ((1, 7), (2, 2), (2, 16), (2, 40)):
         numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
-        assert same_bytes(alone, run(longer, name, given, settings, chunks=chunks)), (count, chunks)
+        monkeypatch.setattr("symdual.runtime.closed_loop.get_num_threads", lambda workers=workers: workers)
+        assert same_bytes(alone, run(longer, name, given, settings)), (count, workers)
     # and each episode by itself, with a fresh workspace
     for n in (0, 9, 22):
         single = run(longer, name, Luck(*(part[n : n + 1] for part in given)), settings)

@@ -291,11 +291,12 @@ def test_a_function_has_no_true_parameters(hill: Problem) -> None:
 # ------------------------------------------------------------------------------------------------ the loop
 
 
-def test_all_controllers_run_and_the_loop_is_that_of_python(hill: Problem) -> None:
+def test_all_controllers_run_and_the_loop_is_that_of_python(hill: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
     luck = draw(hill, Settings(), np.random.SeedSequence(1).spawn(3))
     for name in ("ce", "cautious", "beb", "dual"):
-        episodes = run(hill, name, luck, Settings(), chunks=1)
-        again = run(hill, name, luck, Settings(), chunks=3)
+        episodes = run(hill, name, luck, Settings())
+        monkeypatch.setattr("symdual.runtime.closed_loop.get_num_threads", lambda: 1)
+        again = run(hill, name, luck, Settings())
         np.testing.assert_array_equal(episodes.inputs, again.inputs)
         np.testing.assert_array_equal(episodes.memories, again.memories)
         assert (episodes.outcomes == 0).all()

@@ -56,7 +56,7 @@ class Recorded:
         for chunk in reversed(pending):
             if self._left is not None and len(self.done) >= self._left:
                 raise self._stopped_by
-            yield from plan.payloads([chunk], plan.luck([chunk]), threads=1)
+            yield from plan.payloads([chunk], plan.luck([chunk]))
             self.done.append(chunk)
 
 
