@@ -71,7 +71,7 @@ CASES = {
     "schedule": (ROOT / "symdual/paper/models/schedule.py", [("dual", 1)], 400),
     "relevance": (ROOT / "symdual/paper/models/relevance.py", [("dual", 1)], 400),
     "gym_pendulum": (ROOT / "examples/gym_pendulum.py", [("dual", 1)], 400),
-    "greenhouse": (ROOT / "examples/greenhouse.py", [("dual", 1)], 400),
+    "greenhouse": (ROOT / "examples/greenhouse.py", [("dual", 1)], 60),
     "vehicle": (ROOT / "examples/vehicle.py", [("dual", 1)], 60),
     "two": (two_inputs, [("dual", 1), ("beb", 1)], 120),
     "three": (three_inputs, [("dual", 1)], 36),

@@ -74,14 +74,15 @@ class Comparison(NamedTuple):
 
 
 def random_decision(problem: Problem, random: np.random.Generator) -> tuple[int, Belief]:
-    """A time and a belief around the prior: other means, scales over two and a half decades, and correlations."""
-    size = problem.package.NZ
+    """A time and a belief: a mean drawn from the prior, its states farther out, other variances, and correlations."""
+    size, states = problem.package.NZ, problem.package.NX
     k = int(random.integers(problem.horizon))
     deviations = np.sqrt(np.diag(problem.prior.covariance) + 1e-4) * 10.0 ** random.uniform(-1.0, 0.25, size)
     factor = random.standard_normal((size, 2 * size))
     correlated = factor @ factor.T
     scale = deviations / np.sqrt(np.diag(correlated))
-    mean = problem.prior.mean + np.sqrt(np.diag(problem.prior.covariance) + 0.25) * random.standard_normal(size)
+    spread = np.diag(problem.prior.covariance) + np.where(np.arange(size) < states, 0.25, 0.0)
+    mean = problem.prior.mean + np.sqrt(spread) * random.standard_normal(size)
     return k, Belief(mean, np.ascontiguousarray(correlated * np.outer(scale, scale)))
 
 
