@@ -75,6 +75,22 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Model], Load
 
 
 @pytest.fixture(scope="session")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the packages; the workers of a parallel run share it, and with it numba's cache."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "packages"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def toy_package(packages: Path) -> LoadedPackage:
+    """The paper's toy, x' = x + b u."""
+    symdual.generate(ROOT / "symdual/paper/models/toy.py", packages)
+    return symdual.load(packages / "toy")
+
+
+@pytest.fixture(scope="session")
 def fresh_python() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Return a function that runs code in a new interpreter, from a given folder, and returns what it printed."""
 

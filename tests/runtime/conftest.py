@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,8 +10,6 @@ import pytest
 from symdual import api
 from symdual.runtime.loading import LoadedPackage, load
 from symdual.runtime.problem import Problem, problem
-
-ROOT = Path(__file__).parents[2]
 
 # an offset that every input leaves as uncertain as it was: the input never shows in the belief on c
 OFFSET = """
@@ -42,15 +39,6 @@ scenario = Scenario(pair, horizon=4, input_cost=0.1, start=[1.0, -1.0], truth={"
 
 
 @pytest.fixture(scope="session")
-def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the packages; the workers of a parallel run share it, and with it numba's cache."""
-    base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "packages"
-    folder.mkdir(exist_ok=True)
-    return folder
-
-
-@pytest.fixture(scope="session")
 def make(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], LoadedPackage]:
     """Generate and load a package from the text of a model file."""
 
@@ -61,13 +49,6 @@ def make(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
         return load(packages / name)
 
     return from_text
-
-
-@pytest.fixture(scope="session")
-def toy_package(packages: Path) -> LoadedPackage:
-    """The paper's toy, x' = x + b u."""
-    api.generate(ROOT / "symdual/paper/models/toy.py", packages)
-    return load(packages / "toy")
 
 
 @pytest.fixture

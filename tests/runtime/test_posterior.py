@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from symdual.checks import dense, gram
 from symdual.checks.processes import ProcessTask
 from symdual.checks.recursions import check_recursions
-from symdual.cli import main
+from symdual.commands import main
 from symdual.errors import SymdualError
 from symdual.runtime.closed_loop import Settings, draw, run, simulate
 from symdual.runtime.controller import State, controller
