@@ -13,7 +13,7 @@ The state is measured without noise, so the belief is (x, m, v), and Bellman's e
 | V_{T-1}   | min of a quadratic: polynomials and W E^2 K / (K + W m^2), E = a x - r_T, K = U_{T-1} + W_T v       |
 | J_{T-2}   | the mean of that fraction: a pole in the complex plane, so the Faddeeva function; see `left_over`   |
 | V_{T-2}   | every valley of J_{T-2} on a grid that is even in asinh(u sqrt(v / Q)), refined with the derivative |
-| J_{T-3}   | Gauss and Kronrod between the kinks of V_{T-2}, where the best input changes its sign               |
+| J_{T-3}   | Gauss and Kronrod, halved where they differ: V_{T-2} has kinks where the best input changes sign    |
 
 Another step would be a quadrature over a minimum over this: at most three steps are within reach. The cost is a
 function pointer with the same signature as those of a generated package: the same search and the same episodes run it.
@@ -209,8 +209,8 @@ def cost_two(j: int, u: float, x: float, m: float, v: float, a: float, q: float,
 
 # ------------------------------------------------------------ the best of two steps
 
-_STEP = 0.2  # of the grid in t, u = scale sinh(t)
-_FEWEST = 4  # steps of the grid on a side
+_STEP = 0.5  # of the grid in t, u = scale sinh(t)
+_FEWEST = 20  # steps of the grid on a side
 _LEAST_SCALE = 1e-6  # of the largest input
 _SETTLED = 1e-8  # of the value: what a parabola may take off the last point of a refinement
 
@@ -253,28 +253,24 @@ def valley(
 
 
 @_compiled
-def side(
-    end: float, least: float, other: float, f0: float, g0: float, scale: float, x: float, m: float, v: float, two: Two
-) -> float:
-    """The least cost of the inputs between 0 and `end`, at most `least`.
+def side(end: float, least: float, f0: float, g0: float, scale: float, x: float, m: float, v: float, two: Two) -> float:
+    """The least cost of the inputs between 0 and `end`, or `least` if none is lower.
 
-    f0 and g0 are the cost at 0 and its derivative. Valleys that cannot be lower than `other` are not refined.
+    f0 and g0 are the cost at 0 and its derivative. Valleys that cannot be lower than `least` are not refined.
     """
     if end == 0.0:
         return least
-    sign = math.copysign(scale, end)
-    last = math.asinh(end / sign)
+    signed = math.copysign(scale, end)
+    last = math.asinh(end / signed)
     step = min(_STEP, last / _FEWEST)
-    g0 *= sign
+    g0 *= signed
     for i in range(1, math.ceil(last / step) + 1):
         t = i * step
         grown = math.exp(t)
-        f1, g1 = cost_and_slope(0.5 * sign * (grown - 1.0 / grown), x, m, v, two)
-        g1 *= 0.5 * sign * (grown + 1.0 / grown)
-        if g0 < 0.0 and g1 >= 0.0:
-            if min(f0, f1) - step * max(-g0, g1) < min(least, other):
-                least = min(least, valley(t - step, f0, g0, t, f1, g1, sign, x, m, v, two))
-            least = min(least, f0, f1)
+        f1, g1 = cost_and_slope(0.5 * signed * (grown - 1.0 / grown), x, m, v, two)
+        g1 *= 0.5 * signed * (grown + 1.0 / grown)
+        if g0 < 0.0 and g1 >= 0.0 and min(f0, f1) - step * max(-g0, g1) < least:
+            least = min(least, valley(t - step, f0, g0, t, f1, g1, signed, x, m, v, two))
         f0, g0 = f1, g1
     return least
 
@@ -289,8 +285,8 @@ def certain_guess(x: float, m: float, two: Two) -> float:
 
 
 @_compiled
-def values(x: float, m: float, v: float, two: Two) -> tuple[float, float]:
-    """The least J_{T-2} over u <= 0 and over u >= 0; V_{T-2} is the smaller one.
+def value_two(x: float, m: float, v: float, two: Two) -> float:
+    """V_{T-2}: the lowest valley of J_{T-2}.
 
     What can be learned changes at u = sqrt(Q / v), so the grid is even in asinh(u sqrt(v / Q)). It ends where
 
@@ -299,35 +295,30 @@ def values(x: float, m: float, v: float, two: Two) -> tuple[float, float]:
     which is no more than J, exceeds the cost of zero or of the certainty-equivalent input.
     """
     zero, slope = cost_and_slope(0.0, x, m, v, two)
-    guess = certain_guess(x, m, two)
-    guessed, _ = cost_and_slope(guess, x, m, v, two)
+    guessed, _ = cost_and_slope(certain_guess(x, m, two), x, m, v, two)
+    least = min(zero, guessed)
     miss = two.a * x - two.r1
     curvature = two.U0 + two.W1 * (m * m + v)
     middle = -two.W1 * m * miss / curvature
     here = x - two.r0
     floor = two.W0 * here * here + two.W1 * (miss * miss + two.q) + two.W2 * two.q
-    reach = math.sqrt(max((min(zero, guessed) - floor) / curvature + middle * middle, 0.0))
+    reach = math.sqrt(max((least - floor) / curvature + middle * middle, 0.0))
     longest = abs(middle) + reach
-    if not 0.0 < longest < math.inf:
-        return zero, zero
+    if not 0.0 < longest < math.inf:  # nothing to search, or not a number
+        return zero
     scale = math.sqrt(two.q / v) if v > 0.0 else longest
     scale = min(max(scale, _LEAST_SCALE * longest), longest)
-    lowest, highest = min(middle - reach, 0.0), max(middle + reach, 0.0)
-    below = min(zero, guessed) if guess < 0.0 else zero
-    above = min(zero, guessed) if guess > 0.0 else zero
-    below = side(lowest, below, above, zero, slope, scale, x, m, v, two)
-    above = side(highest, above, below, zero, slope, scale, x, m, v, two)
-    return below, above
+    least = side(min(middle - reach, 0.0), least, zero, slope, scale, x, m, v, two)
+    return side(max(middle + reach, 0.0), least, zero, slope, scale, x, m, v, two)
 
 
 # ------------------------------------------------------------ three steps
 
 _REACH = 8.0  # standard deviations on either side
-_EDGES = np.array([-_REACH, -3.0, 0.0, 3.0, _REACH])  # of the first panels
+_EDGES = np.array([-_REACH, -3.0, 0.0, 3.0, _REACH, _REACH, _REACH])  # of the first panels, with room for two more
 _WAITING = 64  # panels that may wait
 _SHORTEST = 1e-6  # panel that is still halved
 _ACCURACY = 1e-9  # of the expectation: by how much the two rules may differ in a panel
-_SAME = 1e-8  # of the value: when two sides cost the same
 
 # Gauss and Kronrod: 15 places, of which every second is one of Gauss's 7; the left half and the middle
 _RULE = np.array(
@@ -348,117 +339,67 @@ _NODES = len(_RULE)
 
 
 @_compiled
-def next_values(e: float, ahead: Next, two: Two) -> tuple[float, float]:
-    """The least cost over u <= 0 and over u >= 0 after the noise e."""
-    return values(ahead.x + ahead.s * e, ahead.m + ahead.d * e, ahead.v, two)
+def next_value(e: float, ahead: Next, two: Two) -> float:
+    """V_{T-2} after the noise e."""
+    return value_two(ahead.x + ahead.s * e, ahead.m + ahead.d * e, ahead.v, two)
 
 
 @_compiled
-def crossing(low: float, first: float, high: float, last: float, ahead: Next, two: Two) -> float:
-    """The noise between low and high at which both sides cost the same; `first` and `last` are the gaps there.
-
-    False position, with the gap of an end that stays halved (the Illinois rule).
-    """
-    stayed = 0
-    for _ in range(50):
-        e = (low * last - high * first) / (last - first)
-        below, above = next_values(e, ahead, two)
-        gap = above - below
-        if abs(gap) <= _SAME * below or high - low < _SHORTEST:
-            return e
-        if gap * first > 0.0:
-            low, first = e, gap
-            last *= 0.5 if stayed == 1 else 1.0
-            stayed = 1
-        else:
-            high, last = e, gap
-            first *= 0.5 if stayed == -1 else 1.0
-            stayed = -1
-    return 0.5 * (low + high)
-
-
-@_compiled
-def panel(places: Array, gaps: Array, ahead: Next, two: Two) -> tuple[float, float]:
-    """The integral of exp(-e^2 / 2) V_{T-2} from the first place to the last, and how far two rules differ.
-
-    Fills in the places between them and the gaps there: by how much u >= 0 costs more than u <= 0.
-    """
-    middle = 0.5 * (places[0] + places[_NODES + 1])
-    half = 0.5 * (places[_NODES + 1] - places[0])
+def panel(low: float, high: float, ahead: Next, two: Two) -> tuple[float, float]:
+    """The integral of exp(-e^2 / 2) V_{T-2} by Kronrod's rule, and how far Gauss's differs."""
+    middle = 0.5 * (low + high)
+    half = 0.5 * (high - low)
     kronrod = 0.0
     gauss = 0.0
     for i in range(_NODES):
         e = middle + half * _RULE[i]
-        below, above = next_values(e, ahead, two)
-        value = math.exp(-0.5 * e * e) * min(below, above)
+        value = math.exp(-0.5 * e * e) * next_value(e, ahead, two)
         kronrod += _KRONROD[i] * value
         gauss += _GAUSS[i] * value
-        places[i + 1] = e
-        gaps[i + 1] = above - below
     return half * kronrod, half * abs(kronrod - gauss)
 
 
 @_compiled
-def kink(places: Array, gaps: Array, least: float) -> int:
-    """Before which place the best input changes its sign; 0 if it does not, or if that matters less than `least`."""
-    found = 0
-    for i in range(1, _NODES + 2):
-        if gaps[i - 1] * gaps[i] < 0.0:
-            nearest = max(places[i - 1], -places[i], 0.0)
-            size = math.exp(-0.5 * nearest * nearest) * min(abs(gaps[i - 1]), abs(gaps[i]))
-            if size * (places[i] - places[i - 1]) > least:
-                least = size * (places[i] - places[i - 1])
-                found = i
-    return found
-
-
-@_compiled
 def first_panels(panels: Array, ahead: Next, two: Two) -> int:
-    """Rows (low, high, gap at low, gap at high) between edges and m' = 0, where V, even in m', has a kink."""
-    even = -ahead.m / ahead.d if abs(ahead.m) < _REACH * abs(ahead.d) else 2.0 * _REACH
+    """Rows (low, high) between edges and the noises after which the best input may change its sign.
+
+    V_{T-2} is even in m, so it has a kink at m = 0 unless the best input is zero there. It is even in x as well where
+    there is no reference, or a constant one that the model can stay at, and then has another where a x = r.
+    """
+    cuts = _EDGES.copy()
+    if abs(ahead.m) < _REACH * abs(ahead.d):
+        cuts[-1] = -ahead.m / ahead.d
+    if abs(two.r1 - two.a * ahead.x) < _REACH * abs(two.a * ahead.s):
+        cuts[-2] = (two.r1 - two.a * ahead.x) / (two.a * ahead.s)
+    cuts.sort()
     count = 0
-    last = 0.0
-    for i in range(len(_EDGES)):
-        below, above = next_values(_EDGES[i], ahead, two)
-        first, last = last, above - below
-        if i == 0:
-            continue
-        low, high = _EDGES[i - 1], _EDGES[i]
-        if low + _SHORTEST < even < high - _SHORTEST:
-            panels[count] = (low, even, first, 0.0)
-            panels[count + 1] = (even, high, 0.0, last)
-            count += 2
-        else:
-            panels[count] = (low, high, first, last)
+    low = cuts[0]
+    for i in range(1, len(cuts)):
+        if cuts[i] - low > _SHORTEST:
+            panels[count] = (low, cuts[i])
+            low = cuts[i]
             count += 1
     return count
 
 
 @_compiled
 def expected_value(ahead: Next, two: Two) -> float:
-    """E V_{T-2}, by panels that are cut at kinks and halved where the rules differ."""
-    panels = np.empty((_WAITING, 4))
-    places = np.empty(_NODES + 2)
-    gaps = np.empty(_NODES + 2)
+    """E V_{T-2}, by panels that are halved where two rules differ."""
+    panels = np.empty((_WAITING, 2))
     count = first_panels(panels, ahead, two)
-    one, other = next_values(-1.0, ahead, two), next_values(1.0, ahead, two)  # exact for a parabola
-    tolerance = _ACCURACY * math.sqrt(0.5 * math.pi) * (min(one[0], one[1]) + min(other[0], other[1]))
+    rough = next_value(-1.0, ahead, two) + next_value(1.0, ahead, two)  # twice E of a parabola
+    tolerance = _ACCURACY * math.sqrt(0.5 * math.pi) * rough
     total = 0.0
     while count > 0:
         count -= 1
-        low, high, gaps[0], gaps[_NODES + 1] = panels[count]
-        places[0], places[_NODES + 1] = low, high
-        integral, difference = panel(places, gaps, ahead, two)
-        change = kink(places, gaps, 0.1 * tolerance)
-        final = count + 2 > _WAITING or high - low < _SHORTEST
-        if final or (change == 0 and not difference > tolerance):
+        low, high = panels[count]
+        integral, difference = panel(low, high, ahead, two)
+        if not difference > tolerance or high - low < _SHORTEST or count + 2 > _WAITING:
             total += integral
             continue
-        cut, gap = 0.5 * (low + high), gaps[(_NODES + 1) // 2]
-        if change > 0:
-            cut, gap = crossing(places[change - 1], gaps[change - 1], places[change], gaps[change], ahead, two), 0.0
-        panels[count] = (low, cut, gaps[0], gap)
-        panels[count + 1] = (cut, high, gap, gaps[_NODES + 1])
+        middle = 0.5 * (low + high)
+        panels[count] = (low, middle)
+        panels[count + 1] = (middle, high)
         count += 2
     return total / math.sqrt(2.0 * math.pi)
 
