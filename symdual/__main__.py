@@ -1,5 +1,5 @@
 """`python -m symdual` is the same as `symdual`."""
 
-from symdual.cli import main
+from symdual.commands import main
 
 main(prog_name="symdual")

@@ -22,7 +22,7 @@ import sympy as sp
 import symdual
 from symdual import Model, features, logistic, unknown
 from symdual.emit.package import Package, package
-from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.loading import LoadedPackage, locked
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -72,6 +72,38 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Model], Load
         return symdual.load(symdual.generate(model, folder)[0].folder)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the packages; the workers of a parallel run share it, and with it numba's cache."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "packages"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shared_package(packages: Path) -> Callable[[Path], LoadedPackage]:
+    """Return a function that generates into the shared folder and loads the package named like the model file.
+
+    A worker waits for another one, where `generate` itself would refuse.
+    """
+    turns = packages.with_name("turns")
+    turns.mkdir(exist_ok=True)
+
+    def run(model_file: Path) -> LoadedPackage:
+        with locked(turns, wait=True):
+            symdual.generate(model_file, packages)
+        return symdual.load(packages / model_file.stem)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def toy_package(shared_package: Callable[[Path], LoadedPackage]) -> LoadedPackage:
+    """The paper's toy, x' = x + b u."""
+    return shared_package(ROOT / "symdual/paper/models/toy.py")
 
 
 @pytest.fixture(scope="session")

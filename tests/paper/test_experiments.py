@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 import symdual
-from symdual.cli import main
+from symdual.commands import main
 from symdual.paper.experiments import command, extra, run, words
 from symdual.paper.experiments.curves import cost_curve, exact_curve, sampled_costs, with_prior
 from symdual.paper.experiments.figures import density

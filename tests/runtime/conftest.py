@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from symdual import api
-from symdual.runtime.loading import LoadedPackage, load, locked
+from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Problem, problem
-
-ROOT = Path(__file__).parents[2]
 
 # an offset that every input leaves as uncertain as it was: the input never shows in the belief on c
 OFFSET = """
@@ -42,40 +38,17 @@ scenario = Scenario(pair, horizon=4, input_cost=0.1, start=[1.0, -1.0], truth={"
 
 
 @pytest.fixture(scope="session")
-def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the packages; the workers of a parallel run share it, and with it numba's cache."""
-    base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "packages"
-    folder.mkdir(exist_ok=True)
-    return folder
-
-
-def generate_in_turn(model_file: Path, packages: Path) -> None:
-    """Generate into the shared folder; a worker waits for another one, where `generate` itself would refuse."""
-    turns = packages.with_name("turns")
-    turns.mkdir(exist_ok=True)
-    with locked(turns, wait=True):
-        api.generate(model_file, packages)
-
-
-@pytest.fixture(scope="session")
-def make(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], LoadedPackage]:
+def make(
+    shared_package: Callable[[Path], LoadedPackage], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str, str], LoadedPackage]:
     """Generate and load a package from the text of a model file."""
 
     def from_text(name: str, text: str) -> LoadedPackage:
         file = tmp_path_factory.mktemp("models") / f"{name}.py"
         file.write_text(text)
-        generate_in_turn(file, packages)
-        return load(packages / name)
+        return shared_package(file)
 
     return from_text
-
-
-@pytest.fixture(scope="session")
-def toy_package(packages: Path) -> LoadedPackage:
-    """The paper's toy, x' = x + b u."""
-    generate_in_turn(ROOT / "symdual/paper/models/toy.py", packages)
-    return load(packages / "toy")
 
 
 @pytest.fixture

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pytest
-from scipy import integrate, optimize
+from scipy import integrate, optimize, special
 
 from symdual.errors import SymdualError
 from symdual.runtime import exact
 from symdual.runtime.controller import State, controller
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Belief, Problem, problem
+from symdual.runtime.problem import Array, Belief, Problem, problem
 
 
 def last_value(x: float, m: float, v: float) -> float:
@@ -89,6 +90,187 @@ def test_three_steps_against_nested_quadrature(toy: Problem) -> None:
     parts = [integrate.quad(integrand, a, a + 1.0, epsabs=1e-6, epsrel=1e-6, limit=20)[0] for a in range(-7, 7)]
     expected = 1.0 + u * u + sum(parts)
     assert exact.expected_cost(toy.extended(1), 0, toy.prior, u) == pytest.approx(expected, rel=2e-6)
+
+
+# ------------------------------------------------------------ hard tasks
+
+
+class Task(NamedTuple):
+    """Three steps of x' = a x + b u + xi from the belief (x, m, v), and a first input."""
+
+    x: float = 1.0
+    m: float = 1.0
+    v: float = 10.0
+    a: float = 1.0
+    q: float = 0.1
+    W: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0)
+    U: tuple[float, ...] = (1.0, 1.0, 1.0)
+    r: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
+    u: float = -0.2
+
+    @property
+    def costs(self) -> tuple[Array, Array, Array]:
+        return np.reshape(self.W, (4, 1, 1)), np.reshape(self.U, (3, 1, 1)), np.reshape(self.r, (4, 1))
+
+    def cost(self, k: int, u: float, x: float, m: float, v: float) -> float:
+        return exact.cost(k, 3, u, x, m, v, self.a, self.q, *self.costs)
+
+
+HARD = {
+    "nearly known": Task(x=2.0, m=-0.4, v=1e-4, a=1.3, q=0.5),
+    "unknown": Task(x=0.5, m=0.3, v=500.0, q=0.6),
+    "quiet": Task(x=-1.0, m=0.05, v=2.0, a=0.9, q=1e-4),
+    "loud": Task(x=0.1, m=0.6, v=0.6, q=8.0, W=(0.5, 3.4, 4.4, 4.2), U=(0.06, 2.4, 0.005)),
+    "cheap inputs": Task(x=1.5, m=-0.2, v=1.0, U=(1e-3, 1e-3, 2e-3)),
+    "references": Task(x=-0.7, m=0.9, v=0.8, a=-0.9, r=(0.3, -1.0, 2.0, 0.5), U=(0.1, 0.2, 0.05)),
+    "only the end counts": Task(x=2.0, m=0.1, v=3.0, a=1.2, W=(0.0, 0.0, 0.0, 2.0), U=(0.01, 0.01, 0.01)),
+    "a pole beside the mean": Task(x=1.0, m=5.0, v=1.0, U=(1e-3, 1e-3, 1e-3)),
+    "narrow valleys": Task(
+        x=0.341, m=0.632, v=0.256, a=0.94, q=0.368, W=(0.0, 0.166, 0.294, 3.35), U=(0.013, 0.0011, 0.098), u=-0.263
+    ),
+    "kinks that the rules do not see": Task(
+        x=-0.0031,
+        m=0.0117,
+        v=0.0236,
+        a=1.4818,
+        q=0.0217,
+        W=(0.0, 0.0, 0.138, 3.411),
+        U=(0.222, 0.0011, 0.032),
+        u=0.3517,
+    ),
+    "kinks side by side": Task(
+        x=0.0056,
+        m=-7.0229,
+        v=653.1522,
+        a=1.3427,
+        q=0.614,
+        W=(1.01, 0.305, 3.315, 1.349),
+        U=(1.384, 0.2, 0.162),
+        r=(0.789, 0.479, 0.319, 0.701),
+        u=0.1165,
+    ),
+}
+
+
+def test_the_faddeeva_function() -> None:
+    random = np.random.default_rng(0)
+    z = random.uniform(-6.4, 6.4, 2000) + 1j * np.append(0.0, 10 ** random.uniform(-6.0, 0.45, 1999))
+    found = np.array([exact.faddeeva(value.real, value.imag) for value in z])
+    np.testing.assert_allclose(found, special.wofz(z), rtol=1e-13)
+
+
+def trapezoid(task: Task, u: float, x: float, m: float, v: float) -> float:
+    """J_1(u) of three steps: the last law applied at each of many points, no formula for its cost."""
+    (_, w1, w2, w3), (_, u1, u2), (_, r1, r2, r3) = task.W, task.U, task.r
+    s = np.sqrt(u * u * v + task.q)
+    after = 1.0 / (1.0 / v + u * u / task.q)
+    pole = np.sqrt(u2 / w3 + after) * s / (v * abs(u)) if u else np.inf
+    step = min(0.1, pole / 6.0)
+    e = step * np.arange(-int(10.0 / step), int(10.0 / step) + 1)
+    y = task.a * x + m * u + s * e
+    mean = after * (m / v + u * (y - task.a * x) / task.q)
+    last = -w3 * mean * (task.a * y - r3) / (u2 + w3 * (mean**2 + after))
+    missed = (task.a * y + mean * last - r3) ** 2 + after * last**2 + task.q
+    total = np.exp(-0.5 * e * e) @ (w2 * (y - r2) ** 2 + u2 * last**2 + w3 * missed)
+    return float(w1 * (x - r1) ** 2 + u1 * u * u + total * step / np.sqrt(2.0 * np.pi))
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_two_steps_of_hard_tasks(name: str) -> None:
+    task = HARD[name]
+    for scale in (-30.0, -3.0, -0.8, -0.05, 0.0, 0.01, 0.4, 1.7, 300.0):
+        u = scale * np.sqrt(task.q / task.v)
+        expected = trapezoid(task, u, task.x, task.m, task.v)
+        assert task.cost(1, u, task.x, task.m, task.v) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_the_slope_of_the_cost(name: str) -> None:
+    task = HARD[name]
+    two = exact.two_from(1, task.a, task.q, *task.costs)
+    for scale in (-30.0, -1.0, -0.05, 0.0, 0.3, 1.7):
+        u, step = scale * np.sqrt(task.q / task.v), 1e-4 * np.sqrt(task.q / task.v)
+        value, slope = exact.cost_and_slope(u, task.x, task.m, task.v, two)
+        up, down = (exact.cost_and_slope(u + sign * step, task.x, task.m, task.v, two)[0] for sign in (1, -1))
+        assert slope == pytest.approx((up - down) / (2 * step), rel=1e-6, abs=1e-10 * value / step)
+
+
+def least(task: Task, x: float, m: float, v: float) -> tuple[float, float]:
+    """V_1 and its input: the two deepest points of a fine grid, each refined on finer ones."""
+
+    def costs(inputs: Array) -> Array:
+        return np.array([task.cost(1, u, x, m, v) for u in inputs])
+
+    reach = np.sqrt(task.cost(1, 0.0, x, m, v) / task.U[1])
+    scale = min(np.sqrt(task.q / v), reach)
+    grid = scale * np.sinh(np.linspace(-1.0, 1.0, 301) * np.arcsinh(1.01 * reach / scale))
+    found = costs(grid)
+    inner = 1 + np.flatnonzero((found[1:-1] <= found[:-2]) & (found[1:-1] <= found[2:]))
+    best = []
+    for i in inner[np.argsort(found[inner])[:2]]:
+        low, high = grid[i - 1], grid[i + 1]
+        for _ in range(4):
+            fine = np.linspace(low, high, 13)
+            values = costs(fine)
+            at = int(np.argmin(values))
+            low, high = fine[max(at - 1, 0)], fine[min(at + 1, 12)]
+        best.append((values[at], fine[at]))
+    return min(best)
+
+
+def between_kinks(task: Task, u: float) -> float:
+    """J_0(u) by adaptive quadrature between the places at which the best next input changes its sign."""
+    s = np.sqrt(u * u * task.v + task.q)
+    after = 1.0 / (1.0 / task.v + u * u / task.q)
+
+    def value(e: float) -> tuple[float, float]:
+        return least(task, task.a * task.x + task.m * u + s * e, task.m + task.v * u / s * e, after)
+
+    edges, scan = [-7.0, 7.0], np.linspace(-7.0, 7.0, 57)
+    if abs(task.m) * s < 7.0 * task.v * abs(u):  # V is even in the mean
+        edges.append(-task.m * s / (task.v * u))
+        scan = np.sort(np.append(scan, [edges[-1] - 1e-6, edges[-1] + 1e-6]))
+    signs = [np.sign(value(e)[1]) for e in scan]
+    for (low, high), (before, behind) in zip(pairwise(scan), pairwise(signs), strict=True):
+        if before != behind and high - low > 1e-5:
+            edges.append(optimize.bisect(lambda e: np.sign(value(e)[1]) or 1.0, low, high, xtol=1e-6))
+
+    def integrand(e: float) -> float:
+        return np.exp(-0.5 * e * e) * value(e)[0] / np.sqrt(2.0 * np.pi)
+
+    edges = sorted([*edges, -2.0, 0.0, 2.0])
+    accuracy = 1e-9 * integrand(1.0)
+    total = sum(integrate.quad(integrand, *ends, epsabs=accuracy, epsrel=1e-9)[0] for ends in pairwise(edges))
+    return float(task.W[0] * (task.x - task.r[0]) ** 2 + task.U[0] * u * u + total)
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_three_steps_of_hard_tasks(name: str) -> None:
+    task = HARD[name]
+    found = task.cost(0, task.u, task.x, task.m, task.v)
+    assert found == pytest.approx(between_kinks(task, task.u), rel=3e-9)
+
+
+def test_what_is_not_a_number_comes_to_an_end() -> None:
+    for field in ("x", "m", "v", "a", "q"):
+        task = Task()._replace(**{field: np.nan})
+        assert np.isnan(task.cost(0, 0.3, task.x, task.m, task.v))
+    assert not np.isfinite(Task().cost(0, 0.3, 1e200, 1.0, 10.0))
+
+
+def test_without_process_noise_one_input_tells_all() -> None:
+    """Then x' = a x + b u is b itself: the cost of a known gain, averaged over the prior."""
+    task = Task(q=0.0)
+    b = 1.0 + np.sqrt(10.0) * (e := np.linspace(-10.0, 10.0, 4001))
+    share = np.exp(-0.5 * e * e) / np.exp(-0.5 * e * e).sum()
+    for u in (-0.5, 0.2):
+        x1 = 1.0 + b * u
+        K = 1.0 + 1.0 / (1.0 + b * b)
+        expected = 1.0 + u * u + share @ (x1**2 * (1.0 + K / (1.0 + b * b * K)))
+        assert task.cost(0, u, 1.0, 1.0, 10.0) == pytest.approx(expected, rel=1e-8)
+
+
+# ------------------------------------------------------------ what it must be
 
 
 def test_the_cost_is_what_episodes_cost(toy: Problem) -> None:

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from symdual.checks import dense, gram
 from symdual.checks.processes import ProcessTask
 from symdual.checks.recursions import check_recursions
-from symdual.cli import main
+from symdual.commands import main
 from symdual.errors import SymdualError
 from symdual.runtime.closed_loop import Settings, draw, run, simulate
 from symdual.runtime.controller import State, controller
@@ -360,6 +360,34 @@ def test_beyond_the_memory_the_loss_is_said_and_small(hill_package: LoadedPackag
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         chosen.act(measured[0])  # said once
+
+
+def test_novelty_keeps_the_room_for_places_that_are_not_explained(make: Callable[[str, str], LoadedPackage]) -> None:
+    """A walk that comes back to where it was: what is kept follows from the Gram matrix of the places kept before."""
+    share, memory = 0.02, 9
+    text = LINE.replace("line = ", "novel = ").replace("memory=30", f"memory={memory}, novelty={share}")
+    package = make("novel", text)
+    places = np.cumsum(0.3 * np.random.default_rng(4).normal(size=60))
+
+    def kernel(one: Array, other: Array) -> Array:
+        return 1.3**2 * np.exp(-0.5 * (one[:, None] - other) ** 2 / 0.8**2)
+
+    expected: list[float] = []
+    for place in places:
+        at, kept = np.array([place]), np.array(expected)
+        explained = kernel(at, kept) @ np.linalg.solve(kernel(kept, kept), kernel(kept, at)) if expected else 0.0
+        if 1.0 - float(np.squeeze(explained)) / 1.3**2 > share:
+            expected.append(place)
+    assert 4 <= len(expected) < memory  # so that it is not the room that decides
+
+    def visited(planning: int) -> Array:
+        data, row, pi = package.numbers["data"].copy(), np.empty(memory), np.empty(memory)
+        for place in places:
+            package.process.remember_g(np.array([place]), planning, data, row, pi)
+        return remembered(package, Belief(np.zeros(package.NZ), np.zeros((package.NZ, package.NZ)), data))[:, 0]
+
+    np.testing.assert_array_equal(visited(planning=0), expected)
+    np.testing.assert_array_equal(visited(planning=1), places[:memory])  # a plan gives its room back
 
 
 def test_a_thousand_measurements_in_one_place_without_noise(hill_package: LoadedPackage) -> None:

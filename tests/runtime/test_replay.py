@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from symdual.cli import main
+from symdual.commands import main
 from symdual.errors import SymdualError
 from symdual.runtime.closed_loop import Settings, draw, run
 from symdual.runtime.controller import State, controller

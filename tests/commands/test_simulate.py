@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from symdual.cli import main
+from symdual.commands import main
 from symdual.report import figures
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import problem

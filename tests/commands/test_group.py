@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from symdual import __version__
-from symdual.cli import main
+from symdual.commands import main
+from symdual.commands.group import COMMANDS
 
 HEAD = """\
 import numpy as np
@@ -22,7 +22,7 @@ x, v, u = sp.symbols("x v u")
 """
 GOOD = HEAD + "model = Model([x], [u], [x + unknown('b', 1.0) * u])\n"
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -116,85 +116,10 @@ def test_debug_shows_the_traceback(here: Path) -> None:
     assert isinstance(result.exception.__cause__, ZeroDivisionError)
 
 
-# -------------------------------------------------------------------- good input
-
-
-def test_generate_writes_once_and_recognises_an_unchanged_model(here: Path) -> None:
-    (here / "good.py").write_text(GOOD + "other = Model([x], [u], [x - u])\n")
-    result = run("generate", "good.py", "--no-compile", "--json", "result.json")
-    assert result.exit_code == 0, result.output
-    assert sorted(p.name for p in (here / "generated").iterdir()) == ["good", "other"]
-    models = json.loads((here / "result.json").read_text())["models"]
-    assert [(m["name"], m["changed"]) for m in models] == [("good", True), ("other", True)]
-    assert "dynamics_hessian" in models[0]["operations"]
-    times = {p: p.stat().st_mtime_ns for p in (here / "generated").rglob("*")}
-    result = run("generate", "good.py", "--no-compile", "--json", "result.json")
-    assert result.exit_code == 0
-    assert result.stdout.count("up to date") == 2
-    assert {p: p.stat().st_mtime_ns for p in (here / "generated").rglob("*")} == times
-    models = json.loads((here / "result.json").read_text())["models"]
-    assert [m["changed"] for m in models] == [False, False]
-
-
-def test_generate_compiles_what_was_only_written(here: Path) -> None:
-    # a model of its own: code that this process has compiled already is not compiled for another folder
-    (here / "good.py").write_text(HEAD + "model = Model([x], [u], [0.123 * x + sp.sin(u)])\n")
-    run("generate", "good.py", "--no-compile")
-    cache = here / "generated" / "good" / "__pycache__"
-    assert not list(cache.glob("*.nbc"))
-    result = run("generate", "good.py", "--json", "result.json")
-    assert result.exit_code == 0, result.output
-    assert "up to date" in result.stdout
-    (model,) = json.loads((here / "result.json").read_text())["models"]
-    assert model["changed"] is False and "dynamics" in model["compile_seconds"]
-    assert list(cache.glob("kernels.dynamics-*.nbc"))
-    run("generate", "good.py", "--json", "result.json")
-    (model,) = json.loads((here / "result.json").read_text())["models"]
-    assert "compile_seconds" not in model
-
-
-def test_show_prints_equations_with_the_generic_index(here: Path) -> None:
-    (here / "good.py").write_text(
-        HEAD + "model = Model([x, v], [u], [x + v, v + features.rbf('g', x, [0.0, 1.0, 2.0]) + u])\n"
-    )
-    result = run("show", "good.py", "--json", "result.json")
-    assert result.exit_code == 0, result.output
-    assert "sum_i(" in result.stdout
-    assert "g[i]" in result.stdout
-    (shown,) = json.loads((here / "result.json").read_text())["models"]
-    assert shown["structure"]["theta_rows"] == [1]
-    assert {e["block"] for e in shown["equations"]} == {"f_x", "f_u", "f_theta", "h_x", "f_zz"}
-    assert entries(here) == ["good.py", "result.json"]
-
-
-def test_check_passes_and_then_names_a_flipped_sign(here: Path) -> None:
-    (here / "good.py").write_text(GOOD)
-    result = run("check", "good.py", "--kernels", "--points", "3", "--json", "result.json")
-    assert result.exit_code == 0, result.output
-    report = json.loads((here / "result.json").read_text())
-    assert report["passed"] is True
-    assert all(row["passed"] for row in report["models"]["good"])
-
-    kernels = here / "generated" / "good" / "kernels.py"
-    flipped = kernels.read_text().replace("f_theta_out[0, 0] = u", "f_theta_out[0, 0] = -u")
-    assert flipped != kernels.read_text()
-    kernels.write_text(flipped)
-    result = run("check", "good.py", "--kernels", "--points", "3", "--json", "result.json")
-    assert result.exit_code == 1, result.output
-    assert "f by b" in result.stdout
-    assert "kernels.py" in result.stdout
-    report = json.loads((here / "result.json").read_text())
-    assert report["passed"] is False
-    assert {row["block"] for row in report["models"]["good"] if not row["passed"]} == {"f by b", "file kernels.py"}
-
-    assert run("generate", "good.py", "--no-compile").exit_code == 0
-    assert run("check", "good.py", "--kernels", "--points", "3").exit_code == 0
-
-
 def test_help_and_version_import_nothing_heavy(fresh_python: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     code = """
         import sys
-        from symdual.cli import main
+        from symdual.commands import main
         for option in ("--help", "--version"):
             try:
                 main([option], prog_name="symdual")
@@ -206,6 +131,35 @@ def test_help_and_version_import_nothing_heavy(fresh_python: Callable[..., subpr
     assert "generate" in printed
     assert __version__ in printed
     assert printed.endswith("[]\n")
+
+
+def test_a_command_imports_its_own_module_only(fresh_python: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    code = """
+        import sys
+        from symdual.commands import main
+        try:
+            main(["show", "--help"], prog_name="symdual")
+        except SystemExit as finished:
+            assert finished.code == 0
+        print([name for name in sys.modules if name.startswith("symdual.commands.")])
+    """
+    printed = fresh_python(code, ROOT).stdout
+    assert "symdual.commands.show" in printed
+    assert not any(f"'symdual.commands.{other}'" in printed for other in set(COMMANDS) - {"show"})
+
+
+def test_every_module_of_a_command_is_listed() -> None:
+    modules = {file.stem for file in (ROOT / "symdual/commands").glob("*.py")}
+    assert modules - {"__init__", "group", "options", "terminal", "json_file"} == set(COMMANDS)
+    listed = run("--help").stdout.partition("Commands:")[2].splitlines()
+    assert [line.split()[0] for line in listed if line.strip()] == sorted(COMMANDS)
+
+
+def test_a_similar_name_is_suggested() -> None:
+    # in a process of its own, in which no command has been imported before
+    result = subprocess.run([sys.executable, "-m", "symdual", "generat"], cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 2
+    assert result.stderr.endswith("No such command 'generat'. Did you mean 'generate'?\n")
 
 
 def test_python_dash_m() -> None:

@@ -1,15 +1,32 @@
-"""`symdual show --html` from the command line."""
+"""`symdual show`: equations in the terminal, and pages."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from symdual.cli import main
+from symdual.commands import main
 
 MODEL = Path(__file__).parents[2] / "symdual/paper/models/toy.py"
+
+
+def test_show_prints_equations_with_the_generic_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "good.py").write_text(
+        "import sympy as sp\nfrom symdual import Model, features\nx, v, u = sp.symbols('x v u')\n"
+        "model = Model([x, v], [u], [x + v, v + features.rbf('g', x, [0.0, 1.0, 2.0]) + u])\n"
+    )
+    result = CliRunner().invoke(main, ["show", "good.py", "--json", "result.json"])
+    assert result.exit_code == 0, result.output
+    assert "sum_i(" in result.stdout
+    assert "g[i]" in result.stdout
+    (shown,) = json.loads((tmp_path / "result.json").read_text())["models"]
+    assert shown["structure"]["theta_rows"] == [1]
+    assert {e["block"] for e in shown["equations"]} == {"f_x", "f_u", "f_theta", "h_x", "f_zz"}
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["good.py", "result.json"]
 
 
 def test_show_writes_a_page(tmp_path: Path) -> None:

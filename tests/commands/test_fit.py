@@ -7,19 +7,21 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from threadpoolctl import threadpool_limits
 
 from symdual import Scenario
-from symdual.cli import main
+from symdual.commands import main
 from symdual.fitting.result import fit
 from symdual.fitting.task import task_for
 from symdual.spec.loading import load_model_file
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).parents[2]
 HEAD = """\
 import sympy as sp
 from pathlib import Path
@@ -50,6 +52,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "model.py").write_text(GOOD)
     (tmp_path / "data.csv").write_text(recording())
     return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Small matrices on many threads only wait for each other."""
+    with threadpool_limits(limits=1):
+        yield
 
 
 def run(*arguments: str) -> Result:

@@ -1,0 +1,61 @@
+"""`symdual check`: what is generated against independent oracles."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from symdual.commands.json_file import finite, write_json
+from symdual.commands.options import folder_option, json_option, model_file_argument
+from symdual.commands.terminal import new_console, new_progress
+
+
+@click.command()
+@model_file_argument
+@folder_option
+@click.option(
+    "--points",
+    default=20,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Random points for each kernel.",
+)
+@click.option("--kernels", is_flag=True, help="Only the kernels, which compile in seconds, without the recursions.")
+@json_option
+def check(model_file: Path, folder: Path | None, points: int, kernels: bool, json_file: Path | None) -> None:
+    """Compare what is generated for every Model in MODEL.py with independent oracles; exit status 1 on a miss."""
+    from symdual import api
+    from symdual.report.terminal import check_table
+
+    console = new_console()
+    with new_progress(console) as progress:
+        tasks: dict[str, Any] = {}
+
+        def report(name: str, fraction: float) -> None:
+            if name not in tasks:
+                tasks[name] = progress.add_task(f"checking {name}", total=1.0)
+            progress.update(tasks[name], completed=fraction)
+
+        results = api.check(model_file, folder, points, report, recursions=not kernels)
+    misses = [(name, r) for name, blocks in results.items() for r in blocks if not r.passed]
+    for name, blocks in results.items():
+        worst = max(blocks, key=lambda r: r.error)
+        console.print(
+            f"[bold]{name}[/]: {len(blocks)} comparisons, worst {worst.ulps:.1f} ulp ({worst.block}, {worst.oracle})"
+        )
+        console.print(check_table(blocks))
+    for name, result in misses:
+        console.print(f"[bold red]miss[/] in {name}: {result.block} differs from {result.oracle} by {result.error:.2e}")
+    rows = {
+        name: [
+            {"block": r.block, "oracle": r.oracle, "entries": r.entries, "error": finite(r.error), "passed": r.passed}
+            for r in blocks
+        ]
+        for name, blocks in results.items()
+    }
+    write_json(json_file, {"passed": not misses, "models": rows})
+    if misses:
+        sys.exit(1)

@@ -1,0 +1,51 @@
+"""`symdual` itself: a group that imports the module of a command when it is asked for."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from symdual import __version__
+from symdual.errors import SymdualError
+
+#: each is the command of the same name in the module of the same name beside this one
+COMMANDS = ("bench", "check", "fit", "generate", "paper", "replay", "show", "simulate")
+
+
+class _Commands(click.Group):
+    """A group that turns symdual's own errors into one sentence and exit status 2."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All commands, imported or not."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command; all of them for a name that does not exist, so that click can suggest a similar one."""
+        for name in (cmd_name,) if cmd_name in COMMANDS else COMMANDS:
+            if name not in self.commands:
+                command: click.Command = getattr(import_module(f"symdual.commands.{name}"), name)
+                self.add_command(command, name)
+        return self.commands.get(cmd_name)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; `--debug` lets errors through with their traceback."""
+        try:
+            return super().invoke(ctx)
+        except SymdualError as problem:
+            if ctx.params.get("debug"):
+                raise
+            click.echo(f"symdual: {problem}", err=True)
+            sys.exit(2)
+        except KeyboardInterrupt:
+            click.echo("symdual: interrupted", err=True)
+            sys.exit(130)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="symdual")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def main(debug: bool) -> None:
+    """Derive, generate and run dual controllers: controllers that learn a system while they steer it."""

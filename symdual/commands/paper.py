@@ -1,0 +1,101 @@
+"""`symdual paper check` and `symdual paper run`: the paper's equations and experiments."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from symdual.commands.json_file import write_json
+from symdual.commands.options import json_option, writable
+from symdual.commands.terminal import new_console, new_progress, shown
+
+
+@click.group()
+def paper() -> None:
+    """The paper: its equations checked, its experiments run."""
+
+
+@paper.command("check")
+@click.option("--only", metavar="ID", help="One formula, or a section such as A.1.")
+@click.option("--html", "html_file", metavar="FILE", type=click.Path(path_type=Path), help="Write a page.")
+@click.option("--errata", "errata_file", metavar="FILE", type=click.Path(path_type=Path), help="Write Markdown.")
+@json_option
+def paper_check(only: str | None, html_file: Path | None, errata_file: Path | None, json_file: Path | None) -> None:
+    """Confront the paper's formulas with derivations; exit status 1 when a verdict is not the recorded one."""
+    from symdual.paper import checking
+
+    console = new_console()
+    with new_progress(console) as progress:
+        task = progress.add_task("deriving", total=1.0)
+
+        def report(done: int, total: int, name: str) -> None:
+            progress.update(task, completed=done / max(total, 1), description=f"deriving {name}")
+
+        results = checking.run(only, report)
+    console.print(checking.table(results))
+    console.print(checking.summary(results))
+    for file, text in ((html_file, checking.page), (errata_file, checking.errata), (json_file, checking.to_json)):
+        if file is not None:
+            checking.save(file, text(results))
+    if not checking.agree(results):
+        sys.exit(1)
+
+
+@paper.command("run")
+@click.option("--experiment", "experiments", multiple=True, type=int, help="1 to 4; may be repeated [all].")
+@click.option("--runs", type=int, help="Runs of every controller [50; 8 with --quick].")
+@click.option("--seed", default=0, show_default=True, type=int, help="Decides all noise; shared by the controllers.")
+@click.option("--truth", metavar="[paper|prior]", help="The paper's parameters, or drawn from the prior [both].")
+@click.option("--extra", is_flag=True, help="Also run the studies that go beyond the paper.")
+@click.option("--quick", is_flag=True, help="Few runs, all figures.")
+@click.option("--resume", is_flag=True, help="Go on after an interruption.")
+@click.option(
+    "--html",
+    "html_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    callback=writable,
+    help="Where the page goes [DIR/index.html].",
+)
+@json_option
+@click.option(
+    "-o",
+    "folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Packages, finished runs, figures and page [out/paper].",
+)
+def paper_run(
+    experiments: tuple[int, ...],
+    runs: int | None,
+    seed: int,
+    truth: str | None,
+    extra: bool,
+    quick: bool,
+    resume: bool,
+    html_file: Path | None,
+    json_file: Path | None,
+    folder: Path | None,
+) -> None:
+    """Run the paper's experiments: its table beside ours, its figures, and one page with all of it."""
+    from symdual.paper.experiments import command, outcome, terminal
+
+    console = new_console()
+    asked = command.request(experiments, runs, seed, truth, folder, extra, quick, resume)
+    with new_progress(console) as progress:
+        task = progress.add_task("starting", total=1.0)
+
+        def report(what: str, fraction: float) -> None:
+            progress.update(task, description=what, completed=fraction)
+
+        try:
+            written = command.execute(asked, html_file, report)
+        except KeyboardInterrupt:
+            progress.stop()
+            click.echo("symdual: interrupted; the runs that are done are kept, go on with --resume", err=True)
+            sys.exit(130)
+    terminal.show(console, written.outcome)
+    write_json(json_file, outcome.outcome_json(written.outcome))
+    console.print(f"page written to {shown(written.page)}, figures to {shown(written.figures)}")

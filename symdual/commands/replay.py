@@ -1,0 +1,56 @@
+"""`symdual replay`: the filter over a recording."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from symdual.commands.json_file import write_json
+from symdual.commands.options import json_option, model_file_argument
+from symdual.commands.terminal import new_console, shown
+
+
+@click.command()
+@model_file_argument
+@click.argument("data_file", metavar="DATA.csv", type=click.Path(path_type=Path))
+@click.option("--scenario", metavar="NAME", help="Whose prior to start from, if there are several scenarios.")
+@click.option(
+    "-o",
+    "folder",
+    metavar="DIR",
+    default="results",
+    show_default=True,
+    type=click.Path(path_type=Path),
+    help="Parent folder; the replay lies below it under the name of the recording.",
+)
+@json_option
+def replay(model_file: Path, data_file: Path, scenario: str | None, folder: Path, json_file: Path | None) -> None:
+    """Run the filter of a scenario in MODEL.py over a recording: columns time, inputs, measurements; gaps allowed."""
+    from symdual import api
+    from symdual.report.replays import replay_figure
+    from symdual.runtime.replay import read_recording, summary, write_belief
+    from symdual.runtime.replay import replay as run
+
+    console = new_console()
+    task = api.prepare(model_file, scenario)
+    recording = read_recording(data_file, task.package)
+    result = run(task, recording)
+    place = folder / data_file.stem
+    table = write_belief(place / "belief.csv", result, task.package)
+    figure = replay_figure(result, task.package, place / "figure.png")
+    report = summary(result, task)
+    if recording.ignored:
+        console.print(
+            f"[yellow]columns that the model does not know: {', '.join(recording.ignored)}[/]", soft_wrap=True
+        )
+    console.print(
+        f"[bold]{task.name}[/]: {report['rows']} rows, {report['measured']} of {report['entries']} entries used, "
+        f"log-likelihood {result.log_likelihood:.6g}"
+    )
+    for name, (mean, deviation) in report["belief"].items():
+        console.print(f"  {name} = {mean:.4g} +- {deviation:.2g}")
+    for sentence in (report["consistency"]["sentence"], *report["losses"]):
+        console.print(f"[yellow]{sentence}[/]", soft_wrap=True)
+    console.print(f"belief in {shown(table)}, figure in {shown(figure)}", soft_wrap=True)
+    write_json(json_file, {**report, "table": str(table), "figure": str(figure)})

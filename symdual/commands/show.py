@@ -1,0 +1,83 @@
+"""`symdual show`: what is derived, in the terminal or as a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from symdual.commands.json_file import write_json
+from symdual.commands.options import json_option, model_file_argument, writable
+from symdual.commands.terminal import new_console, new_progress, shown
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@click.command()
+@model_file_argument
+@click.option(
+    "--html",
+    "html_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    callback=writable,
+    help="Also write a page with typeset mathematics, the generated source and the check's worst errors.",
+)
+@click.option("--no-check", is_flag=True, help="Leave the check out of the page, so that nothing is compiled.")
+@json_option
+def show(model_file: Path, html_file: Path | None, no_check: bool, json_file: Path | None) -> None:
+    """Show what is derived for every Model in MODEL.py: equations, zero blocks, sizes, operation counts."""
+    from symdual.derive.derivation import derive
+    from symdual.derive.display import equations
+    from symdual.derive.structure import structure
+    from symdual.emit.kernels import kernel_functions
+    from symdual.report.terminal import derivation_view, kernel_table, left_side, model_summary, right_side
+    from symdual.spec.loading import load_model_file
+
+    console = new_console()
+    report = []
+    for name, model in load_model_file(model_file).models.items():
+        derivation = derive(model)
+        pattern = structure(derivation)
+        functions = kernel_functions(derivation, pattern)
+        console.print(f"[bold]{name}[/]")
+        console.print(model_summary(model, pattern))
+        console.print(derivation_view(derivation))
+        console.print()
+        console.print(kernel_table(functions))
+        report.append(
+            {
+                "name": name,
+                "structure": {key: getattr(pattern, key) for key in pattern.__dataclass_fields__},
+                "equations": [
+                    {
+                        "block": e.block,
+                        "left": left_side(e),
+                        "right": right_side(e),
+                        "operations": e.operations,
+                    }
+                    for e in equations(derivation)
+                ],
+                "operations": {f.name: f.kernel.operations for f in functions},
+            }
+        )
+    write_json(json_file, {"models": report})
+    if html_file is not None:
+        _write_derivation_page(console, model_file, html_file, checked=not no_check)
+
+
+def _write_derivation_page(console: Console, model_file: Path, html_file: Path, checked: bool) -> None:
+    from symdual.report.html import write_page
+    from symdual.report.page import page_of_file
+
+    with new_progress(console) as progress:
+        task = progress.add_task("deriving and checking", total=1.0)
+
+        def report(name: str, fraction: float) -> None:
+            progress.update(task, description=f"checking {name}", completed=fraction)
+
+        text = page_of_file(model_file, checked, report)
+    write_page(html_file, text)
+    console.print(f"page written to {shown(html_file)}")

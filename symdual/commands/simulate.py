@@ -1,0 +1,144 @@
+"""`symdual simulate`: closed-loop episodes, here or on a cluster."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from symdual.commands.json_file import write_json
+from symdual.commands.options import json_option, model_file_argument
+from symdual.commands.terminal import new_console, new_progress, shown
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from symdual.runtime.sweep import Sweep
+
+
+@click.command()
+@model_file_argument
+@click.option(
+    "--controller",
+    "controllers",
+    metavar="NAME",
+    multiple=True,
+    default=("dual", "ce"),
+    show_default=True,
+    help="oracle, ce, cautious, beb, dual, or exact for the smallest models; may be given several times.",
+)
+@click.option("--runs", default=100, show_default=True, type=int, help="Episodes with each controller.")
+@click.option("--seed", default=0, show_default=True, type=int, help="All controllers meet the same luck.")
+@click.option("--scenario", metavar="NAME", help="Which scenario of the file, if there are several.")
+@click.option(
+    "--truth",
+    default="scenario",
+    show_default=True,
+    type=click.Choice(["scenario", "prior", "drift"]),
+    help="True parameters: the scenario's, drawn from the prior (the fair test), or drawn and drifting.",
+)
+@click.option("--order", default=1, show_default=True, type=click.IntRange(1, 2), help="Order of the dual cost.")
+@click.option("--window", metavar="N", type=click.IntRange(min=1), help="Plan N steps ahead instead of to the end.")
+@click.option("--jobs", metavar="N", type=click.IntRange(min=1), help="Threads, at most those of the machine [all].")
+@click.option("--cluster", metavar="ADDRESS", help="Run on the Dask cluster with this scheduler (tcp://host:port).")
+@click.option(
+    "-o",
+    "folder",
+    metavar="DIR",
+    default="results",
+    show_default=True,
+    type=click.Path(path_type=Path),
+    help="Parent folder; a sweep lies below it under the name of its scenario.",
+)
+@click.option(
+    "--resume", is_flag=True, help="Continue an interrupted sweep, or add runs and controllers to a finished one."
+)
+@json_option
+def simulate(
+    model_file: Path,
+    controllers: tuple[str, ...],
+    runs: int,
+    seed: int,
+    scenario: str | None,
+    truth: str,
+    order: int,
+    window: int | None,
+    jobs: int | None,
+    cluster: str | None,
+    folder: Path,
+    resume: bool,
+    json_file: Path | None,
+) -> None:
+    """Run closed-loop episodes of a scenario in MODEL.py and compare controllers."""
+    from symdual import api
+    from symdual.report import figures
+    from symdual.report.sweeps import summary_table
+    from symdual.runtime.closed_loop import Settings
+    from symdual.runtime.results import Results
+    from symdual.runtime.summary import summarise
+    from symdual.runtime.sweep import sweep
+
+    console = new_console()
+    with _executor(jobs, cluster) as executor:
+        settings = Settings(truth=truth, order=order, window=window)
+        plan = sweep(api.prepare(model_file, scenario), controllers, runs, seed, settings)
+        file = _run_sweep(console, plan, folder, executor, resume)
+    with Results(file) as results:
+        summary = summarise(results)
+        drawable = figures.available()
+        figure = figures.sweep_figure(results, summary, file.with_name("figure.png")) if drawable else None
+    console.print(f"[bold]{plan.problem.name}[/]: {runs} runs, seed {seed}, truth: {truth}")
+    console.print(summary_table(summary))
+    for sentence in summary.sentences():
+        console.print(f"[yellow]{sentence}[/]", soft_wrap=True)
+    drawn = "no figure without matplotlib (the extra `plot`)" if figure is None else f"figure in {shown(figure)}"
+    console.print(f"results in {shown(file)}, {drawn}", soft_wrap=True, markup=False)
+    write_json(json_file, {**summary.to_json(), "results": str(file), "figure": figure and str(figure)})
+
+
+@contextmanager
+def _executor(jobs: int | None, address: str | None) -> Iterator[Callable[[Callable[[str], None]], Any]]:
+    """How chunks are run, here or on a cluster, given whom to tell what is going on."""
+    if address is None:
+        from symdual.runtime.threads import on_this_machine
+
+        yield lambda say: on_this_machine(jobs, say)
+        return
+    from symdual.runtime.cluster import connect, on_cluster
+
+    client = connect(address)
+    try:
+        yield lambda say: on_cluster(client, say)
+    finally:
+        client.close(timeout=1)
+
+
+def _run_sweep(
+    console: Console, plan: Sweep, folder: Path, executor: Callable[[Callable[[str], None]], Any], resume: bool
+) -> Path:
+    from symdual.runtime.sweep import Doing, run_sweep
+
+    with new_progress(console) as progress:
+        bars: list[Any] = []
+
+        def show(doing: Doing) -> None:
+            if not bars:  # the bar starts where the sweep does, so that the time left counts only what is new
+                bars.append(progress.add_task(doing.what, total=doing.total, completed=doing.done))
+            progress.update(bars[0], description=doing.what, completed=doing.done)
+
+        def tell(sentence: str) -> None:
+            console.print(f"[yellow]{sentence}[/]", soft_wrap=True)
+
+        def say(what: str) -> None:
+            progress.update(bars[0], description=what)
+
+        try:
+            return run_sweep(plan, folder, executor(say), resume, show, tell)
+        except KeyboardInterrupt:
+            progress.stop()
+            click.echo(f"symdual: interrupted; what is done is kept in {folder}, continue with --resume", err=True)
+            sys.exit(130)
