@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import asdict, dataclass, fields
 from functools import cache, cached_property
 from importlib import metadata
@@ -44,7 +44,7 @@ class Doing(NamedTuple):
     what: str
 
 
-Execute = Callable[["Sweep", list[Chunk]], Iterator[tuple[Chunk, bytes]]]
+Execute = Callable[["Sweep", list[Chunk]], Generator[tuple[Chunk, bytes], None, None]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,10 +249,12 @@ def _run_locked(
     total = plan.runs * len(plan.controllers)
     done = total - sum(chunk.stop - chunk.start for chunk in pending)
     progress(Doing(done, total, "loading"))
-    for chunk, payload in execute(plan, pending) if pending else ():
-        checkpoints.write(chunk, payload)
-        done += chunk.stop - chunk.start
-        progress(Doing(done, total, f"simulating {chunk.controller}"))
+    if pending:
+        with closing(execute(plan, pending)) as finished:  # so that a cluster is told even of an end that comes here
+            for chunk, payload in finished:
+                checkpoints.write(chunk, payload)
+                done += chunk.stop - chunk.start
+                progress(Doing(done, total, f"simulating {chunk.controller}"))
     progress(Doing(done, total, "writing"))
     task = {name: getattr(plan.problem, name) for name in SHARED}
     try:
