@@ -136,6 +136,20 @@ def root(covariance: Array) -> Array:
 
 def run(problem: Problem, name: str, luck: Luck, settings: Settings, chunks: int = 64) -> Episodes:
     """Run one episode per entry of `luck` with the controller `name`, in parallel."""
+    episodes = run_part(problem, name, luck, settings, chunks)
+    warn_of_losses(problem, name, episodes)
+    return episodes
+
+
+def warn_of_losses(problem: Problem, name: str, episodes: Episodes) -> None:
+    """Say what the controller `name` could not remember exactly in some episodes."""
+    package = problem.plant if name == "oracle" else problem.package
+    for sentence in losses(package, episodes.memories):
+        warnings.warn(f"{name}: {sentence}", MemoryWarning, stacklevel=3)
+
+
+def run_part(problem: Problem, name: str, luck: Luck, settings: Settings, chunks: int = 64) -> Episodes:
+    """Run episodes as `run` does, without a warning: when all parts are done, it is given once."""
     if name not in NAMES:
         controller(problem, name)  # says what is wrong
     if settings.window is None and settings.length not in (None, problem.horizon):
@@ -170,8 +184,6 @@ def run(problem: Problem, name: str, luck: Luck, settings: Settings, chunks: int
         finals, outcomes, *([memories] if package.PROCESSES else []),
     )  # fmt: skip
     variances[:, :, processes_of(package)] = np.nan
-    for sentence in losses(package, memories):
-        warnings.warn(sentence, MemoryWarning, stacklevel=2)
     return Episodes(states, inputs, beliefs, variances, finals, statistics, outcomes, luck.truths, memories)
 
 

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from symdual.errors import SymdualError
 from symdual.runtime.archive import Member, array_member, data_offsets, text_member, write_archive
 
-FORMAT = "symdual sweep, version 1"
+FORMAT = "symdual sweep, version 2"
 ABOUT = "about.json"
 SHARED = ("reference", "state_cost", "input_cost")
 
@@ -64,6 +64,13 @@ FIELDS = (
     Field("nees_parameters", "<f8", ("run",), "the same of theta; NaN if unknown to the plant or if S = 0"),
     Field("outcomes", "<i8", ("run",), "how the episode ended: an index into `outcomes` of about.json"),
     Field("truths", "<f8", ("run", "parameter"), "the plant's true parameters at the start"),
+    Field(
+        "losses",
+        "<f8",
+        ("run", "process", "loss"),
+        "of each Gaussian process: values taken as combinations of remembered ones, the largest share of a prior "
+        "variance that this left open, steps with raised process noise",
+    ),
 )
 
 

@@ -24,9 +24,10 @@ import symdual
 from symdual.errors import SymdualError
 from symdual.runtime import recording
 from symdual.runtime.checkpoints import Checkpoints, kept, owner
-from symdual.runtime.closed_loop import Luck, Settings, draw, plant_problem, run
+from symdual.runtime.closed_loop import Luck, Settings, draw, plant_problem, run_part
 from symdual.runtime.controller import NAMES, controller
 from symdual.runtime.loading import LoadedPackage, locked
+from symdual.runtime.posterior import capacities
 from symdual.runtime.problem import Problem
 from symdual.runtime.results import FORMAT, SHARED, Chunk, Description, Remains, described, remains, write_results
 
@@ -79,6 +80,7 @@ class Sweep:
             "digests": {"model": _code(package), "plant": _code(problem.plant), "task": _task_digest(problem)},
             "horizon": self.steps,
             "names": names,
+            "processes": capacities(package),
             "outcomes": list(recording.REASONS),
             "versions": versions(),
         }
@@ -92,14 +94,16 @@ class Sweep:
 
     def _sizes(self, name: str) -> dict[str, int]:
         package, plant = self.problem.package, self.problem.plant
-        belief = plant.NZ if name == "oracle" else package.NZ
+        believed = plant if name == "oracle" else package
         return {
             "time": self.steps + 1,
             "step": self.steps,
             "state": package.NX,
             "input": package.NU,
-            "belief": belief,
+            "belief": believed.NZ,
             "parameter": plant.NTHETA,
+            "process": len(believed.PROCESSES),
+            "loss": 3,
         }
 
     def luck(self, chunks: Sequence[Chunk]) -> Luck:
@@ -112,7 +116,7 @@ class Sweep:
     def payloads(self, chunks: Sequence[Chunk], luck: Luck, threads: int) -> list[tuple[Chunk, bytes]]:
         """Run chunks of one controller together; returns the payload of each."""
         name = chunks[0].controller
-        episodes = run(self.problem, name, luck, self.settings, chunks=max(16, 8 * threads))
+        episodes = run_part(self.problem, name, luck, self.settings, chunks=max(16, 8 * threads))
         with one_blas_thread():
             arrays = recording.fields(self.problem, name, luck, episodes)
         payloads, first = [], 0
