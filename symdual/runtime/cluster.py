@@ -7,6 +7,7 @@ worker dies, Dask gives its chunks to another one.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import logging
 import threading
@@ -155,9 +156,11 @@ def connect(address: str) -> Client:
     """
     for name in ("distributed", "distributed.client", "tornado.application"):  # those that Dask gives a level
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    with Background() as background:
+        background.call(asyncio.run, _require_scheduler(address))
     try:
         client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
-    except (OSError, ValueError, TypeError) as problem:
+    except OSError as problem:
         raise SymdualError(f"no Dask scheduler answers at {address}") from problem
     try:
         client.wait_for_workers(1, timeout=_PATIENCE)
@@ -167,6 +170,22 @@ def connect(address: str) -> Client:
             f"the Dask scheduler at {address} has no workers; start some with `dask worker`"
         ) from problem
     return client
+
+
+async def _require_scheduler(address: str) -> None:
+    """Raise unless there is a scheduler; asked before there is a client, which would not get over anything else."""
+    security = distributed.Security().get_connection_args("client")  # as Dask's configuration has it
+    try:
+        async with asyncio.timeout(_PATIENCE), distributed.rpc(address, connection_args=security) as remote:
+            kind = (await remote.identity())["type"]
+    except ValueError as problem:
+        raise SymdualError(
+            f'"{address}" is no address of a Dask scheduler, which looks like tcp://host:8786'
+        ) from problem
+    except Exception as problem:  # whatever comes of it when something else answers
+        raise SymdualError(f"no Dask scheduler answers at {address}") from problem
+    if kind != "Scheduler":
+        raise SymdualError(f"the Dask {kind.lower()} at {address} is not a scheduler")
 
 
 def on_cluster(client: Client, say: Callable[[str], None] = lambda what: None) -> Execute:

@@ -238,6 +238,14 @@ def require_search_width(problem: Problem) -> None:
         )
 
 
+def require_fit(problem: Problem, name: str, order: int, steps: int) -> None:
+    """Raise when a controller cannot plan `steps` steps of a problem, before anything is compiled for it."""
+    if name == "exact":
+        exact.coefficient(problem, steps)
+    if cost_kind(problem, name, order, steps) != "certain":
+        require_search_width(problem)
+
+
 class _Tools:
     """The compiled functions of a package with the arrays and workspaces that they need, for one controller.
 

@@ -80,6 +80,8 @@ class Summary:
     def sentences(self) -> list[str]:
         """What a reader must not miss: failures, a filter that claims to know more than it does, a full memory."""
         said = []
+        if self.about["runs"] == 1:
+            said.append("a single run has no standard error and no standard deviation")
         for c in self.controllers:
             for reason, count in c.failed.items():
                 said.append(f"{c.name}: {count} of {self.about['runs']} episodes failed: {reason}")

@@ -25,13 +25,24 @@ from symdual.errors import SymdualError
 from symdual.runtime import recording
 from symdual.runtime.checkpoints import Checkpoints, kept, owner
 from symdual.runtime.closed_loop import Luck, Settings, draw, plant_problem, run_part
-from symdual.runtime.controller import NAMES, controller
+from symdual.runtime.controller import NAMES, controller, require_fit
 from symdual.runtime.loading import LoadedPackage, locked
 from symdual.runtime.posterior import capacities
 from symdual.runtime.problem import Problem
-from symdual.runtime.results import FORMAT, SHARED, Chunk, Description, Remains, described, remains, write_results
+from symdual.runtime.results import (
+    FORMAT,
+    SHARED,
+    Chunk,
+    Description,
+    Remains,
+    remains,
+    write_results,
+    written_format,
+)
 
 CHUNK = 16  # runs; fixed, so that a sweep with more runs can use those of a smaller one
+MOST_RUNS = 10_000_000  # all chunks are listed in memory and in the results
+LONGEST_WINDOW = 100_000  # the plan of every thread is held in memory
 RESULTS = "results.npz"
 CHECKPOINTS = "chunks"
 _VAGUE = "another version of the model or its numbers"
@@ -138,6 +149,8 @@ def sweep(
     """Plan a sweep, or say in one sentence what is wrong with it."""
     if runs < 1:
         raise SymdualError(f"the number of runs must be at least 1, not {runs}")
+    if runs > MOST_RUNS:
+        raise SymdualError(f"the number of runs must be at most {MOST_RUNS}, not {runs}")
     if seed < 0:
         raise SymdualError(f"the seed must not be negative, but is {seed}")
     if not controllers:
@@ -151,6 +164,10 @@ def sweep(
         raise SymdualError(f"order must be 1 or 2, not {settings.order!r}")
     if settings.window is not None and settings.window < 1:
         raise SymdualError(f"window must be at least 1, not {settings.window}")
+    if settings.window is not None and settings.window > LONGEST_WINDOW:
+        raise SymdualError(f"window must be at most {LONGEST_WINDOW}, not {settings.window}")
+    for name in names:
+        require_fit(task, name, settings.order, settings.window or task.horizon)
     return Sweep(task, names, runs, seed, settings)
 
 
@@ -276,6 +293,11 @@ def _run_locked(
 def _earlier_results(plan: Sweep, target: Path, tell: Callable[[str], None]) -> Remains | None:
     if not target.exists():
         return None
+    other = written_format(target)
+    if other not in (None, FORMAT):
+        raise SymdualError(
+            f'{target} is in the format "{other}", and this symdual writes "{FORMAT}"; choose another folder with -o'
+        )
     old = remains(target)
     if old is None:
         tell(f"{target} is damaged from its first bytes on, nothing in it can be used")
@@ -294,7 +316,7 @@ def _refuse_other_chunks(plan: Sweep, folder: Path, resume: bool) -> None:
         )
     earlier = owner(folder) if count else None
     if earlier is not None:
-        _require_same(plan, described(earlier), folder)
+        _require_same(plan, earlier, folder)
 
 
 def _require_same(plan: Sweep, earlier: Description, place: Path) -> None:

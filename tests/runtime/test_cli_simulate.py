@@ -88,7 +88,7 @@ def test_a_package_that_was_never_generated_is_generated(
         (["--controller", "exakt"], 'symdual: there is no controller "exakt"'),
         (["--seed", -3], "symdual: the seed must not be negative"),
         (["--scenario", "tyo"], 'has no scenario "tyo"; did you mean "toy"?'),
-        (["--cluster", "nonsense://x"], "symdual: no Dask scheduler answers at nonsense://x"),
+        (["--cluster", "nonsense://x"], 'symdual: "nonsense://x" is no address of a Dask scheduler'),
         (["-o", "file"], "symdual: cannot make the folder file/toy"),
     ],
 )

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -204,7 +205,7 @@ STRANGERS = {
         r"the worker tcp://\S+ cannot write to /dev/null/nowhere/symdual-\w+: Not a directory",
     ),
     "a failure": (
-        "import symdual.runtime.sweep as sweep\ndef fail(*a, **k): raise MemoryError('no room')\nsweep.run = fail",
+        "import symdual.runtime.sweep as sweep\ndef fail(*a, **k): raise MemoryError('no room')\nsweep.run_part = fail",
         r"runs 0 to 15 of (dual|ce) failed on a worker of the cluster \(MemoryError: no room\); what is done is kept",
     ),
     "libraries that do not fit together": (
@@ -251,16 +252,40 @@ def test_the_same_workers_take_more_controllers_of_the_same_sweep(
     assert grown.read_bytes() == expected.read_bytes()
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_no_scheduler_at_the_address() -> None:
     from symdual.runtime.cluster import connect
 
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
-    for wrong in (address, "nonsense://x"):
-        with pytest.raises(SymdualError, match=f"no Dask scheduler answers at {wrong}"):
-            connect(wrong)
+    with pytest.raises(SymdualError, match=f"no Dask scheduler answers at {address}"):
+        connect(address)
+
+
+@pytest.mark.parametrize("address", ["foo", "", "tcp://", "tcp://[::1", "tcp://127.0.0.1:x", "nonsense://x"])
+def test_what_is_no_address(address: str) -> None:
+    from symdual.runtime.cluster import connect
+
+    with pytest.raises(SymdualError, match=f'"{re.escape(address)}" is no address of a Dask scheduler, which looks'):
+        connect(address)
+
+
+def test_something_else_at_the_address() -> None:
+    from symdual.runtime.cluster import connect
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+
+        def answer() -> None:
+            with server.accept()[0] as visitor:
+                visitor.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                visitor.recv(1000)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with pytest.raises(SymdualError, match=f"no Dask scheduler answers at {address}"):
+            connect(address)
+        thread.join()
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")

@@ -221,6 +221,14 @@ def test_figure_is_the_same_for_the_same_sweep(tmp_path: Path) -> None:
     assert len({COLOURS[name] for name in given}) == 5
 
 
+def test_a_single_run_has_no_errors_and_says_so(tmp_path: Path) -> None:
+    summary = summary_of(stored(tmp_path / "r.npz", ce={"costs": [3.0]}, dual={"costs": [2.0]}))
+    for c in summary.controllers:
+        assert c.cost is not None and c.cost.error is None and c.cost.deviation is None
+    assert summary.sentences() == ["a single run has no standard error and no standard deviation"]
+    json.dumps(summary.to_json(), allow_nan=False)
+
+
 def test_figure_of_a_single_run(tmp_path: Path) -> None:
     path = stored(tmp_path / "r.npz", ce={"costs": [3.0]}, dual={"costs": [2.0]})
     with Results(path) as results:
