@@ -6,6 +6,7 @@ controllers meet the same luck, and results depend neither on the number of thre
 
 from __future__ import annotations
 
+import operator
 import warnings
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -26,6 +27,7 @@ from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Array, Belief, Problem, processes_of, require_parameters
 
 TRUTHS = ("scenario", "prior", "drift")
+LONGEST_WINDOW = 100_000  # the plan of every thread is held in memory
 OUTCOMES = ("finished", "the plant's state is not finite", "the belief is not finite")
 
 
@@ -85,6 +87,32 @@ class Settings:
     order: int = 1
     window: int | None = None
     length: int | None = None
+
+
+def whole_number(value: object, what: str, least: int = 1, most: int | None = None) -> int:
+    """A number that counts something as a plain int, or a sentence that says what is wrong with it."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError as problem:
+        raise SymdualError(f"{what} must be a whole number, not {value!r}") from problem
+    if number < least:
+        raise SymdualError(f"{what} must be at least {least}, not {number}")
+    if most is not None and number > most:
+        raise SymdualError(f"{what} must be at most {most}, not {number}")
+    return number
+
+
+def checked_settings(settings: Settings) -> Settings:
+    """The settings with plain numbers that make sense."""
+    if settings.order not in (1, 2):
+        raise SymdualError(f"order must be 1 or 2, not {settings.order!r}")
+    window, length = settings.window, settings.length
+    return replace(
+        settings,
+        order=int(settings.order),
+        window=None if window is None else whole_number(window, "window", most=LONGEST_WINDOW),
+        length=None if length is None else whole_number(length, "length"),
+    )
 
 
 def plant_problem(problem: Problem, settings: Settings) -> Problem:
@@ -195,8 +223,8 @@ def simulate(
     settings: Settings = Settings(),  # noqa: B008
 ) -> dict[str, Episodes]:
     """Run `runs` episodes with each controller, all with the same luck."""
-    if runs < 1:
-        raise SymdualError(f"the number of runs must be at least 1, not {runs}")
+    runs, seed = whole_number(runs, "the number of runs"), whole_number(seed, "the seed", least=0)
+    settings = checked_settings(settings)
     task = plant_problem(problem, settings)
     luck = draw(task, settings, np.random.SeedSequence(seed).spawn(runs))
     return {name: run(task, name, luck, settings) for name in names}

@@ -179,7 +179,14 @@ class Controller:
         shape = self._tools.measurement_shape
         if y is None:
             return np.full(shape, np.nan)
-        return argument(y, shape, "the measurement y")
+        return argument(unmasked(y), shape, "the measurement y")
+
+
+def unmasked(y: ArrayLike) -> ArrayLike:
+    """A measurement in which NaN stands for what a masked array hides; anything else as it is."""
+    if isinstance(y, np.ma.MaskedArray):
+        return np.asarray(np.where(np.ma.getmaskarray(y), np.nan, np.ma.getdata(y)))
+    return y
 
 
 def controller(

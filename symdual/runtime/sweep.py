@@ -24,7 +24,7 @@ import symdual
 from symdual.errors import SymdualError
 from symdual.runtime import recording
 from symdual.runtime.checkpoints import Checkpoints, kept, owner
-from symdual.runtime.closed_loop import Luck, Settings, draw, plant_problem, run_part
+from symdual.runtime.closed_loop import Luck, Settings, checked_settings, draw, plant_problem, run_part, whole_number
 from symdual.runtime.controller import NAMES, controller, require_fit
 from symdual.runtime.loading import LoadedPackage, locked
 from symdual.runtime.posterior import capacities
@@ -42,7 +42,6 @@ from symdual.runtime.results import (
 
 CHUNK = 16  # runs; fixed, so that a sweep with more runs can use those of a smaller one
 MOST_RUNS = 10_000_000  # all chunks are listed in memory and in the results
-LONGEST_WINDOW = 100_000  # the plan of every thread is held in memory
 RESULTS = "results.npz"
 CHECKPOINTS = "chunks"
 _VAGUE = "another version of the model or its numbers"
@@ -147,25 +146,16 @@ def sweep(
     settings: Settings = Settings(),  # noqa: B008
 ) -> Sweep:
     """Plan a sweep, or say in one sentence what is wrong with it."""
-    if runs < 1:
-        raise SymdualError(f"the number of runs must be at least 1, not {runs}")
-    if runs > MOST_RUNS:
-        raise SymdualError(f"the number of runs must be at most {MOST_RUNS}, not {runs}")
-    if seed < 0:
-        raise SymdualError(f"the seed must not be negative, but is {seed}")
+    runs = whole_number(runs, "the number of runs", most=MOST_RUNS)
+    seed = whole_number(seed, "the seed", least=0)
+    settings = checked_settings(settings)
     if not controllers:
         raise SymdualError("a sweep needs at least one controller")
     task = plant_problem(problem, settings)
-    names = tuple(dict.fromkeys(controllers))
+    names = tuple(dict.fromkeys([controllers] if isinstance(controllers, str) else controllers))
     for name in names:
         if name not in NAMES:
             controller(task, name)  # says what is wrong
-    if settings.order not in (1, 2):
-        raise SymdualError(f"order must be 1 or 2, not {settings.order!r}")
-    if settings.window is not None and settings.window < 1:
-        raise SymdualError(f"window must be at least 1, not {settings.window}")
-    if settings.window is not None and settings.window > LONGEST_WINDOW:
-        raise SymdualError(f"window must be at most {LONGEST_WINDOW}, not {settings.window}")
     for name in names:
         require_fit(task, name, settings.order, settings.window or task.horizon)
     return Sweep(task, names, runs, seed, settings)
@@ -221,7 +211,7 @@ def _add(total: Any, key: str, array: Any) -> None:
 
 def run_sweep(
     plan: Sweep,
-    parent: Path,
+    parent: str | Path,
     execute: Execute,
     resume: bool = False,
     progress: Callable[[Doing], None] = lambda doing: None,
@@ -238,7 +228,7 @@ def run_sweep(
     Finished chunks are kept in the folder `chunks` beside the results until those are written. Whatever ends the
     process, `resume` continues from there.
     """
-    folder = parent / plan.problem.name
+    folder = Path(parent) / plan.problem.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterator
 from types import TracebackType
 from typing import Any, Self
 
+from symdual.errors import SymdualError
 from symdual.runtime.results import Chunk
 from symdual.runtime.sweep import CHUNK, Execute, Sweep
 
@@ -27,6 +28,8 @@ def on_this_machine(jobs: int | None = None, say: Callable[[str], None] = lambda
         jobs: the number of threads; all that the machine has by default, and never more than those.
         say: is told which controller is being compiled or loaded.
     """
+    if jobs is not None and jobs < 1:
+        raise SymdualError(f"jobs must be at least 1, not {jobs}")
 
     def execute(sweep: Sweep, pending: list[Chunk]) -> Generator[tuple[Chunk, bytes], None, None]:
         with Background() as background:

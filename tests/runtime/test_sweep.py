@@ -339,19 +339,35 @@ def test_a_folder_that_cannot_be_made(plan: Sweep, tmp_path: Path) -> None:
     [
         ({"runs": 0}, "the number of runs must be at least 1, not 0"),
         ({"runs": 10**12}, "the number of runs must be at most 10000000, not 1000000000000"),
-        ({"seed": -1}, "the seed must not be negative, but is -1"),
+        ({"runs": 2.5}, "the number of runs must be a whole number, not 2.5"),
+        ({"seed": -1}, "the seed must be at least 0, not -1"),
+        ({"seed": None}, "the seed must be a whole number, not None"),
         ({"controllers": []}, "a sweep needs at least one controller"),
         ({"controllers": ["dua"]}, 'there is no controller "dua"; did you mean "dual"'),
         ({"settings": Settings(truth="guess")}, 'there is no truth "guess"'),
         ({"settings": Settings(order=3)}, "order must be 1 or 2, not 3"),
         ({"settings": Settings(window=0)}, "window must be at least 1, not 0"),
         ({"settings": Settings(window=10**9)}, "window must be at most 100000, not 1000000000"),
+        ({"settings": Settings(window=2.5)}, "window must be a whole number, not 2.5"),  # type: ignore[arg-type]
+        ({"settings": Settings(window=3, length=0)}, "length must be at least 1, not 0"),
         ({"controllers": ["ce", "exact"], "settings": Settings(window=90)}, 'the controller "exact" does not fit'),
     ],
 )
 def test_bad_plans(toy: Problem, arguments: dict[str, Any], sentence: str) -> None:
     with pytest.raises(SymdualError, match=sentence):
         sweep(**{"problem": toy, "controllers": ["ce"], "runs": 5} | arguments)
+
+
+def test_numbers_and_names_in_other_clothes_plan_the_same_sweep(toy: Problem) -> None:
+    plain, other = sweep(toy, ["ce"], 5, 1), sweep(toy, "ce", np.int64(5), np.uint8(1))  # type: ignore[arg-type]
+    assert other.description == plain.description
+    assert json.dumps(other.description.to_json()) == json.dumps(plain.description.to_json())
+
+
+@pytest.mark.parametrize("jobs", [0, -1])
+def test_no_threads_are_refused(jobs: int) -> None:
+    with pytest.raises(SymdualError, match=f"jobs must be at least 1, not {jobs}"):
+        on_this_machine(jobs)
 
 
 def test_a_search_without_limit_is_found_before_anything_runs(toy: Problem) -> None:
