@@ -11,10 +11,9 @@ import json
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from symdual.errors import SymdualError
-from symdual.runtime.results import ABOUT, Chunk, Description
+from symdual.runtime.results import ABOUT, Chunk, Description, described
 
 _LINE = 65  # a SHA-256 in hexadecimal digits, and the end of the line
 _SUFFIX = ".chunk"
@@ -86,13 +85,12 @@ def kept(folder: Path) -> int:
     return len(list(folder.glob(f"*{_SUFFIX}")))
 
 
-def owner(folder: Path) -> dict[str, Any] | None:
+def owner(folder: Path) -> Description | None:
     """Which sweep a folder of checkpoints belongs to, or None when that cannot be read."""
     try:
-        about = json.loads((folder / ABOUT).read_text())
-    except (OSError, ValueError):
+        return described(json.loads((folder / ABOUT).read_text()))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return about if isinstance(about, dict) else None
 
 
 def _write(file: Path, content: bytes) -> None:

@@ -6,6 +6,7 @@ controllers meet the same luck, and results depend neither on the number of thre
 
 from __future__ import annotations
 
+import operator
 import warnings
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -27,6 +28,7 @@ from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Array, Belief, Problem, processes_of, require_parameters
 
 TRUTHS = ("scenario", "prior", "drift")
+LONGEST_WINDOW = 100_000  # the plan of every thread is held in memory
 OUTCOMES = ("finished", "the plant's state is not finite", "the belief is not finite")
 
 
@@ -88,6 +90,32 @@ class Settings:
     length: int | None = None
 
 
+def whole_number(value: object, what: str, least: int = 1, most: int | None = None) -> int:
+    """A number that counts something as a plain int, or a sentence that says what is wrong with it."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError as problem:
+        raise SymdualError(f"{what} must be a whole number, not {value!r}") from problem
+    if number < least:
+        raise SymdualError(f"{what} must be at least {least}, not {number}")
+    if most is not None and number > most:
+        raise SymdualError(f"{what} must be at most {most}, not {number}")
+    return number
+
+
+def checked_settings(settings: Settings) -> Settings:
+    """The settings with plain numbers that make sense."""
+    if settings.order not in (1, 2):
+        raise SymdualError(f"order must be 1 or 2, not {settings.order!r}")
+    window, length = settings.window, settings.length
+    return replace(
+        settings,
+        order=int(settings.order),
+        window=None if window is None else whole_number(window, "window", most=LONGEST_WINDOW),
+        length=None if length is None else whole_number(length, "length"),
+    )
+
+
 def plant_problem(problem: Problem, settings: Settings) -> Problem:
     """The problem whose plant is the one that the settings ask for."""
     if settings.truth not in TRUTHS:
@@ -137,6 +165,20 @@ def root(covariance: Array) -> Array:
 
 def run(problem: Problem, name: str, luck: Luck, settings: Settings) -> Episodes:
     """Run one episode per entry of `luck` with the controller `name`, in as many threads as numba may use."""
+    episodes = run_part(problem, name, luck, settings)
+    warn_of_losses(problem, name, episodes)
+    return episodes
+
+
+def warn_of_losses(problem: Problem, name: str, episodes: Episodes) -> None:
+    """Say what the controller `name` could not remember exactly in some episodes."""
+    package = problem.plant if name == "oracle" else problem.package
+    for sentence in losses(package, episodes.memories):
+        warnings.warn(f"{name}: {sentence}", MemoryWarning, stacklevel=3)
+
+
+def run_part(problem: Problem, name: str, luck: Luck, settings: Settings) -> Episodes:
+    """Run episodes as `run` does, without a warning: when all parts are done, it is given once."""
     if name not in NAMES:
         controller(problem, name)  # says what is wrong
     if settings.window is None and settings.length not in (None, problem.horizon):
@@ -171,8 +213,6 @@ def run(problem: Problem, name: str, luck: Luck, settings: Settings) -> Episodes
         finals, outcomes, *([memories] if package.PROCESSES else []),
     )  # fmt: skip
     variances[:, :, processes_of(package)] = np.nan
-    for sentence in losses(package, memories):
-        warnings.warn(sentence, MemoryWarning, stacklevel=2)
     return Episodes(states, inputs, beliefs, variances, finals, statistics, outcomes, luck.truths, memories)
 
 
@@ -184,8 +224,8 @@ def simulate(
     settings: Settings = Settings(),  # noqa: B008
 ) -> dict[str, Episodes]:
     """Run `runs` episodes with each controller, all with the same luck."""
-    if runs < 1:
-        raise SymdualError(f"the number of runs must be at least 1, not {runs}")
+    runs, seed = whole_number(runs, "the number of runs"), whole_number(seed, "the seed", least=0)
+    settings = checked_settings(settings)
     task = plant_problem(problem, settings)
     luck = draw(task, settings, np.random.SeedSequence(seed).spawn(runs))
     return {name: run(task, name, luck, settings) for name in names}

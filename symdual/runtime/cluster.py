@@ -7,12 +7,16 @@ worker dies, Dask gives its chunks to another one.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+import uuid
+from collections.abc import Callable, Generator, Iterator, Mapping
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -22,7 +26,7 @@ from symdual.runtime.loading import LoadedPackage, load
 from symdual.runtime.problem import Problem
 from symdual.runtime.results import Chunk
 from symdual.runtime.sweep import Execute, Sweep, versions
-from symdual.runtime.threads import warm
+from symdual.runtime.threads import Background, warm
 
 try:
     import distributed
@@ -32,16 +36,18 @@ except ImportError as missing:
 if TYPE_CHECKING:
     from distributed import Client, Future, Worker
 
-_PATIENCE = 4.0  # seconds to wait for the scheduler, and again for its first worker
+_PATIENCE = 4.0  # seconds to wait for an answer of the scheduler, and for its first worker
+_FAREWELL = 0.5  # seconds to wait when all is over or interrupted
 _LOST = "the connection to the cluster was lost; what is done is kept, continue with --resume"
-_KNOWN: dict[str, Parcel] = {}
+_DELIVERED: dict[tuple[str, str], _Delivered] = {}  # by the worker's address and the key of the parcel
 _one_at_a_time = threading.Lock()  # numba's threads serve one caller at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Parcel:
-    """All that a worker needs to know of a sweep; `digest` names it."""
+    """All that a worker needs to know of a sweep; `key` names this delivery among all others, `digest` its packages."""
 
+    key: str
     digest: str
     files: Mapping[str, Mapping[str, bytes]]
     names: tuple[str, str]
@@ -56,6 +62,7 @@ def parcel(sweep: Sweep) -> Parcel:
     packages = {package.name: package for package in (problem.package, problem.plant)}
     task = {f.name: getattr(problem, f.name) for f in fields(Problem) if f.name not in ("package", "plant")}
     return Parcel(
+        key=uuid.uuid4().hex,
         digest=sweep.description.digest,
         files={name: _files(package) for name, package in packages.items()},
         names=(problem.package.name, problem.plant.name),
@@ -77,57 +84,82 @@ class Delivery(distributed.WorkerPlugin):
     """Puts the packages of a sweep on the disk of each worker, before its first task."""
 
     def __init__(self, content: Parcel) -> None:
-        self.name = f"symdual-{content.digest}"
+        self.name = f"symdual-{content.key}"
         self._content = content
 
     def setup(self, worker: Worker) -> None:
-        """Unpack on a worker that has joined."""
-        folder = _place(Path(worker.local_directory), self._content.digest)
-        for package, files in self._content.files.items():
-            for name, content in files.items():
-                file = folder / package / name
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(content)
-        _KNOWN[self._content.digest] = self._content
+        """Unpack on a worker that has joined; one that has no room for it says so when it is to run a chunk."""
+        folder = Path(worker.local_directory) / f"symdual-{self._content.digest[:16]}"
+        delivered = _DELIVERED[worker.address, self._content.key] = _Delivered(self._content, folder)
+        try:
+            for package, files in self._content.files.items():
+                for name, content in files.items():
+                    _place(folder / package / name, content)
+        except OSError as problem:
+            delivered.refusal = f"the worker {worker.address} cannot write to {folder}: {problem.strerror}"
 
     def teardown(self, worker: Worker) -> None:
-        """Forget the sweep; its files go with the worker's folder."""
-        _KNOWN.pop(self._content.digest, None)
+        """Forget the sweep; its files go with the worker's folder, since numba looks at those of loaded code again."""
+        del _DELIVERED[worker.address, self._content.key]
 
 
-def _place(local_directory: Path, digest: str) -> Path:
-    return local_directory / f"symdual-{digest[:16]}"
+def _place(file: Path, content: bytes) -> None:
+    """Write a file that is not there yet; one that another sweep may be reading is replaced in one go."""
+    if file.is_file() and file.read_bytes() == content:
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    fresh = file.with_name(f".{file.name}.new")
+    fresh.write_bytes(content)
+    fresh.replace(file)
 
 
-def run_chunk(digest: str, chunk: Chunk) -> bytes:
+@dataclass(eq=False)
+class _Delivered:
+    """A parcel on a worker."""
+
+    content: Parcel
+    folder: Path
+    refusal: str | None = None
+
+    @cached_property
+    def sweep(self) -> Sweep:
+        """The sweep, or in one sentence why this worker must not take part in it."""
+        if self.refusal is not None:
+            raise SymdualError(self.refusal)
+        own, content = versions(), self.content
+        pairs = [(name, own[name], wanted) for name, wanted in content.versions.items() if own[name] != wanted]
+        different = [f"{name} {there} instead of {wanted}" for name, there, wanted in pairs]
+        if different:
+            raise SymdualError(f"a worker of the cluster has {', '.join(different)}; the results would not be the same")
+        package, plant = (load(self.folder / name) for name in content.names)
+        return Sweep(Problem(package=package, plant=plant, **content.task), *content.plan)
+
+
+def run_chunk(key: str, chunk: Chunk) -> bytes:
     """Run one chunk on a worker, with all of the worker's threads."""
     import numba
 
     worker = distributed.get_worker()
     with _one_at_a_time:
         numba.set_num_threads(max(1, min(worker.state.nthreads, numba.get_num_threads())))
-        sweep = _unpacked(digest, _place(Path(worker.local_directory), digest))
+        sweep = _DELIVERED[worker.address, key].sweep
         ((_, payload),) = sweep.payloads([chunk], sweep.luck([chunk]))
         return payload
 
 
-@cache
-def _unpacked(digest: str, folder: Path) -> Sweep:
-    content = _KNOWN[digest]
-    own = versions()
-    pairs = [(name, own[name], wanted) for name, wanted in content.versions.items() if own[name] != wanted]
-    different = [f"{name} {there} instead of {wanted}" for name, there, wanted in pairs]
-    if different:
-        raise SymdualError(f"a worker of the cluster has {', '.join(different)}; the results would not be the same")
-    package, plant = (load(folder / name) for name in content.names)
-    return Sweep(Problem(package=package, plant=plant, **content.task), *content.plan)
-
-
 def connect(address: str) -> Client:
-    """Connect to a scheduler that has workers, or say within ten seconds what is missing."""
+    """Connect to a scheduler that has workers, or say within ten seconds what is missing.
+
+    From then on Dask logs nothing below a critical fault in this process: what becomes of the connection is said in
+    sentences, and its tracebacks would only hide them.
+    """
+    for name in ("distributed", "distributed.client", "tornado.application"):  # those that Dask gives a level
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    with Background() as background:
+        background.call(asyncio.run, _require_scheduler(address))
     try:
         client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
-    except (OSError, ValueError, TypeError) as problem:
+    except OSError as problem:
         raise SymdualError(f"no Dask scheduler answers at {address}") from problem
     try:
         client.wait_for_workers(1, timeout=_PATIENCE)
@@ -139,22 +171,37 @@ def connect(address: str) -> Client:
     return client
 
 
+async def _require_scheduler(address: str) -> None:
+    """Raise unless there is a scheduler; asked before there is a client, which would not get over anything else."""
+    security = distributed.Security().get_connection_args("client")  # as Dask's configuration has it
+    try:
+        async with asyncio.timeout(_PATIENCE), distributed.rpc(address, connection_args=security) as remote:
+            kind = (await remote.identity())["type"]
+    except ValueError as problem:
+        raise SymdualError(
+            f'"{address}" is no address of a Dask scheduler, which looks like tcp://host:8786'
+        ) from problem
+    except Exception as problem:  # whatever comes of it when something else answers
+        raise SymdualError(f"no Dask scheduler answers at {address}") from problem
+    if kind != "Scheduler":
+        raise SymdualError(f"the Dask {kind.lower()} at {address} is not a scheduler")
+
+
 def on_cluster(client: Client, say: Callable[[str], None] = lambda what: None) -> Execute:
     """How `run_sweep` runs chunks on a cluster; `say` is told what is going on before the first chunk."""
 
-    def execute(sweep: Sweep, pending: list[Chunk]) -> Iterator[tuple[Chunk, bytes]]:
-        for name in dict.fromkeys(chunk.controller for chunk in pending):
-            say(f"compiling or loading {name}")
-            warm(sweep, name)  # so that the workers receive compiled code
+    def execute(sweep: Sweep, pending: list[Chunk]) -> Generator[tuple[Chunk, bytes], None, None]:
+        with Background() as background:
+            for name in dict.fromkeys(chunk.controller for chunk in pending):
+                say(f"compiling or loading {name}")
+                background.call(warm, sweep, name)  # so that the workers receive compiled code
         say("delivering to the workers")
         content = parcel(sweep)
         delivery = Delivery(content)
         try:
-            client.register_plugin(delivery)
-            yield from _gather(client, content.digest, pending)
-        except ModuleNotFoundError as problem:
-            raise SymdualError(f"the workers of the cluster have no {problem.name}; install symdual there") from problem
-        except OSError as problem:
+            _deliver(client, delivery)
+            yield from _gather(client, content.key, pending)
+        except (OSError, CancelledError) as problem:
             raise SymdualError(_LOST) from problem
         finally:
             _take_back(client, delivery.name)
@@ -162,46 +209,67 @@ def on_cluster(client: Client, say: Callable[[str], None] = lambda what: None) -
     return execute
 
 
-def _gather(client: Client, digest: str, pending: list[Chunk]) -> Iterator[tuple[Chunk, bytes]]:
+def _deliver(client: Client, delivery: Delivery) -> None:
+    try:
+        client.register_plugin(delivery)
+    except (OSError, CancelledError):
+        raise
+    except Exception as problem:  # whatever importing symdual may raise on a worker
+        raise SymdualError(
+            f"a worker of the cluster cannot load symdual: {problem}; install the same symdual there"
+        ) from problem
+
+
+def _gather(client: Client, key: str, pending: list[Chunk]) -> Iterator[tuple[Chunk, bytes]]:
     """Keep every thread of the cluster busy, and no more chunks on the way than that takes."""
     waiting = iter(pending)
     chunks: dict[Any, Chunk] = {}
-    arriving = distributed.as_completed(loop=client.loop, with_results=True, raise_errors=False)
+    arriving = distributed.as_completed(loop=client.loop)  # with_results would wait for ever if the scheduler ended
 
     def send(count: int) -> None:
         for chunk in itertools.islice(waiting, max(0, count)):
-            future = client.submit(run_chunk, digest, chunk, pure=False)
+            future = client.submit(run_chunk, key, chunk, pure=False)
             chunks[future.key] = chunk
             arriving.add(future)
 
     send(_ahead(client))
-    for future, result in arriving:
-        chunk = chunks.pop(future.key)
-        if future.status != "finished":
-            _explain(chunk, future, result)
-        yield chunk, result
+    for batch in arriving.batches():
+        for future in batch:
+            if future.status != "finished":
+                _explain(chunks[future.key], future)
+        for future, payload in zip(batch, client.gather(batch), strict=True):
+            yield chunks.pop(future.key), payload
         send(_ahead(client) - len(chunks))
 
 
 def _ahead(client: Client) -> int:
-    return 2 * max(1, int(sum(client.nthreads().values()))) + 4
+    """How many chunks may be on the way: a scheduler that is gone is not waited for, as `client.nthreads` would."""
+    if client.status != "running":
+        raise SymdualError(_LOST)
+    threads = client.sync(client.scheduler.ncores, callback_timeout=_PATIENCE)
+    return 2 * max(1, int(sum(threads.values()))) + 4
 
 
-def _explain(chunk: Chunk, future: Future, result: Any) -> NoReturn:
+def _explain(chunk: Chunk, future: Future) -> NoReturn:
     """Raise what has become of a chunk that did not arrive."""
     if future.status != "error":
         raise SymdualError(_LOST)
-    _, problem, _ = result
+    problem = future.exception(timeout=_PATIENCE)
     if isinstance(problem, distributed.KilledWorker):
         raise SymdualError(
             f"{chunk} ended several workers of the cluster one after the other; what is done is kept, "
             "look at the workers' logs and continue with --resume"
         )
-    raise problem
+    if isinstance(problem, SymdualError):
+        raise problem
+    raise SymdualError(
+        f"{chunk} failed on a worker of the cluster ({type(problem).__name__}: {problem}); what is done is kept, "
+        "continue with --resume"
+    ) from problem
 
 
 def _take_back(client: Client, name: str) -> None:
     """Tell the workers to forget the sweep; a cluster that is gone has forgotten it already."""
     if client.status == "running":
         with suppress(OSError, ValueError):
-            client.unregister_worker_plugin(name)
+            client.sync(client.scheduler.unregister_worker_plugin, name=name, callback_timeout=_FAREWELL)

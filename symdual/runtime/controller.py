@@ -179,7 +179,14 @@ class Controller:
         shape = self._tools.measurement_shape
         if y is None:
             return np.full(shape, np.nan)
-        return argument(y, shape, "the measurement y")
+        return argument(unmasked(y), shape, "the measurement y")
+
+
+def unmasked(y: ArrayLike) -> ArrayLike:
+    """A measurement in which NaN stands for what a masked array hides; anything else as it is."""
+    if isinstance(y, np.ma.MaskedArray):
+        return np.asarray(np.where(np.ma.getmaskarray(y), np.nan, np.ma.getdata(y)))
+    return y
 
 
 def controller(
@@ -236,6 +243,14 @@ def require_search_width(problem: Problem) -> None:
             f'the search over the input "{name}" has no limit, because input_cost is singular at step {flat[0]}; '
             "give the input bounds or a positive cost"
         )
+
+
+def require_fit(problem: Problem, name: str, order: int, steps: int) -> None:
+    """Raise when a controller cannot plan `steps` steps of a problem, before anything is compiled for it."""
+    if name == "exact":
+        exact.coefficient(problem, steps)
+    if cost_kind(problem, name, order, steps) != "certain":
+        require_search_width(problem)
 
 
 class _Tools:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from symdual.errors import SymdualError
-from symdual.runtime.controller import Controller, State
+from symdual.runtime.controller import Controller, State, unmasked
 from symdual.runtime.problem import Array
 
 
@@ -87,8 +87,8 @@ def _run(controller: Controller, plant: Plant, steps: int, seed: int, record: _R
     except PlantEnded:
         return None
     except Exception as problem:  # whatever a foreign plant may raise
-        kind = "" if isinstance(problem, SymdualError) else f"{type(problem).__name__} in the plant: "
-        return f"{kind}{problem} (step {len(record.inputs)})"
+        foreign = [] if isinstance(problem, SymdualError) else [f"{type(problem).__name__} in the plant"]
+        return ": ".join([*foreign, *filter(None, [str(problem)])]) + f" (step {len(record.inputs)})"
     return None
 
 
@@ -107,7 +107,9 @@ class _Record:
         """Take a measurement into the belief and write both down."""
         state, statistics = self._controller.update(state, y)
         ny = self._controller.problem.package.NY
-        self.measurements.append(np.full(ny, np.nan) if y is None else np.array(y, dtype=np.float64).reshape(ny))
+        self.measurements.append(
+            np.full(ny, np.nan) if y is None else np.array(unmasked(y), dtype=np.float64).reshape(ny)
+        )
         self.means.append(state.belief.mean)
         self.covariances.append(state.belief.covariance)
         self.statistics.append((statistics.nis, statistics.measured))

@@ -10,6 +10,7 @@ and the same with derivatives of kappa for the slopes of g.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -101,22 +102,47 @@ def by_values(package: LoadedPackage, belief: Belief) -> tuple[Array, Array]:
 
 def losses(package: LoadedPackage, memories: Array) -> list[str]:
     """What was not kept exactly, in sentences, over several memories (N, DATA)."""
+    return loss_sentences(capacities(package), lost(package, memories))
+
+
+def capacities(package: LoadedPackage) -> dict[str, dict[str, float]]:
+    """Of each Gaussian process, how many values are remembered and the smallest share that counts as noise."""
+    return {
+        name: {"memory": package.UNKNOWNS[arrays[0]][1], "noise_floor": package.process.NOISE_FLOOR}
+        for name, arrays in package.PROCESSES.items()
+    }
+
+
+def lost(package: LoadedPackage, memories: Array) -> Array:
+    """What was not kept exactly, by memory and Gaussian process, (N, processes, 3).
+
+    The three are the number of values that were taken as combinations of remembered ones, the largest share of a
+    value's prior variance that this left open, and the number of steps in which process noise was raised.
+    """
+    found = np.zeros((len(memories), len(package.PROCESSES), 3))
+    for position, name in enumerate(package.PROCESSES):
+        process, first = package.process, package.DATA_ENTRIES[f"{name}_state"][0]
+        columns = [first + process.COMBINED, first + process.LEFT_OPEN, first + process.RAISED]
+        found[:, position] = memories[:, columns]
+    return found
+
+
+def loss_sentences(limits: Mapping[str, Mapping[str, float]], lost: Array) -> list[str]:
+    """The sentences for what `lost` has found, given what `capacities` has."""
     sentences = []
-    for name, arrays in package.PROCESSES.items():
-        state = memories[:, package.DATA_ENTRIES[f"{name}_state"][0] :]
-        combined, share = state[:, package.process.COMBINED], state[:, package.process.LEFT_OPEN]
-        raised = state[:, package.process.RAISED]
-        _, room = package.UNKNOWNS[arrays[0]]
+    for position, (name, limit) in enumerate(list(limits.items())[: lost.shape[1]]):
+        combined, share, raised = lost[:, position].T
         if combined.any():
+            worst = np.fmax.reduce(share)  # a failed episode may have left NaN
             sentences.append(
                 f"the Gaussian process {name} was not kept exactly: {int(combined.sum())} of its values were taken as "
-                f"combinations of at most {room} remembered ones, which left open up to {100 * share.max():.3g} % of a "
-                "value's prior variance (taken as noise)"
+                f"combinations of at most {limit['memory']} remembered ones, which left open up to {100 * worst:.3g} % "
+                "of a value's prior variance (taken as noise)"
             )
         if raised.any():
             sentences.append(
                 f"the noise was raised for the Gaussian process {name}: in {int(raised.sum())} steps process_noise was "
-                f"below the share {package.process.NOISE_FLOOR:g} of the variance that the function gives a state"
+                f"below the share {limit['noise_floor']:g} of the variance that the function gives a state"
             )
     return sentences
 

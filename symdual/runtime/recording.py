@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symdual.runtime.closed_loop import OUTCOMES, Episodes, Luck
+from symdual.runtime.posterior import lost
 from symdual.runtime.problem import Array, Problem
 
 REASONS = (*OUTCOMES, "the covariance of the belief is not finite", "the cost is not finite")
@@ -44,6 +45,7 @@ def fields(problem: Problem, controller: str, luck: Luck, episodes: Episodes) ->
         "nees_parameters": _nees(finished, theta_error, episodes.covariances[:, nx:, nx:], theta_scale),
         "outcomes": outcomes,
         "truths": luck.truths,
+        "losses": lost(problem.plant if controller == "oracle" else problem.package, episodes.memories),
     }
     return arrays | {name: episodes.steps[:, :, column] for column, name in enumerate(_STEPS)}
 

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from symdual.errors import SymdualError
 from symdual.runtime.archive import Member, array_member, data_offsets, text_member, write_archive
 
-FORMAT = "symdual sweep, version 1"
+FORMAT = "symdual sweep, version 2"
 ABOUT = "about.json"
 SHARED = ("reference", "state_cost", "input_cost")
 
@@ -64,6 +64,13 @@ FIELDS = (
     Field("nees_parameters", "<f8", ("run",), "the same of theta; NaN if unknown to the plant or if S = 0"),
     Field("outcomes", "<i8", ("run",), "how the episode ended: an index into `outcomes` of about.json"),
     Field("truths", "<f8", ("run", "parameter"), "the plant's true parameters at the start"),
+    Field(
+        "losses",
+        "<f8",
+        ("run", "process", "loss"),
+        "of each Gaussian process: values taken as combinations of remembered ones, the largest share of a prior "
+        "variance that this left open, steps with raised process noise",
+    ),
 )
 
 
@@ -220,8 +227,10 @@ class Results:
                 self._stored = opened.enter_context(np.load(file))
                 self.about: dict[str, Any] = json.loads(self._stored[ABOUT])
                 self.description = described(self.about)
-            except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as problem:
+            except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as problem:
                 raise self._damaged() from problem
+            if self.about.get("format") != FORMAT:
+                raise SymdualError(f'{path} is in the format "{self.about.get("format")}", and this is "{FORMAT}"')
             self._opened = opened.pop_all()
 
     def _damaged(self) -> SymdualError:
@@ -292,6 +301,24 @@ class Remains:
 
 def remains(path: Path) -> Remains | None:
     """What is left of a results file, or None when not even its description can be read."""
+    about = _first_member(path)
+    try:
+        if about is None or about["format"] != FORMAT:
+            return None
+        _members(about, {}, lambda chunk, first, size: b"")  # raises when anything is missing
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return Remains(about, path)
+
+
+def written_format(path: Path) -> str | None:
+    """The format that a results file says it has, or None when that cannot be read."""
+    about = _first_member(path)
+    return None if about is None else str(about.get("format"))
+
+
+def _first_member(path: Path) -> dict[str, Any] | None:
+    """The description with which a results file begins, in whatever format, if it is whole."""
     try:
         with path.open("rb") as file:
             mark, crc, size, name_size, extra_size = struct.unpack("<4s10x L L 4x H H", file.read(30))
@@ -301,6 +328,6 @@ def remains(path: Path) -> Remains | None:
         if mark != b"PK\x03\x04" or name != ABOUT.encode() or zlib.crc32(content) != crc:
             return None
         about = json.loads(content)
-        return Remains(about, path) if about["format"] == FORMAT else None
-    except (OSError, ValueError, KeyError, TypeError, struct.error):
+    except (OSError, ValueError, struct.error):
         return None
+    return about if isinstance(about, dict) else None

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from symdual.runtime.posterior import loss_sentences
 from symdual.runtime.results import Results
 
 Array = NDArray[np.float64]
@@ -52,6 +53,7 @@ class ControllerSummary:
         better: the share of those runs in which the cost is below the baseline's.
         failed: reasons with the number of episodes.
         fallbacks: steps in which a candidate fell back to order 1, as a share.
+        losses: what was not remembered exactly of Gaussian processes, in sentences.
     """
 
     name: str
@@ -64,6 +66,7 @@ class ControllerSummary:
     nees_state: Consistency | None
     nis: Consistency | None
     fallbacks: float | None
+    losses: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -75,8 +78,10 @@ class Summary:
     controllers: tuple[ControllerSummary, ...]
 
     def sentences(self) -> list[str]:
-        """What a reader must not miss: failures, and a filter that claims to know more than it does."""
+        """What a reader must not miss: failures, a filter that claims to know more than it does, a full memory."""
         said = []
+        if self.about["runs"] == 1:
+            said.append("a single run has no standard error and no standard deviation")
         for c in self.controllers:
             for reason, count in c.failed.items():
                 said.append(f"{c.name}: {count} of {self.about['runs']} episodes failed: {reason}")
@@ -92,6 +97,7 @@ class Summary:
                         f"{c.name}: the filter is {consistency.verdict} about {what}: the squared error is "
                         f"{consistency.mean:.3g} times what the belief says"
                     )
+            said += [f"{c.name}: {sentence}" for sentence in c.losses]
         return said
 
     def to_json(self) -> dict[str, Any]:
@@ -149,6 +155,7 @@ def _summarise(results: Results, name: str, reference: Array | None) -> Controll
         nees_state=judged["nees_state"],
         nis=judged["nis"],
         fallbacks=float(np.mean(fallbacks[decided] > 0)) if decided.any() else None,
+        losses=tuple(loss_sentences(results.about["processes"], results.array(name, "losses"))),
     )
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import asdict, dataclass, fields
 from functools import cache, cached_property
 from importlib import metadata
@@ -24,13 +24,24 @@ import symdual
 from symdual.errors import SymdualError
 from symdual.runtime import recording
 from symdual.runtime.checkpoints import Checkpoints, kept, owner
-from symdual.runtime.closed_loop import Luck, Settings, draw, plant_problem, run
-from symdual.runtime.controller import NAMES, controller
+from symdual.runtime.closed_loop import Luck, Settings, checked_settings, draw, plant_problem, run_part, whole_number
+from symdual.runtime.controller import NAMES, controller, require_fit
 from symdual.runtime.loading import LoadedPackage, locked
+from symdual.runtime.posterior import capacities
 from symdual.runtime.problem import Problem
-from symdual.runtime.results import FORMAT, SHARED, Chunk, Description, Remains, described, remains, write_results
+from symdual.runtime.results import (
+    FORMAT,
+    SHARED,
+    Chunk,
+    Description,
+    Remains,
+    remains,
+    write_results,
+    written_format,
+)
 
 CHUNK = 16  # runs; fixed, so that a sweep with more runs can use those of a smaller one
+MOST_RUNS = 10_000_000  # all chunks are listed in memory and in the results
 RESULTS = "results.npz"
 CHECKPOINTS = "chunks"
 _VAGUE = "another version of the model or its numbers"
@@ -44,7 +55,7 @@ class Doing(NamedTuple):
     what: str
 
 
-Execute = Callable[["Sweep", list[Chunk]], Iterator[tuple[Chunk, bytes]]]
+Execute = Callable[["Sweep", list[Chunk]], Generator[tuple[Chunk, bytes], None, None]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +90,7 @@ class Sweep:
             "digests": {"model": _code(package), "plant": _code(problem.plant), "task": _task_digest(problem)},
             "horizon": self.steps,
             "names": names,
+            "processes": capacities(package),
             "outcomes": list(recording.REASONS),
             "versions": versions(),
         }
@@ -92,14 +104,16 @@ class Sweep:
 
     def _sizes(self, name: str) -> dict[str, int]:
         package, plant = self.problem.package, self.problem.plant
-        belief = plant.NZ if name == "oracle" else package.NZ
+        believed = plant if name == "oracle" else package
         return {
             "time": self.steps + 1,
             "step": self.steps,
             "state": package.NX,
             "input": package.NU,
-            "belief": belief,
+            "belief": believed.NZ,
             "parameter": plant.NTHETA,
+            "process": len(believed.PROCESSES),
+            "loss": 3,
         }
 
     def luck(self, chunks: Sequence[Chunk]) -> Luck:
@@ -112,7 +126,7 @@ class Sweep:
     def payloads(self, chunks: Sequence[Chunk], luck: Luck) -> list[tuple[Chunk, bytes]]:
         """Run chunks of one controller together; returns the payload of each."""
         name = chunks[0].controller
-        episodes = run(self.problem, name, luck, self.settings)
+        episodes = run_part(self.problem, name, luck, self.settings)
         with one_blas_thread():
             arrays = recording.fields(self.problem, name, luck, episodes)
         payloads, first = [], 0
@@ -132,21 +146,18 @@ def sweep(
     settings: Settings = Settings(),  # noqa: B008
 ) -> Sweep:
     """Plan a sweep, or say in one sentence what is wrong with it."""
-    if runs < 1:
-        raise SymdualError(f"the number of runs must be at least 1, not {runs}")
-    if seed < 0:
-        raise SymdualError(f"the seed must not be negative, but is {seed}")
+    runs = whole_number(runs, "the number of runs", most=MOST_RUNS)
+    seed = whole_number(seed, "the seed", least=0)
+    settings = checked_settings(settings)
     if not controllers:
         raise SymdualError("a sweep needs at least one controller")
     task = plant_problem(problem, settings)
-    names = tuple(dict.fromkeys(controllers))
+    names = tuple(dict.fromkeys([controllers] if isinstance(controllers, str) else controllers))
     for name in names:
         if name not in NAMES:
             controller(task, name)  # says what is wrong
-    if settings.order not in (1, 2):
-        raise SymdualError(f"order must be 1 or 2, not {settings.order!r}")
-    if settings.window is not None and settings.window < 1:
-        raise SymdualError(f"window must be at least 1, not {settings.window}")
+    for name in names:
+        require_fit(task, name, settings.order, settings.window or task.horizon)
     return Sweep(task, names, runs, seed, settings)
 
 
@@ -200,7 +211,7 @@ def _add(total: Any, key: str, array: Any) -> None:
 
 def run_sweep(
     plan: Sweep,
-    parent: Path,
+    parent: str | Path,
     execute: Execute,
     resume: bool = False,
     progress: Callable[[Doing], None] = lambda doing: None,
@@ -217,7 +228,7 @@ def run_sweep(
     Finished chunks are kept in the folder `chunks` beside the results until those are written. Whatever ends the
     process, `resume` continues from there.
     """
-    folder = parent / plan.problem.name
+    folder = Path(parent) / plan.problem.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
@@ -249,10 +260,12 @@ def _run_locked(
     total = plan.runs * len(plan.controllers)
     done = total - sum(chunk.stop - chunk.start for chunk in pending)
     progress(Doing(done, total, "loading"))
-    for chunk, payload in execute(plan, pending) if pending else ():
-        checkpoints.write(chunk, payload)
-        done += chunk.stop - chunk.start
-        progress(Doing(done, total, f"simulating {chunk.controller}"))
+    if pending:
+        with closing(execute(plan, pending)) as finished:  # so that a cluster is told even of an end that comes here
+            for chunk, payload in finished:
+                checkpoints.write(chunk, payload)
+                done += chunk.stop - chunk.start
+                progress(Doing(done, total, f"simulating {chunk.controller}"))
     progress(Doing(done, total, "writing"))
     task = {name: getattr(plan.problem, name) for name in SHARED}
     try:
@@ -270,6 +283,11 @@ def _run_locked(
 def _earlier_results(plan: Sweep, target: Path, tell: Callable[[str], None]) -> Remains | None:
     if not target.exists():
         return None
+    other = written_format(target)
+    if other not in (None, FORMAT):
+        raise SymdualError(
+            f'{target} is in the format "{other}", and this symdual writes "{FORMAT}"; choose another folder with -o'
+        )
     old = remains(target)
     if old is None:
         tell(f"{target} is damaged from its first bytes on, nothing in it can be used")
@@ -288,7 +306,7 @@ def _refuse_other_chunks(plan: Sweep, folder: Path, resume: bool) -> None:
         )
     earlier = owner(folder) if count else None
     if earlier is not None:
-        _require_same(plan, described(earlier), folder)
+        _require_same(plan, earlier, folder)
 
 
 def _require_same(plan: Sweep, earlier: Description, place: Path) -> None:

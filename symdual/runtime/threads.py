@@ -9,9 +9,11 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Generator, Iterator
+from types import TracebackType
+from typing import Any, Self
 
+from symdual.errors import SymdualError
 from symdual.runtime.results import Chunk
 from symdual.runtime.sweep import CHUNK, Execute, Sweep
 
@@ -26,17 +28,16 @@ def on_this_machine(jobs: int | None = None, say: Callable[[str], None] = lambda
         jobs: the number of threads; all that the machine has by default, and never more than those.
         say: is told which controller is being compiled or loaded.
     """
+    if jobs is not None and jobs < 1:
+        raise SymdualError(f"jobs must be at least 1, not {jobs}")
 
-    def execute(sweep: Sweep, pending: list[Chunk]) -> Iterator[tuple[Chunk, bytes]]:
-        background = _Background()
-        try:
+    def execute(sweep: Sweep, pending: list[Chunk]) -> Generator[tuple[Chunk, bytes], None, None]:
+        with Background() as background:
             threads = background.call(_use_threads, jobs)
             for name in dict.fromkeys(chunk.controller for chunk in pending):
                 say(f"compiling or loading {name}")
                 background.call(warm, sweep, name)
             yield from _rounds(sweep, pending, threads, background)
-        finally:
-            background.stop()
 
     return execute
 
@@ -56,7 +57,7 @@ def _use_threads(jobs: int | None) -> int:
     return threads
 
 
-def _rounds(sweep: Sweep, pending: list[Chunk], threads: int, background: _Background) -> Iterator[tuple[Chunk, bytes]]:
+def _rounds(sweep: Sweep, pending: list[Chunk], threads: int, background: Background) -> Iterator[tuple[Chunk, bytes]]:
     """Run the same stretch of runs with every controller, then the next; its length follows the time that it takes."""
     starts = list(dict.fromkeys(chunk.start for chunk in pending))
     missing = set(pending)
@@ -86,7 +87,7 @@ def _chunk_bytes(sweep: Sweep) -> int:
     return max(results) + CHUNK * 8 * max(sizes[name]["belief"] for name in sweep.controllers) ** 2
 
 
-class _Background:
+class Background:
     """A thread that does one thing after another for a thread that waits and can be interrupted meanwhile."""
 
     def __init__(self) -> None:
@@ -107,9 +108,13 @@ class _Background:
                 raise problem
             return value
 
-    def stop(self) -> None:
-        """Let the thread end when it is done."""
-        self._tasks.put(None)
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._tasks.put(None)  # lets the thread end when it is done
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:

@@ -86,9 +86,9 @@ def test_a_package_that_was_never_generated_is_generated(
     [
         (["--runs", 0], "symdual: the number of runs must be at least 1, not 0"),
         (["--controller", "exakt"], 'symdual: there is no controller "exakt"'),
-        (["--seed", -3], "symdual: the seed must not be negative"),
+        (["--seed", -3], "symdual: the seed must be at least 0, not -3"),
         (["--scenario", "tyo"], 'has no scenario "tyo"; did you mean "toy"?'),
-        (["--cluster", "nonsense://x"], "symdual: no Dask scheduler answers at nonsense://x"),
+        (["--cluster", "nonsense://x"], 'symdual: "nonsense://x" is no address of a Dask scheduler'),
         (["-o", "file"], "symdual: cannot make the folder file/toy"),
     ],
 )

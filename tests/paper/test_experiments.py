@@ -175,7 +175,7 @@ def test_regret_is_never_negative_and_vanishes_with_the_uncertainty(toy: Problem
 def counted(monkeypatch: pytest.MonkeyPatch, stop_after: int | None = None) -> list[int]:
     """Count the chunks that are really computed, and press Ctrl-C after some of them."""
     calls: list[int] = []
-    compute = run.run
+    compute = run.run_part
 
     def counting(task: Any, name: str, luck: Any, settings: Any) -> Episodes:
         if stop_after is not None and len(calls) == stop_after:
@@ -183,7 +183,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, stop_after: int | None = None) -> l
         calls.append(len(luck.starts))
         return compute(task, name, luck, settings)
 
-    monkeypatch.setattr(run, "run", counting)
+    monkeypatch.setattr(run, "run_part", counting)
     monkeypatch.setattr(run, "CHUNK", 2)
     return calls
 

@@ -82,7 +82,9 @@ def test_bounds_are_kept_and_optimal(case: Make, name: str, bound: float) -> Non
     assert cost > free_cost
 
 
-@pytest.mark.parametrize(("start", "first"), [((-1.3, 0.7, 1.7), 0.0), ((-1.0, 4.9, 1.8), -4.0), ((-1.3, 0.4, 1.7), 4.0)])
+@pytest.mark.parametrize(
+    ("start", "first"), [((-1.3, 0.7, 1.7), 0.0), ((-1.0, 4.9, 1.8), -4.0), ((-1.3, 0.4, 1.7), 4.0)]
+)
 def test_a_step_that_no_length_makes_useful_is_damped(
     case: Make, start: tuple[float, float, float], first: float
 ) -> None:

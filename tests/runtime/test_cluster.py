@@ -1,20 +1,24 @@
-"""Sweeps on a real Dask cluster on this machine: workers and the process itself are killed, the bytes stay the same."""
+"""Sweeps on a real Dask cluster on this machine: whatever is interrupted or killed, the bytes stay the same."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from symdual.cli import main
 from symdual.errors import SymdualError
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import problem
@@ -57,14 +61,14 @@ class Cluster:
         self._stack = stack
         self._file = folder / "scheduler.json"
         options = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-        self._start("distributed.cli.dask_scheduler", *options, name="scheduler")
+        self.scheduler = self._start("distributed.cli.dask_scheduler", *options, name="scheduler")
         # the scheduler does not write its file in one go
         wait_for(lambda: self._file.exists() and self._file.read_text().rstrip().endswith("}"), "the scheduler")
         self.address = str(json.loads(self._file.read_text())["address"])
 
-    def worker(self, name: str) -> subprocess.Popen[bytes]:
-        options = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(self.folder / name))
-        return self._start("distributed.cli.dask_worker", *options, name=name)
+    def worker(self, name: str, *options: str) -> subprocess.Popen[bytes]:
+        usual = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(self.folder / name))
+        return self._start("distributed.cli.dask_worker", *usual, *options, name=name)
 
     def _start(self, *arguments: str, name: str) -> subprocess.Popen[bytes]:
         log = self.folder / f"{name}.log"
@@ -152,16 +156,136 @@ def test_a_killed_sweep_is_resumed_on_this_machine(undisturbed: bytes, place: Pa
     assert (place / "results/toy/results.npz").read_bytes() == undisturbed
 
 
+def test_interrupted_then_left_by_the_scheduler_then_resumed_here(
+    undisturbed: bytes, place: Path, cluster: Cluster
+) -> None:
+    workers = [cluster.worker("first"), cluster.worker("second")]
+    log = place / "simulate.log"
+    with process(*simulate(place, "--cluster", cluster.address), folder=place, log=log) as running:
+        wait_for(lambda: done(place) >= 3 or running.poll() is not None, "chunks")
+        workers[1].send_signal(signal.SIGSTOP)  # a worker that does not answer is not waited for
+        running.send_signal(signal.SIGINT)
+        assert running.wait(timeout=10) == 130, log.read_text()
+    first = done(place)
+    assert 3 <= first < CHUNKS
+    results = place / "results"
+    assert complaint(log) == f"symdual: interrupted; what is done is kept in {results}, continue with --resume"
+    workers[1].send_signal(signal.SIGKILL)
+    log.unlink()
+    with process(*simulate(place, "--resume", "--cluster", cluster.address), folder=place, log=log) as running:
+        wait_for(lambda: done(place) >= first + 3 or running.poll() is not None, "more chunks")
+        cluster.scheduler.send_signal(signal.SIGKILL)
+        assert running.wait(timeout=20) == 2, log.read_text()
+    assert first + 3 <= done(place) < CHUNKS
+    lost = "symdual: the connection to the cluster was lost; what is done is kept, continue with --resume"
+    assert complaint(log) == lost
+    with process(*simulate(place, "--resume"), folder=place, log=log) as running:
+        assert running.wait(timeout=120) == 0, log.read_text()
+    assert (place / "results/toy/results.npz").read_bytes() == undisturbed
+
+
+def complaint(log: Path) -> str:
+    """All that a process has said."""
+    return log.read_text().strip()
+
+
+# what is different on a worker, done to it before it takes part, and what the client then says
+STRANGERS = {
+    "another version": (
+        "import symdual; symdual.__version__ = '9.9'",
+        r"a worker of the cluster has symdual 9\.9 instead of [\d.]+; the results would not be the same",
+    ),
+    "other libraries": (
+        "import importlib.metadata as m, numba, numpy; own = m.version; numpy.__version__ = '1.99'\n"
+        "m.version = lambda name: '2.0' if name == 'numba' else own(name)",
+        r"a worker of the cluster has numpy 1\.99 instead of [\d.]+, numba 2\.0 instead of [\d.]+; the results would",
+    ),
+    "no place to write": (
+        "def dask_setup(worker): worker.local_directory = '/dev/null/nowhere'",
+        r"the worker tcp://\S+ cannot write to /dev/null/nowhere/symdual-\w+: Not a directory",
+    ),
+    "a failure": (
+        "import symdual.runtime.sweep as sweep\ndef fail(*a, **k): raise MemoryError('no room')\nsweep.run_part = fail",
+        r"runs 0 to 15 of (dual|ce) failed on a worker of the cluster \(MemoryError: no room\); what is done is kept",
+    ),
+    "libraries that do not fit together": (
+        "import numpy; numpy.__version__ = '1.0'",
+        r"a worker of the cluster cannot load symdual: .*Numba needs NumPy",
+    ),
+    "no symdual": (
+        "import sys; sys.modules['symdual'] = None",
+        r"a worker of the cluster cannot load symdual: .*ModuleNotFoundError.* install the same symdual there",
+    ),
+}
+
+
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_workers_that_must_not_or_cannot_take_part(
+    undisturbed: bytes, place: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(place)
+    for number, (code, sentence) in enumerate(STRANGERS.values()):
+        (place / "different.py").write_text(code + "\n")
+        stranger = cluster.worker(f"stranger{number}", "--preload", str(place / "different.py"))
+        result = CliRunner().invoke(main, [*simulate(place, "--cluster", cluster.address)[1:]])
+        assert result.exit_code == 2 and re.match(f"symdual: {sentence}", result.stderr), result.stderr
+        assert len(result.stderr.strip().splitlines()) == 1 and not done(place)
+        stranger.kill()
+        stranger.wait()
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_the_same_workers_take_more_controllers_of_the_same_sweep(
+    toy_package: LoadedPackage, place: Path, cluster: Cluster, undisturbed: bytes
+) -> None:
+    from symdual.runtime.cluster import connect, on_cluster
+
+    cluster.worker("first")
+    task = problem(toy_package)
+    client = connect(cluster.address)
+    try:
+        run_sweep(sweep(task, ["ce"], 20), place / "grown", on_cluster(client))
+        grown = run_sweep(sweep(task, ["ce", "dual"], 40), place / "grown", on_cluster(client), resume=True)
+    finally:
+        client.close(timeout=1)
+    expected = run_sweep(sweep(task, ["ce", "dual"], 40), place / "expected", on_this_machine())
+    assert grown.read_bytes() == expected.read_bytes()
+
+
 def test_no_scheduler_at_the_address() -> None:
     from symdual.runtime.cluster import connect
 
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
-    for wrong in (address, "nonsense://x"):
-        with pytest.raises(SymdualError, match=f"no Dask scheduler answers at {wrong}"):
-            connect(wrong)
+    with pytest.raises(SymdualError, match=f"no Dask scheduler answers at {address}"):
+        connect(address)
+
+
+@pytest.mark.parametrize("address", ["foo", "", "tcp://", "tcp://[::1", "tcp://127.0.0.1:x", "nonsense://x"])
+def test_what_is_no_address(address: str) -> None:
+    from symdual.runtime.cluster import connect
+
+    with pytest.raises(SymdualError, match=f'"{re.escape(address)}" is no address of a Dask scheduler, which looks'):
+        connect(address)
+
+
+def test_something_else_at_the_address() -> None:
+    from symdual.runtime.cluster import connect
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+
+        def answer() -> None:
+            with server.accept()[0] as visitor:
+                visitor.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                visitor.recv(1000)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with pytest.raises(SymdualError, match=f"no Dask scheduler answers at {address}"):
+            connect(address)
+        thread.join()
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")

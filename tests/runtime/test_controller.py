@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -72,8 +73,8 @@ def test_later_measurements_predict_with_the_input_that_was_applied(toy: Problem
     np.testing.assert_allclose(info.log_likelihood, -0.5 * (np.log(2 * np.pi * s) + innovation**2 / s), rtol=1e-9)
 
 
-@pytest.mark.parametrize("missing", [None, [np.nan]])
-def test_a_missing_measurement_only_predicts(toy: Problem, missing: list[float] | None) -> None:
+@pytest.mark.parametrize("missing", [None, [np.nan], np.ma.masked_array([3], mask=[True])])
+def test_a_missing_measurement_only_predicts(toy: Problem, missing: Any) -> None:
     chosen = controller(toy, "ce")
     state, u, _ = chosen.step(chosen.init())
     _, _, info = chosen.step(state, missing)

@@ -53,6 +53,11 @@ def boom(k: int) -> None:
         raise OSError("the line is dead")
 
 
+def wordless(k: int) -> None:
+    if k == 2:
+        raise RuntimeError
+
+
 def ended(k: int) -> None:
     if k == 2:
         raise PlantEnded
@@ -62,6 +67,7 @@ def ended(k: int) -> None:
     ("trouble", "reason", "steps"),
     [
         (boom, r"OSError in the plant: the line is dead \(step 2\)", 1),
+        (wordless, r"^RuntimeError in the plant \(step 2\)$", 1),
         (lambda k: [np.inf] if k == 2 else None, r"the measurement is infinite at step 2 \(step 2\)", 1),
         (lambda k: [1.0, 2.0] if k == 2 else None, r"the measurement y must have shape \(1,\)", 1),
         (lambda k: [1e300] if k == 2 else None, "not finite", 2),
@@ -85,9 +91,11 @@ def test_a_plant_that_ends_is_no_failure(toy: Problem) -> None:
     assert np.isfinite(episode.cost)
 
 
-def test_missing_measurements_are_no_failure(toy: Problem) -> None:
-    episode = run_foreign(controller(toy, "ce", window=2), Line(np.zeros(9), lambda k: [np.nan]), steps=3)
+@pytest.mark.parametrize("nothing", [[np.nan], np.ma.masked_array([1.0], mask=[True])])
+def test_missing_measurements_are_no_failure(toy: Problem, nothing: Any) -> None:
+    episode = run_foreign(controller(toy, "ce", window=2), Line(np.zeros(9), lambda k: nothing), steps=3)
     assert episode.failure is None and episode.measured.tolist() == [0, 0, 0, 0]
+    assert np.isnan(episode.measurements).all()
 
 
 def test_use_is_checked(toy: Problem) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +22,10 @@ from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import MemoryWarning, by_values, posterior, remembered
 from symdual.runtime.problem import Array, Belief, Problem, problem
 from symdual.runtime.replay import read_recording, replay
+from symdual.runtime.results import Chunk, Results
+from symdual.runtime.summary import summarise
+from symdual.runtime.sweep import Sweep, run_sweep, sweep
+from symdual.runtime.threads import on_this_machine
 from symdual.spec.loading import load_model_file
 
 # a cart on an unknown hill, and the true one
@@ -388,6 +392,28 @@ def test_novelty_keeps_the_room_for_places_that_are_not_explained(make: Callable
 
     np.testing.assert_array_equal(visited(planning=0), expected)
     np.testing.assert_array_equal(visited(planning=1), places[:memory])  # a plan gives its room back
+
+
+def test_a_sweep_says_once_what_was_not_kept(hill: Problem, tmp_path: Path) -> None:
+    runs, settings = 40, Settings(window=2, length=18)  # three chunks, and more steps than there is memory
+    with pytest.warns(MemoryWarning) as given:
+        episodes = simulate(hill, ["ce"], runs, settings=settings)["ce"]
+    (expected,) = (str(warning.message) for warning in given)
+    combined = episodes.memories[:, hill.package.DATA_ENTRIES["g_state"][0] + hill.package.process.COMBINED]
+    assert combined.min() > 0 and f": {int(combined.sum())} of its values" in expected
+
+    def two_chunks(plan: Sweep, pending: list[Chunk]) -> Iterator[tuple[Chunk, bytes]]:
+        yield from [plan.payloads([chunk], plan.luck([chunk]))[0] for chunk in pending[:2]]
+        raise KeyboardInterrupt
+
+    plan = sweep(hill, ["ce", "oracle"], runs, settings=settings)
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(plan, tmp_path, two_chunks)
+    file = run_sweep(plan, tmp_path, on_this_machine(), resume=True)  # without a warning, which would be an error
+    with Results(file) as results:
+        sentences = summarise(results).sentences()
+    assert [sentence for sentence in sentences if "Gaussian process" in sentence] == [expected]
+    assert expected.startswith("ce: the Gaussian process g was not kept exactly")
 
 
 def test_a_thousand_measurements_in_one_place_without_noise(hill_package: LoadedPackage) -> None:

@@ -17,7 +17,7 @@ from symdual.runtime.archive import array_member, data_offsets, text_member, wri
 from symdual.runtime.checkpoints import Checkpoints, kept, owner
 from symdual.runtime.results import FIELDS, FORMAT, Chunk, Description, Results, described, remains, write_results
 
-SIZES = {"time": 4, "step": 3, "state": 2, "input": 1, "belief": 5, "parameter": 3}
+SIZES = {"time": 4, "step": 3, "state": 2, "input": 1, "belief": 5, "parameter": 3, "process": 1, "loss": 3}
 CHUNKS = [Chunk(name, start, min(start + 4, 10)) for start in (0, 4, 8) for name in ("dual", "ce")]
 TASK = {"reference": np.ones((4, 2)), "state_cost": np.ones((4, 2, 2)), "input_cost": np.ones((3, 1, 1))}
 
@@ -140,6 +140,25 @@ def test_a_file_without_its_description_is_no_use(tmp_path: Path, damage: Callab
     assert remains(path) is None
 
 
+@pytest.mark.parametrize("about", [[], {}, {"format": FORMAT}, {"format": FORMAT, "runs": 3, "chunks": 1}])
+def test_of_an_archive_with_a_foreign_description_nothing_remains(tmp_path: Path, about: object) -> None:
+    with (tmp_path / "r.npz").open("wb") as file:
+        write_archive(file, [text_member("about.json", json.dumps(about).encode())])
+    assert remains(tmp_path / "r.npz") is None
+    with pytest.raises(SymdualError, match=r"r\.npz is not a whole results file"):
+        Results(tmp_path / "r.npz")
+
+
+def test_another_format_is_named(tmp_path: Path) -> None:
+    about = {**description().to_json(), "format": "symdual sweep, version 99"}
+    with (tmp_path / "r.npz").open("wb") as file:
+        write_archive(file, [text_member("about.json", json.dumps(about).encode())])
+    with pytest.raises(
+        SymdualError, match=r'r\.npz is in the format "symdual sweep, version 99", and this is "symdual'
+    ):
+        Results(tmp_path / "r.npz")
+
+
 def test_results_read_lazily_and_name_the_file_when_a_part_is_damaged(tmp_path: Path) -> None:
     path = written(tmp_path / "r.npz")
     content = bytearray(path.read_bytes())
@@ -155,7 +174,7 @@ def test_results_read_lazily_and_name_the_file_when_a_part_is_damaged(tmp_path: 
 def test_checkpoints_keep_whole_chunks_only(tmp_path: Path) -> None:
     checkpoints = Checkpoints(tmp_path / "chunks", description())
     checkpoints.begin()
-    assert owner(tmp_path / "chunks") == description().to_json()
+    assert owner(tmp_path / "chunks") == description()
     chunk, payload = next(iter(payloads().items()))
     assert not checkpoints.find(chunk)
     checkpoints.write(chunk, payload)

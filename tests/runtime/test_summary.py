@@ -19,7 +19,7 @@ from symdual.runtime.results import FIELDS, FORMAT, Chunk, Description, Results,
 from symdual.runtime.summary import Summary, consistency, summarise
 
 STEPS = 4
-SIZES = {"time": STEPS + 1, "step": STEPS, "state": 1, "input": 1, "belief": 3, "parameter": 2}
+SIZES = {"time": STEPS + 1, "step": STEPS, "state": 1, "input": 1, "belief": 3, "parameter": 2, "process": 1, "loss": 3}
 TASK = {"reference": np.zeros((5, 1)), "state_cost": np.ones((5, 1, 1)), "input_cost": np.ones((4, 1, 1))}
 
 
@@ -36,6 +36,7 @@ def stored(path: Path, truth: str = "prior", **controllers: dict[str, Any]) -> P
         "seed": 0,
         "horizon": STEPS,
         "names": {"states": ["x"], "inputs": ["u"], "measurements": ["x"], "unknowns": ["a", "b"]},
+        "processes": {"g": {"memory": 12, "noise_floor": 1e-8}},
         "outcomes": list(REASONS),
         "versions": {},
     }
@@ -109,6 +110,16 @@ def test_a_sweep_in_which_nothing_finished_has_no_numbers_and_says_so(tmp_path: 
     json.dumps(summary.to_json(), allow_nan=False)
     with Results(path) as results:
         assert sweep_figure(results, summary, tmp_path / "f.png").stat().st_size > 10_000
+
+
+def test_what_was_not_remembered_is_said_once_for_each_controller(tmp_path: Path) -> None:
+    lost = np.zeros((3, 1, 3))
+    lost[:, 0] = [[4.0, 0.02, 0.0], [6.0, 0.11, 2.0], [1.0, np.nan, 0.0]]  # the last one failed
+    path = stored(tmp_path / "r.npz", dual={"costs": np.ones(3), "losses": lost}, ce={"costs": np.ones(3)})
+    first, second = summary_of(path).sentences()
+    assert first.startswith("dual: the Gaussian process g was not kept exactly: 11 of its values were taken as comb")
+    assert "of at most 12 remembered ones, which left open up to 11 % of" in first
+    assert second.startswith("dual: the noise was raised for the Gaussian process g: in 2 steps")
 
 
 def test_overconfidence_is_said_in_words(tmp_path: Path) -> None:
@@ -208,6 +219,14 @@ def test_figure_is_the_same_for_the_same_sweep(tmp_path: Path) -> None:
     content = first.read_bytes()
     assert content.startswith(b"\x89PNG") and content == second.read_bytes()
     assert len({COLOURS[name] for name in given}) == 5
+
+
+def test_a_single_run_has_no_errors_and_says_so(tmp_path: Path) -> None:
+    summary = summary_of(stored(tmp_path / "r.npz", ce={"costs": [3.0]}, dual={"costs": [2.0]}))
+    for c in summary.controllers:
+        assert c.cost is not None and c.cost.error is None and c.cost.deviation is None
+    assert summary.sentences() == ["a single run has no standard error and no standard deviation"]
+    json.dumps(summary.to_json(), allow_nan=False)
 
 
 def test_figure_of_a_single_run(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import subprocess
 import tracemalloc
@@ -19,6 +20,7 @@ from symdual import Model, api, features
 from symdual.errors import SymdualError
 from symdual.runtime import checkpoints as checkpoints_module
 from symdual.runtime import threads
+from symdual.runtime.archive import text_member, write_archive
 from symdual.runtime.closed_loop import Settings, simulate
 from symdual.runtime.loading import LoadedPackage, load, locked
 from symdual.runtime.problem import Belief, Problem
@@ -200,7 +202,33 @@ def test_resuming_never_drops_runs(plan: Sweep, toy: Problem, tmp_path: Path) ->
             run_sweep(smaller, tmp_path, nothing, resume=True)
 
 
+@pytest.mark.parametrize("about", ["", "[]", "{}", '{"controllers": 3}'])
+def test_checkpoints_whose_description_is_damaged_are_used(
+    plan: Sweep, undisturbed: bytes, tmp_path: Path, about: str
+) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(plan, tmp_path, Recorded(4))
+    (tmp_path / "toy/chunks/about.json").write_text(about)
+    again = Recorded()
+    assert run_sweep(plan, tmp_path, again, resume=True).read_bytes() == undisturbed
+    assert len(again.done) == len(plan.chunks) - 4
+
+
 # ------------------------------------------------------------ another sweep in the same place
+
+
+def test_results_of_another_format_are_not_replaced(plan: Sweep, undisturbed: bytes, tmp_path: Path) -> None:
+    path = tmp_path / PLAIN
+    path.parent.mkdir()
+    with np.load(run_sweep(plan, tmp_path / "own", Recorded())) as stored:
+        about = json.loads(stored["about.json"])
+    with path.open("wb") as file:
+        later = {**about, "format": "symdual sweep, version 99"}
+        write_archive(file, [text_member("about.json", json.dumps(later).encode())])
+    content = path.read_bytes()
+    with pytest.raises(SymdualError, match=r'is in the format "symdual sweep, version 99", and this symdual writes'):
+        run_sweep(plan, tmp_path, nothing, resume=True)
+    assert path.read_bytes() == content
 
 
 def other_sweeps(toy: Problem) -> dict[str, Sweep]:
@@ -310,17 +338,43 @@ def test_a_folder_that_cannot_be_made(plan: Sweep, tmp_path: Path) -> None:
     ("arguments", "sentence"),
     [
         ({"runs": 0}, "the number of runs must be at least 1, not 0"),
-        ({"seed": -1}, "the seed must not be negative, but is -1"),
+        ({"runs": 10**12}, "the number of runs must be at most 10000000, not 1000000000000"),
+        ({"runs": 2.5}, "the number of runs must be a whole number, not 2.5"),
+        ({"seed": -1}, "the seed must be at least 0, not -1"),
+        ({"seed": None}, "the seed must be a whole number, not None"),
         ({"controllers": []}, "a sweep needs at least one controller"),
         ({"controllers": ["dua"]}, 'there is no controller "dua"; did you mean "dual"'),
         ({"settings": Settings(truth="guess")}, 'there is no truth "guess"'),
         ({"settings": Settings(order=3)}, "order must be 1 or 2, not 3"),
         ({"settings": Settings(window=0)}, "window must be at least 1, not 0"),
+        ({"settings": Settings(window=10**9)}, "window must be at most 100000, not 1000000000"),
+        ({"settings": Settings(window=2.5)}, "window must be a whole number, not 2.5"),  # type: ignore[arg-type]
+        ({"settings": Settings(window=3, length=0)}, "length must be at least 1, not 0"),
+        ({"controllers": ["ce", "exact"], "settings": Settings(window=90)}, 'the controller "exact" does not fit'),
     ],
 )
 def test_bad_plans(toy: Problem, arguments: dict[str, Any], sentence: str) -> None:
     with pytest.raises(SymdualError, match=sentence):
         sweep(**{"problem": toy, "controllers": ["ce"], "runs": 5} | arguments)
+
+
+def test_numbers_and_names_in_other_clothes_plan_the_same_sweep(toy: Problem) -> None:
+    plain, other = sweep(toy, ["ce"], 5, 1), sweep(toy, "ce", np.int64(5), np.uint8(1))  # type: ignore[arg-type]
+    assert other.description == plain.description
+    assert json.dumps(other.description.to_json()) == json.dumps(plain.description.to_json())
+
+
+@pytest.mark.parametrize("jobs", [0, -1])
+def test_no_threads_are_refused(jobs: int) -> None:
+    with pytest.raises(SymdualError, match=f"jobs must be at least 1, not {jobs}"):
+        on_this_machine(jobs)
+
+
+def test_a_search_without_limit_is_found_before_anything_runs(toy: Problem) -> None:
+    free = replace(toy, input_cost=0.0 * toy.input_cost)
+    assert sweep(free, ["ce"], 1)
+    with pytest.raises(SymdualError, match='the search over the input "u" has no limit'):
+        sweep(free, ["ce", "dual"], 1)
 
 
 def test_a_controller_named_twice_runs_once(toy: Problem) -> None:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 import symdual
 from symdual.errors import SymdualError
 from symdual.paper.experiments.plan import TRUTHS, Arm
-from symdual.runtime.closed_loop import Episodes, Settings, draw, plant_problem, run
+from symdual.runtime.closed_loop import Episodes, Settings, draw, plant_problem, run_part, warn_of_losses
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Problem
 
@@ -120,10 +120,12 @@ def run_job(
         identity = _digest(fixed, job.truth, seed, start, stop)
         part = store.read(name, identity)
         if part is None:
-            part = run(task, job.arm.controller, draw(task, settings, seeds[start:stop]), settings)
+            part = run_part(task, job.arm.controller, draw(task, settings, seeds[start:stop]), settings)
             store.write(name, identity, part)
         parts.append(part)
-    return Episodes._make(np.concatenate(column) for column in zip(*parts, strict=True))
+    episodes = Episodes._make(np.concatenate(column) for column in zip(*parts, strict=True))
+    warn_of_losses(task, job.arm.controller, episodes)
+    return episodes
 
 
 def first_runs(episodes: Episodes, count: int) -> Episodes:
