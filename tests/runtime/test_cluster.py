@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from symdual.cli import main
+from symdual.commands import main
 from symdual.errors import SymdualError
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import problem
