@@ -256,7 +256,8 @@ def valley(
 def side(end: float, least: float, f0: float, g0: float, scale: float, x: float, m: float, v: float, two: Two) -> float:
     """The least cost of the inputs between 0 and `end`, or `least` if none is lower.
 
-    f0 and g0 are the cost at 0 and its derivative. Valleys that cannot be lower than `least` are not refined.
+    f0 and g0 are the cost at 0 and its derivative. A valley is not refined if it would have to fall faster inside than
+    at its edges to be lower than `least`.
     """
     if end == 0.0:
         return least
