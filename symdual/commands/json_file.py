@@ -20,6 +20,7 @@ def write_json(file: Path | None, content: dict[str, Any]) -> None:
         fresh.write_text(text)
         fresh.replace(file)
     except OSError as problem:
+        fresh.unlink(missing_ok=True)
         raise SymdualError(f"cannot write {file}: {problem.strerror}") from problem
 
 

@@ -89,12 +89,12 @@ def simulate(
         file = _run_sweep(console, plan, folder, executor, resume)
     with Results(file) as results:
         summary = summarise(results)
+        console.print(f"[bold]{plan.problem.name}[/]: {runs} runs, seed {seed}, truth: {truth}")
+        console.print(summary_table(summary))
+        for sentence in summary.sentences():
+            console.print(f"[yellow]{sentence}[/]", soft_wrap=True)
         drawable = figures.available()
         figure = figures.sweep_figure(results, summary, file.with_name("figure.png")) if drawable else None
-    console.print(f"[bold]{plan.problem.name}[/]: {runs} runs, seed {seed}, truth: {truth}")
-    console.print(summary_table(summary))
-    for sentence in summary.sentences():
-        console.print(f"[yellow]{sentence}[/]", soft_wrap=True)
     drawn = "no figure without matplotlib (the extra `plot`)" if figure is None else f"figure in {shown(figure)}"
     console.print(f"results in {shown(file)}, {drawn}", soft_wrap=True, markup=False)
     write_json(json_file, {**summary.to_json(), "results": str(file), "figure": figure and str(figure)})

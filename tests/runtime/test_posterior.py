@@ -36,8 +36,8 @@ p, v, u = sp.symbols("p v u")
 slope = features.gaussian_process("g", p, lengthscale=1.5, memory=12)
 noise = {"process_noise": 1e-2, "measurement_noise": 1e-2}
 hill = Model([p, v], [u], [p + 0.4 * v, 0.9 * v + 0.5 * slope + u], **noise)
-rail = Model([p, v], [u], [p + 0.4 * v, 0.9 * v + 0.5 * sp.sin(p) + u], **noise)
-scenario = Scenario(hill, horizon=6, state_cost=[1.0, 0.1], input_cost=0.1, reference=[1.0, 0.0], plant=rail, truth={})
+track = Model([p, v], [u], [p + 0.4 * v, 0.9 * v + 0.5 * sp.sin(p) + u], **noise)
+scenario = Scenario(hill, horizon=6, state_cost=[1.0, 0.1], input_cost=0.1, reference=[1.0, 0.0], plant=track, truth={})
 """
 
 # two inputs, one of them an argument; two functions of several kernels, one with two mixed outputs; all of it drifting
