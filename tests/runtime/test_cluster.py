@@ -165,7 +165,7 @@ def test_interrupted_then_left_by_the_scheduler_then_resumed_here(
         wait_for(lambda: done(place) >= 3 or running.poll() is not None, "chunks")
         workers[1].send_signal(signal.SIGSTOP)  # a worker that does not answer is not waited for
         running.send_signal(signal.SIGINT)
-        assert running.wait(timeout=10) == 130, log.read_text()
+        assert running.wait(timeout=30) == 130, log.read_text()
     first = done(place)
     assert 3 <= first < CHUNKS
     results = place / "results"
@@ -175,7 +175,7 @@ def test_interrupted_then_left_by_the_scheduler_then_resumed_here(
     with process(*simulate(place, "--resume", "--cluster", cluster.address), folder=place, log=log) as running:
         wait_for(lambda: done(place) >= first + 3 or running.poll() is not None, "more chunks")
         cluster.scheduler.send_signal(signal.SIGKILL)
-        assert running.wait(timeout=20) == 2, log.read_text()
+        assert running.wait(timeout=30) == 2, log.read_text()
     assert first + 3 <= done(place) < CHUNKS
     lost = "symdual: the connection to the cluster was lost; what is done is kept, continue with --resume"
     assert complaint(log) == lost
