@@ -95,7 +95,8 @@ class Controller:
         problem: the task. For `oracle` it must come from `Problem.for_oracle`; `controller` does that.
         name: one of `NAMES`.
         order: 1 (the paper's) or 2 (with the curvature of the dynamics) for `dual`. The cost of order 2 jumps where a
-            candidate falls back to order 1, and then the search may miss a narrow minimum beside a jump.
+            candidate falls back to order 1; with one input the search looks beside such jumps, with several it may miss
+            a narrow minimum there.
         window: None to plan to the fixed end of the problem, or the length of a moving horizon for endless operation.
     """
 
