@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from symdual.errors import SymdualError
+from symdual.whole_file import write_whole
 
 
 def write_json(file: Path | None, content: dict[str, Any]) -> None:
@@ -15,12 +16,9 @@ def write_json(file: Path | None, content: dict[str, Any]) -> None:
     if file is None:
         return
     text = json.dumps(content, indent=2, default=_plain) + "\n"
-    fresh = file.with_name(f".{file.name}.new")
     try:
-        fresh.write_text(text)
-        fresh.replace(file)
+        write_whole(file, text.encode())
     except OSError as problem:
-        fresh.unlink(missing_ok=True)
         raise SymdualError(f"cannot write {file}: {problem.strerror}") from problem
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from markupsafe import Markup, escape
 
 from symdual.errors import SymdualError
+from symdual.whole_file import write_whole
 
 Content = str | Markup
 
@@ -91,10 +92,7 @@ def _style() -> str:
 
 def write_page(file: Path, text: str) -> None:
     """Write a page in one go, so that a reader never sees half of it."""
-    fresh = file.with_name(f".{file.name}.new")
     try:
-        fresh.write_text(text, encoding="utf-8")
-        fresh.replace(file)
+        write_whole(file, text.encode())
     except OSError as problem:
-        fresh.unlink(missing_ok=True)
         raise SymdualError(f"cannot write {file}: {problem.strerror}") from problem

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from symdual.errors import SymdualError
 from symdual.runtime.results import ABOUT, Chunk, Description, described
+from symdual.whole_file import write_whole
 
 _LINE = 65  # a SHA-256 in hexadecimal digits, and the end of the line
 _SUFFIX = ".chunk"
@@ -31,7 +32,7 @@ class Checkpoints:
         """Make the folder and write down which sweep it belongs to."""
         try:
             self.folder.mkdir(exist_ok=True)
-            _write(self.folder / ABOUT, json.dumps(self.description.to_json(), indent=1).encode())
+            write_whole(self.folder / ABOUT, json.dumps(self.description.to_json(), indent=1).encode())
         except OSError as problem:
             raise SymdualError(f"cannot write to the folder {self.folder}: {problem.strerror}") from problem
 
@@ -40,7 +41,7 @@ class Checkpoints:
         body = f"{self.description.digest}\n".encode() + payload
         digest = hashlib.sha256(body).hexdigest()
         try:
-            _write(self._file(chunk), f"{digest}\n".encode() + body)
+            write_whole(self._file(chunk), f"{digest}\n".encode() + body)
         except OSError as problem:
             raise SymdualError(
                 f"cannot write {self._file(chunk)}: {problem.strerror}; the {len(self.digests)} chunks that are done "
@@ -91,13 +92,3 @@ def owner(folder: Path) -> Description | None:
         return described(json.loads((folder / ABOUT).read_text()))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-
-
-def _write(file: Path, content: bytes) -> None:
-    """Write beside the file and rename, so that a reader sees all of it or nothing."""
-    fresh = file.with_name(f".{file.name}.new")
-    try:
-        fresh.write_bytes(content)
-        fresh.replace(file)
-    finally:
-        fresh.unlink(missing_ok=True)

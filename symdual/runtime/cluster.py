@@ -27,6 +27,7 @@ from symdual.runtime.problem import Problem
 from symdual.runtime.results import Chunk
 from symdual.runtime.sweep import Execute, Sweep, versions
 from symdual.runtime.threads import Background, warm
+from symdual.whole_file import write_whole
 
 try:
     import distributed
@@ -108,9 +109,7 @@ def _place(file: Path, content: bytes) -> None:
     if file.is_file() and file.read_bytes() == content:
         return
     file.parent.mkdir(parents=True, exist_ok=True)
-    fresh = file.with_name(f".{file.name}.new")
-    fresh.write_bytes(content)
-    fresh.replace(file)
+    write_whole(file, content)
 
 
 @dataclass(eq=False)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from symdual.errors import ModelError, SymdualError
+from symdual.whole_file import write_whole
 
 
 def read(file: Path) -> dict[str, float]:
@@ -43,10 +44,7 @@ def require_writable(file: Path) -> None:
 def write(file: Path, content: Mapping[str, Any]) -> None:
     """Write the file in one go, so that a reader never sees half of it; equal content is equal bytes."""
     text = json.dumps(content, indent=2, allow_nan=False) + "\n"
-    fresh = file.with_name(f".{file.name}.new")
     try:
-        fresh.write_text(text, encoding="utf-8")
-        fresh.replace(file)
+        write_whole(file, text.encode())
     except OSError as problem:
-        fresh.unlink(missing_ok=True)
         raise SymdualError(f"cannot write {file}: {problem.strerror}") from problem

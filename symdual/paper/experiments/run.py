@@ -25,6 +25,7 @@ from symdual.paper.experiments.plan import TRUTHS, Arm
 from symdual.runtime.closed_loop import Episodes, Settings, draw, plant_problem, run_part, warn_of_losses
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Problem
+from symdual.whole_file import write_whole
 
 CHUNK = 50  # runs
 
@@ -71,12 +72,9 @@ class Store:
         """Keep a chunk; its file is whole or does not exist."""
         buffer = io.BytesIO()
         np.savez(buffer, allow_pickle=False, identity=np.array(identity), **episodes._asdict())
-        fresh = self.folder / f".{name}.new"
         try:
-            fresh.write_bytes(buffer.getvalue())
-            fresh.replace(self.folder / name)
+            write_whole(self.folder / name, buffer.getvalue())
         except OSError as problem:
-            fresh.unlink(missing_ok=True)
             raise SymdualError(
                 f"cannot write {self.folder / name}: {problem.strerror}; what is done is kept, go on with --resume"
             ) from problem
