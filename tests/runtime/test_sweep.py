@@ -276,7 +276,7 @@ def test_a_new_sweep_replaces_results_when_it_is_done(
 def test_a_full_disk_is_named_and_what_is_done_is_kept(
     plan: Sweep, undisturbed: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write, writes = checkpoints_module._write, []
+    write, writes = checkpoints_module.write_whole, []
 
     def no_room(file: Path, content: bytes) -> None:
         writes.append(file)
@@ -285,7 +285,7 @@ def test_a_full_disk_is_named_and_what_is_done_is_kept(
         write(file, content)
 
     with monkeypatch.context() as patched:
-        patched.setattr(checkpoints_module, "_write", no_room)
+        patched.setattr(checkpoints_module, "write_whole", no_room)
         with pytest.raises(SymdualError, match="No space left on device; the 2 chunks that are done are kept"):
             run_sweep(plan, tmp_path, Recorded())
     again = Recorded()
