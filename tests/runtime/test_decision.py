@@ -38,6 +38,34 @@ def test_one_input_finds_the_global_minimum(toy: Problem, name: str) -> None:
         assert abs(result.best[0]) <= result.radius
 
 
+def test_order_two_finds_minima_beside_jumps(toy: Problem) -> None:
+    """In one of these decisions the cost falls right up to the point where it jumps, falling back to order 1."""
+    random = np.random.default_rng(7)
+    longer = toy.extended(4)
+    jumps = 0
+    for _ in range(115):
+        task = varied(longer, random)
+        k, belief = random_decision(task, random)
+        chosen = controller(task, "dual", order=2)
+        result = compare(chosen, k, belief, points=600)
+        assert result.excess < 1e-4, (k, belief, result)
+        beyond = CostCurve(task, "dual", 2, k, belief)(result.found[None] + np.array([[1e-3], [-1e-3]]))
+        jumps += beyond.max() > 1.5 * result.found_cost
+    assert jumps > 0
+
+
+@pytest.mark.parametrize(("low", "high", "start"), [(-0.01, 4.0, 1.0), (-4.0, 0.01, -1.0)])
+def test_an_input_at_its_bound_leaves_all_points_to_the_other_side(
+    toy: Problem, low: float, high: float, start: float
+) -> None:
+    task = replace(toy.extended(2), limits=np.array([[low], [high]]))
+    belief = Belief(np.array([start, 1.0]), np.diag([0.0, 0.1]))
+    planned = certainty_equivalent(task, 0, belief)[0]
+    assert planned in (low, high)
+    _, _, info = controller(task, "dual").step(State(0, belief, None))
+    assert np.sum(info.candidates == planned) < 5 < 41 < len(np.unique(info.candidates))
+
+
 def test_two_inputs_find_the_global_minimum(pair_package: LoadedPackage) -> None:
     random = np.random.default_rng(5)
     base = problem(pair_package)
