@@ -48,6 +48,16 @@ fading = Model(
 scenario = Scenario(fading, horizon=5, input_cost=0.1, start=0.5, reference=0.5, truth={"a": 1.0})
 """
 
+# a slope with ups and downs: plans that start differently end in different minima
+WAVES = """
+import sympy as sp
+from symdual import Model, Scenario, unknown
+x, u = sp.symbols("x u")
+b = unknown("b", mean=1.0, variance=0.3)
+waves = Model([x], [u], [x + b * u + 0.8 * sp.sin(3 * x)], process_noise=1e-3, measurement_noise=1e-3, bounds={u: (-1, 1)})
+scenario = Scenario(waves, horizon=8, input_cost=0.1, reference=4.0, truth={"b": 1.0})
+"""
+
 
 @pytest.fixture(scope="session")
 def make(
@@ -85,3 +95,9 @@ def pair_package(make: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
 def fading_package(make: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
     """x' = a + u, a' = a / 2: a parameter that moves."""
     return make("fading", FADING)
+
+
+@pytest.fixture(scope="session")
+def waves_package(make: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
+    """x' = x + b u + 0.8 sin(3 x), |u| <= 1: a plan has many local minima."""
+    return make("waves", WAVES)
