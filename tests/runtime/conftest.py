@@ -54,7 +54,8 @@ import sympy as sp
 from symdual import Model, Scenario, unknown
 x, u = sp.symbols("x u")
 b = unknown("b", mean=1.0, variance=0.3)
-waves = Model([x], [u], [x + b * u + 0.8 * sp.sin(3 * x)], process_noise=1e-3, measurement_noise=1e-3, bounds={u: (-1, 1)})
+moved = x + b * u + 0.8 * sp.sin(3 * x)
+waves = Model([x], [u], [moved], process_noise=1e-3, measurement_noise=1e-3, bounds={u: (-1, 1)})
 scenario = Scenario(waves, horizon=8, input_cost=0.1, reference=4.0, truth={"b": 1.0})
 """
 
