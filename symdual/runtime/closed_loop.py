@@ -30,7 +30,12 @@ from symdual.runtime.problem import Array, Belief, Problem, processes_of, requir
 
 TRUTHS = ("scenario", "prior", "drift")
 LONGEST_WINDOW = 100_000  # the plan of every thread is held in memory
-OUTCOMES = ("finished", "the plant's state is not finite", "the belief is not finite")
+OUTCOMES = (
+    "finished",
+    "the plant's state or measurement is not finite",
+    "the belief is not finite",
+    "the plan is not finite",
+)
 
 
 class Luck(NamedTuple):

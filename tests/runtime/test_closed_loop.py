@@ -306,7 +306,7 @@ def test_a_state_that_is_not_finite_is_the_plants_failure(toy: Problem, bad: flo
     given = luck(toy, 2)
     given.process[0, 1] = bad
     episodes = run(toy, "dual", given, Settings())
-    assert [OUTCOMES[i] for i in episodes.outcomes] == ["the plant's state is not finite", "finished"]
+    assert [OUTCOMES[i] for i in episodes.outcomes] == ["the plant's state or measurement is not finite", "finished"]
     assert np.isfinite(episodes.inputs[0]).all() and np.isnan(episodes.states[0, 2, 0])
     assert np.isnan(episodes.covariances[0]).all()
 
@@ -316,17 +316,34 @@ def test_nan_in_a_measurement_means_missing_and_infinity_a_failure(toy: Problem)
     given.measurement[0, 0] = np.nan
     given.measurement[1, 0] = np.inf
     episodes = run(toy, "ce", given, Settings())
-    assert [OUTCOMES[i] for i in episodes.outcomes] == ["finished", "the plant's state is not finite"]
+    assert [OUTCOMES[i] for i in episodes.outcomes] == ["finished", "the plant's state or measurement is not finite"]
     assert episodes.steps[0, 1, 4] == 0.0  # nothing measured
     assert episodes.variances[0, 1, 1] == 10.0
 
 
-def test_a_belief_that_leaves_the_numbers_is_a_failure(toy: Problem) -> None:
+@pytest.mark.parametrize(
+    ("push", "reason"),
+    [
+        (1e200, "the plan is not finite"),  # the state is finite, but the square that it costs is not
+        (1.7e308, "the belief is not finite"),  # so is this one, but not what it says about the gain
+    ],
+)
+@pytest.mark.parametrize("name", ["ce", "dual"])
+def test_a_plan_and_a_belief_that_leave_the_numbers_are_told_apart(
+    toy: Problem, name: str, push: float, reason: str
+) -> None:
     given = luck(toy, 2)
-    given.process[0, 0] = 1e200  # finite, but its square is not
-    episodes = run(toy, "dual", given, Settings())
-    assert [OUTCOMES[i] for i in episodes.outcomes] == ["the belief is not finite", "finished"]
+    given.process[0, 0] = push
+    episodes = run(toy, name, given, Settings())
+    assert [OUTCOMES[i] for i in episodes.outcomes] == [reason, "finished"]
     assert np.isfinite(episodes.costs[1])
+    # the loop in Python gives the same reason
+    chosen = controller(toy, name)
+    u = chosen.act()
+    y = given.starts[0] + given.truths[0] * u + push + given.measurement[0, 0]
+    with pytest.raises(SymdualError, match=r"the certainty-equivalent plan at step 1|the belief is not") as said:
+        chosen.act(y)
+    assert ("plan" in str(said.value)) == ("plan" in reason)
 
 
 # ------------------------------------------------------------------------------------------------ another plant
