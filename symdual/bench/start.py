@@ -67,7 +67,7 @@ columns = package.NX, package.NZ, package.NZ, episodes.STATS
 states, means, variances, statistics = (np.zeros((1, steps + 1, width)) for width in columns)
 results = states, np.zeros((1, steps, 1)), means, variances, statistics, P[None], np.zeros(1, np.int64)
 truth = 1, plant.move, plant.measure, cost, True, 0, steps, z[None], data, package.WORK
-episodes.episodes(*truth, *noise, z[None], P, *belief, *results)
+episodes.episodes(*truth, *noise, False, z[None], P, *belief, *results)
 """
 _PRINT: Final = """
 print(time.perf_counter() - start[0], time.process_time() - start[1])

@@ -73,7 +73,10 @@ def simulate(
     resume: bool,
     json_file: Path | None,
 ) -> None:
-    """Run closed-loop episodes of a scenario in MODEL.py and compare controllers."""
+    """Run closed-loop episodes of a scenario in MODEL.py and compare controllers.
+
+    Exit status 1 means that no episode with one of the controllers finished.
+    """
     from symdual import api
     from symdual.report import figures
     from symdual.report.sweeps import summary_table
@@ -98,6 +101,12 @@ def simulate(
     drawn = "no figure without matplotlib (the extra `plot`)" if figure is None else f"figure in {shown(figure)}"
     console.print(f"results in {shown(file)}, {drawn}", soft_wrap=True, markup=False)
     write_json(json_file, {**summary.to_json(), "results": str(file), "figure": figure and str(figure)})
+    hopeless = [
+        f"no episode with {c.name} finished ({', '.join(c.failed)})" for c in summary.controllers if not c.finished
+    ]
+    if hopeless:
+        click.echo(f"symdual: {'; '.join(hopeless)}", err=True)
+        sys.exit(1)
 
 
 @contextmanager

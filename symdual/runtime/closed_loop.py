@@ -24,22 +24,37 @@ from symdual.runtime.controller import (
     cost_settings,
     require_search_width,
 )
+from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Array, Belief, Problem, processes_of, require_parameters
 
 TRUTHS = ("scenario", "prior", "drift")
 LONGEST_WINDOW = 100_000  # the plan of every thread is held in memory
-OUTCOMES = ("finished", "the plant's state is not finite", "the belief is not finite")
+OUTCOMES = (
+    "finished",
+    "the plant's state or measurement is not finite",
+    "the belief is not finite",
+    "the plan is not finite",
+)
 
 
 class Luck(NamedTuple):
-    """What chance decides before a batch of episodes: starts (N, NX), truths (N, p), and noise by run and time."""
+    """What is decided before a batch of episodes: starts (N, NX), truths (N, p), and noise by run and time.
+
+    The true parameters follow the plant, theta_{k+1} = D theta_k (+ eta_k with drift): `truths` are theta_0, and
+    `wander` (N, T, p) theta_1 .. theta_T if they move at all, else (N, 0, p).
+    """
 
     starts: Array
     truths: Array
     process: Array
     measurement: Array
     wander: Array
+
+    @property
+    def last_truths(self) -> Array:
+        """The true parameters at the end, (N, p)."""
+        return self.wander[:, -1] if self.wander.shape[1] else self.truths
 
 
 class Episodes(NamedTuple):
@@ -78,7 +93,9 @@ class Settings:
 
     Args:
         truth: `"scenario"` for the parameters that the scenario gives, `"prior"` to draw them from the model's own
-            prior (the model is then the plant), `"drift"` for the same with the model's own drift on top.
+            prior (the model is then the plant), `"drift"` for the same with the model's own drift on top. In each of
+            them the parameters follow the plant's transition D. With `"scenario"` they also drift if the plant is a
+            model of its own that says so.
         order: of the dual cost, 1 or 2.
         window: None for the fixed end of the problem, or the length of a moving horizon.
         length: the number of steps; the problem's horizon by default, and free with a moving horizon.
@@ -126,8 +143,6 @@ def plant_problem(problem: Problem, settings: Settings) -> Problem:
             raise SymdualError(f'the scenario "{problem.name}" gives no true parameters; use the truth "prior"')
         return problem
     require_parameters(problem.package)
-    if settings.truth == "drift" and problem.package.TRANSITION != "identity":
-        raise SymdualError('the truth "drift" needs parameters that keep their value on average (no transition=)')
     return replace(problem, plant=problem.package, truth=None)
 
 
@@ -138,8 +153,7 @@ def draw(problem: Problem, settings: Settings, seeds: list[np.random.SeedSequenc
     numbers = plant.numbers
     start_root, prior_root = root(problem.prior.covariance[:nx, :nx]), root(problem.prior.covariance[nx:, nx:])
     process_root, measurement_root = root(numbers["process_noise"]), root(numbers["measurement_noise"])
-    drift = numbers["drift"]
-    drift_root = root(np.diag(drift) if drift.ndim == 1 else drift) if settings.truth == "drift" else None
+    drift_root = _drift_root(problem, settings)
     drawn = []
     for seed in seeds:
         random = np.random.default_rng(seed)
@@ -150,11 +164,45 @@ def draw(problem: Problem, settings: Settings, seeds: list[np.random.SeedSequenc
             truth = problem.truth
         else:
             truth = problem.prior.mean[nx:] + prior_root @ random.standard_normal(plant.NTHETA)
-        wander = np.zeros((0, plant.NTHETA))
+        drift = np.zeros((0, plant.NTHETA))
         if drift_root is not None:
-            wander = random.standard_normal((steps, plant.NTHETA)) @ drift_root.T
-        drawn.append((start, truth, process, measurement, wander))
-    return Luck(*(np.ascontiguousarray(np.stack(column)) for column in zip(*drawn, strict=True)))
+            drift = random.standard_normal((steps, plant.NTHETA)) @ drift_root.T
+        drawn.append((start, truth, process, measurement, drift))
+    starts, truths, processes, measurements, drifts = (
+        np.ascontiguousarray(np.stack(column)) for column in zip(*drawn, strict=True)
+    )
+    return Luck(starts, truths, processes, measurements, _wander(plant, truths, drifts, steps))
+
+
+def _drift_root(problem: Problem, settings: Settings) -> Array | None:
+    """A root of Xi if the truth is to drift; a model that is its own plant drifts only when it is asked to."""
+    own_drift = not problem.plant_is_model and problem.plant.DIFFUSION != "none"
+    if settings.truth != "drift" and not own_drift:
+        return None
+    drift = problem.plant.numbers["drift"]
+    return root(np.diag(drift) if drift.ndim == 1 else drift)
+
+
+def _wander(plant: LoadedPackage, truths: Array, drifts: Array, steps: int) -> Array:
+    """theta_{k+1} = D theta_k + eta_k for k = 0 .. T-1, (N, T, p); (N, 0, p) when they keep their values.
+
+    D theta is summed column by column: every run then has the same bits in whatever company it is computed.
+    """
+    if plant.TRANSITION == "identity" and not drifts.shape[1]:
+        return drifts
+    D = plant.numbers["transition"]
+    path = np.empty((len(truths), steps, plant.NTHETA))
+    theta = truths
+    with np.errstate(over="ignore", invalid="ignore"):  # parameters that leave the numbers fail with their plant
+        for k in range(steps):
+            if plant.TRANSITION == "diagonal":
+                theta = D * theta
+            elif plant.TRANSITION == "dense":
+                theta = sum((theta[:, j, None] * D[:, j] for j in range(plant.NTHETA)), np.zeros_like(theta))
+            if drifts.shape[1]:
+                theta = theta + drifts[:, k]
+            path[:, k] = theta
+    return path
 
 
 def root(covariance: Array) -> Array:
@@ -207,10 +255,10 @@ def run_part(problem: Problem, name: str, luck: Luck, settings: Settings) -> Epi
     module.episodes(
         get_num_threads(), plant.plant.move, plant.plant.measure, cost_pointer(task, kind), kind != "certain",
         settings.window or 0, steps, truths, plant.numbers["data"], plant.WORK, luck.process, luck.measurement,
-        luck.wander, means, prior, numbers["process_noise"], numbers["measurement_noise"], numbers["transition"],
-        numbers["drift"], longer.state_cost, longer.input_cost, longer.reference, longer.floors, task.bounds,
-        numbers["data"], cost_settings(task, name, planned), states, inputs, beliefs, variances, statistics,
-        finals, outcomes, *([memories] if package.PROCESSES else []),
+        luck.wander, name == "oracle", means, prior, numbers["process_noise"], numbers["measurement_noise"],
+        numbers["transition"], numbers["drift"], longer.state_cost, longer.input_cost, longer.reference, longer.floors,
+        task.bounds, numbers["data"], cost_settings(task, name, planned), states, inputs, beliefs, variances,
+        statistics, finals, outcomes, *([memories] if package.PROCESSES else []),
     )  # fmt: skip
     variances[:, :, processes_of(package)] = np.nan
     return Episodes(states, inputs, beliefs, variances, finals, statistics, outcomes, luck.truths, memories)

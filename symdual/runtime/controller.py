@@ -272,6 +272,7 @@ class _Tools:
         if self._searching:
             require_search_width(problem)
         self._settings = cost_settings(problem, name, steps)
+        self._plan_settings = self._settings if self._kind != "exact" else package.nominal.default_settings()
         self._cost = cost_pointer(problem, self._kind)
         numbers = package.numbers
         Q, R, D, Xi = (numbers[key] for key in ("process_noise", "measurement_noise", "transition", "drift"))
@@ -411,13 +412,13 @@ class _Tools:
         return Parts(nominal, still, weight * uncertain - still, 0.0)
 
     def _uncertain(self, k: int, belief: Belief, u: Array, settings: Array) -> float:
-        """Jd of the plan through u, after the certainty-equivalent one was planned again."""
+        """Jd of the plan through u."""
         module = self._package.dual_cost
         functions = {"second_order": "dual_costs_second_order", "lowrank": "dual_costs_lowrank"}
         evaluate = getattr(module, functions.get(self._kind, "dual_costs_structured"))
         start, end = self._times(k)
         work, small, wide, *_ = self._plan_tools
-        self._package.nominal.begin(start, end, belief.mean, self._noise[2], *self._cost_arrays, work, small, wide)
+        self._plan_again(k, belief)
         out = np.zeros((1, module.OUT))
         evaluate(
             start, end, *belief[:2], *self._noise, *self._cost_arrays, settings, u[None].copy(), work, small, wide, out
@@ -425,11 +426,26 @@ class _Tools:
         return float(out[0, module.OUT_UNCERTAIN])
 
     def _plan(self, k: int, belief: Belief, u: Array) -> tuple[Array, Array]:
+        """The plan whose cost was compared: the certainty-equivalent one, or after a search the one through u."""
         nominal, (start, end) = self._package.nominal, self._times(k)
         work, small, wide, *_ = self._plan_tools
-        nominal.begin(start, end, belief.mean, self._noise[2], *self._cost_arrays, work, small, wide)
-        settings = nominal.default_settings()
-        _, _, slot, _ = nominal.nominal(start, end, u, *self._cost_arrays, settings, work, small, wide)
+        slot = self._plan_again(k, belief)
+        if self._searching:
+            _, _, slot, _ = nominal.nominal(start, end, u, *self._cost_arrays, self._plan_settings, work, small, wide)
         states, inputs = np.zeros((end - start + 1, self._package.NX)), np.zeros((end - start, self._package.NU))
         nominal.trajectory(start, end, slot, small, wide, states, inputs)
         return states, inputs
+
+    def _plan_again(self, k: int, belief: Belief) -> int:
+        """The certainty-equivalent plan as the decision made it; returns its slot in the workspace.
+
+        The plans of all candidates start from its policy. From the linearisation they could end in other minima.
+        """
+        nominal, (start, end) = self._package.nominal, self._times(k)
+        work, small, wide, *_ = self._plan_tools
+        nominal.begin(start, end, belief.mean, self._noise[2], *self._cost_arrays, work, small, wide)
+        free = np.int64(0)  # so is the first input of this plan
+        _, _, slot, _ = nominal.improve(
+            start, end, free, free, *self._cost_arrays, self._plan_settings, work, small, wide
+        )
+        return int(slot)

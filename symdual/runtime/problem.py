@@ -40,7 +40,7 @@ class Problem:
         state_cost, input_cost, reference: W (T+1, NX, NX), U (T, NU, NU), r (T+1, NX).
         prior: the belief before the first step.
         plant: the package of the true system.
-        truth: the plant's true parameters, or None when they are to be drawn from the prior.
+        truth: the plant's true parameters at the start, or None when they are to be drawn from the prior.
         bonus, dual_weight: tau of the exploration bonus, and the weight of Jd.
         limits: lower and upper bounds of the inputs (2, NU), instead of the model's own.
     """
@@ -109,14 +109,24 @@ class Problem:
         """The expected first state."""
         return self.prior.mean[: self.package.NX]
 
+    @property
+    def plant_is_model(self) -> bool:
+        """Whether the plant is the model that the controller believes in."""
+        return bool(self.plant.module.DIGEST == self.package.module.DIGEST)
+
     def for_oracle(self, truth: Array) -> Problem:
-        """The same task, bounds included, for a controller that knows the plant: its model and its true parameters."""
+        """The same task, bounds included, for a controller that knows the plant: its model and its true parameters.
+
+        It believes that they move by the plant's transition D and never drift from there: Xi is zero, so that its
+        belief in them stays certain. Where they do drift, an episode tells it the true ones at every step.
+        """
         nx, plant = self.package.NX, self.plant
         require_parameters(plant)
+        knowing = replace(plant, numbers={**plant.numbers, "drift": np.zeros_like(plant.numbers["drift"])})
         covariance = np.zeros((plant.NZ, plant.NZ))
         covariance[:nx, :nx] = self.prior.covariance[:nx, :nx]
         belief = Belief(np.concatenate([self.start, argument(truth, (plant.NTHETA,), "truth")]), covariance)
-        return replace(self, package=plant, prior=belief, truth=truth, limits=self.bounds)
+        return replace(self, package=knowing, prior=belief, truth=truth, limits=self.bounds)
 
     def extended(self, steps: int) -> Problem:
         """The same task with its cost and reference held at their last values for `steps` more steps."""

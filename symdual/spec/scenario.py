@@ -30,9 +30,10 @@ class Scenario:
         reference: r as a number or vector, or a function of the step that returns one.
         start: the mean of x_0; start_covariance: its covariance, zero by default (the start is known).
         prior_mean, prior_covariance: those of theta in the order of `Model.unknown_names`, instead of the model's own.
-        plant: the true system, the model itself by default; its noise is the noise of the simulation.
-        truth: the plant's true parameters, as a mapping from name to number (or list, for the weights of a family) or
-            as a vector; None if they are to be drawn from the prior.
+        plant: the true system, the model itself by default; its noise is the noise of the simulation, and its
+            transition and drift move its parameters. A model that is its own plant drifts only where it is asked to.
+        truth: the plant's true parameters at the start, as a mapping from name to number (or list, for the weights of a
+            family) or as a vector; None if they are to be drawn from the prior.
         bonus: tau, the weight of the exploration bonus.
         dual_weight: the weight of the dual part of the cost.
         name: the scenario's name; the variable's or file's name by default.

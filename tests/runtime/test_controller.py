@@ -291,6 +291,28 @@ def test_the_plan_goes_through_the_chosen_input(toy: Problem) -> None:
     assert info.status == "converged"
 
 
+@pytest.mark.parametrize("name", ["ce", "dual", "cautious"])
+def test_what_is_reported_is_what_was_chosen_where_plans_have_many_minima(
+    waves_package: LoadedPackage, name: str
+) -> None:
+    """The plan costs what the table of candidates says, and the parts belong to it."""
+    task = problem(waves_package)
+    chosen = controller(task, name)
+    for k, x in [(k, x) for k in (0, 3) for x in np.linspace(-2.5, 1.0, 36)]:
+        belief = Belief(np.array([x, 1.0]), task.prior.covariance)
+        _, u, info = chosen.step(State(k, belief, None))
+        states, inputs = info.planned_states[:, 0], info.planned_inputs[:, 0]
+        assert states[0] == x and inputs[0] == pytest.approx(u[0], rel=1e-9)
+        moved = states[:-1] + inputs + 0.8 * np.sin(3 * states[:-1])
+        np.testing.assert_allclose(states[1:], moved, rtol=1e-12, atol=1e-13)
+        nominal = np.sum((states - 4.0) ** 2) + 0.1 * np.sum(inputs**2)
+        assert nominal == pytest.approx(info.parts.certainty_equivalent, rel=1e-7), (k, x)
+        row = info.costs[np.all(info.candidates == u, axis=1)][0]
+        assert sum(info.parts) == pytest.approx(row[0], rel=1e-9) and row[0] == info.costs[:, 0].min()
+        assert row[1] == info.parts.certainty_equivalent
+        assert info.parts.probing <= 1e-9 * info.parts.caution, (k, x)
+
+
 # ------------------------------------------------------------------------------------------------ horizons
 
 

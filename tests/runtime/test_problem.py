@@ -30,7 +30,7 @@ def test_the_bounds_are_the_models_unless_others_are_given(toy: Problem) -> None
 def test_the_oracle_knows_plant_and_truth_and_keeps_the_bounds(toy: Problem, offset_package: LoadedPackage) -> None:
     limits = np.array([[-2.0], [0.5]])
     known = replace(toy, plant=offset_package, truth=np.array([0.3]), limits=limits).for_oracle(np.array([0.7]))
-    assert known.package is offset_package
+    assert known.package.module is offset_package.module
     assert known.prior.mean.tolist() == [1.0, 0.7]
     assert not known.prior.covariance.any()
     assert known.bounds.tolist() == limits.tolist()
