@@ -13,7 +13,7 @@ from symdual import __version__
 from symdual.checks.kernels import BlockResult, check_kernels
 from symdual.checks.recursions import check_recursions
 from symdual.emit.package import input_digest, package
-from symdual.emit.write import exclusive, is_unchanged, write
+from symdual.emit.write import clear_up, exclusive, is_unchanged, write
 from symdual.errors import SymdualError, did_you_mean
 from symdual.runtime.loading import edited_files, load, load_edited, read_manifest, user_folder
 from symdual.runtime.problem import Problem, problem
@@ -42,6 +42,8 @@ def generate(source: str | Path | Model, folder: str | Path | None = None, force
     works = _works(source)
     outdated = [work for work in works if force or not is_unchanged(parent, work.model.name, work.input_digest)]
     _write_all(outdated, parent)
+    for work in works:
+        clear_up(parent, work.model.name)
     return [Generated(work.model, parent / work.model.name, work in outdated) for work in works]
 
 

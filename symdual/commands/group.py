@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from types import FrameType
 from typing import Any
 
 import click
@@ -33,7 +38,8 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; `--debug` lets errors through with their traceback."""
         try:
-            return super().invoke(ctx)
+            with _interruptible():
+                return super().invoke(ctx)
         except SymdualError as problem:
             if ctx.params.get("debug"):
                 raise
@@ -42,6 +48,36 @@ class _Commands(click.Group):
         except KeyboardInterrupt:
             click.echo("symdual: interrupted", err=True)
             sys.exit(130)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C be heard while LLVM compiles; only the main thread may decide that, and only if nobody else has."""
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, but a moment later if LLVM has just called back.
+
+    LLVM hands over what it has compiled in a callback. An exception raised there is printed and forgotten, and then
+    numba misses the compiled code.
+    """
+    while frame is not None:
+        if "llvmlite" in frame.f_code.co_filename and frame.f_code.co_name.startswith("_raw_object_cache"):
+            again = threading.Timer(0.02, signal.raise_signal, (number,))
+            again.daemon = True
+            again.start()
+            return
+        frame = frame.f_back
+    raise KeyboardInterrupt
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -47,16 +47,32 @@ def _remove_empty(folders: list[Path]) -> None:
             folder.rmdir()
 
 
+def clear_up(folder: Path, name: str) -> None:
+    """Remove what is left beside a package of a writer that died when its work was all but done."""
+    target = folder / name
+    leftovers = [place for place in (_fresh(target), set_aside(target)) if place.is_dir()]
+    if leftovers and target.is_dir():
+        with suppress(OSError), locked(folder, wait=False) as held:
+            for place in leftovers if held else ():
+                shutil.rmtree(place, ignore_errors=True)
+
+
+def _fresh(target: Path) -> Path:
+    """Where a new package is written before it takes its place."""
+    return target.with_name(f".{target.name}.new")
+
+
 def write(package: Package, folder: Path) -> Path:
     """Write the package as `folder/<name>`, replacing an older one in one go.
 
     The files are written beside it first. Then the old folder steps aside and the new one takes its place; if the
-    process dies in between, the next reader or writer puts the old one back. What Python and numba have compiled is
-    kept when only numbers changed. Otherwise it goes: Python takes a compiled file for current when its source has the
-    same size and the same second of writing, and a package written twice in a second would wake up with old parts.
+    process dies in between, the next reader or writer puts the old one back. Files in it that were not generated come
+    along. What Python and numba have compiled is kept when only numbers changed. Otherwise it goes: Python takes a
+    compiled file for current when its source has the same size and the same second of writing, and a package written
+    twice in a second would wake up with old parts.
     """
     target = folder / package.name
-    fresh = folder / f".{package.name}.new"
+    fresh = _fresh(target)
     aside = set_aside(target)
     try:
         put_back(target)
@@ -74,6 +90,7 @@ def write(package: Package, folder: Path) -> Path:
                     f"{target} exists and is not a generated package; move it away or choose another folder"
                 )
             cache, old = target / "__pycache__", read_manifest(target)
+            _copy_strangers(target, {*package.files, "__pycache__", *(old["files"] if old else ())}, fresh)
             if cache.is_dir() and old is not None and old["package_digest"] == package.package_digest:
                 cache.replace(fresh / "__pycache__")
             target.replace(aside)
@@ -84,3 +101,14 @@ def write(package: Package, folder: Path) -> Path:
         shutil.rmtree(fresh, ignore_errors=True)
     shutil.rmtree(aside, ignore_errors=True)
     return target
+
+
+def _copy_strangers(source: Path, own: set[str], target: Path) -> None:
+    """Copy everything that does not belong to the package: the old folder stays whole until it is replaced."""
+    for entry in source.iterdir():
+        if entry.name in own:
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.copytree(entry, target / entry.name, symlinks=True)
+        else:
+            shutil.copy2(entry, target / entry.name, follow_symlinks=False)

@@ -6,7 +6,6 @@ controllers meet the same luck, and results depend neither on the number of thre
 
 from __future__ import annotations
 
-import operator
 import warnings
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -24,6 +23,7 @@ from symdual.runtime.controller import (
     cost_settings,
     require_search_width,
 )
+from symdual.runtime.evaluate import whole_number
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Array, Belief, Problem, processes_of, require_parameters
@@ -105,19 +105,6 @@ class Settings:
     order: int = 1
     window: int | None = None
     length: int | None = None
-
-
-def whole_number(value: object, what: str, least: int = 1, most: int | None = None) -> int:
-    """A number that counts something as a plain int, or a sentence that says what is wrong with it."""
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError as problem:
-        raise SymdualError(f"{what} must be a whole number, not {value!r}") from problem
-    if number < least:
-        raise SymdualError(f"{what} must be at least {least}, not {number}")
-    if most is not None and number > most:
-        raise SymdualError(f"{what} must be at most {most}, not {number}")
-    return number
 
 
 def checked_settings(settings: Settings) -> Settings:

@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -52,6 +52,7 @@ class Parcel:
     digest: str
     files: Mapping[str, Mapping[str, bytes]]
     names: tuple[str, str]
+    numbers: tuple[dict[str, Any], dict[str, Any]]
     task: Mapping[str, Any]
     plan: tuple[tuple[str, ...], int, int, Settings]
     versions: Mapping[str, str]
@@ -67,6 +68,7 @@ def parcel(sweep: Sweep) -> Parcel:
         digest=sweep.description.digest,
         files={name: _files(package) for name, package in packages.items()},
         names=(problem.package.name, problem.plant.name),
+        numbers=(problem.package.numbers, problem.plant.numbers),  # which may be other ones than the files'
         task=task,
         plan=(sweep.controllers, sweep.runs, sweep.seed, sweep.settings),
         versions=versions(),
@@ -130,7 +132,10 @@ class _Delivered:
         different = [f"{name} {there} instead of {wanted}" for name, there, wanted in pairs]
         if different:
             raise SymdualError(f"a worker of the cluster has {', '.join(different)}; the results would not be the same")
-        package, plant = (load(self.folder / name) for name in content.names)
+        package, plant = (
+            replace(load(self.folder / name), numbers=numbers)
+            for name, numbers in zip(content.names, content.numbers, strict=True)
+        )
         return Sweep(Problem(package=package, plant=plant, **content.task), *content.plan)
 
 

@@ -89,7 +89,8 @@ class Info(NamedTuple):
 class Controller:
     """A controller for a problem.
 
-    A controller owns the workspaces of its decisions: use one in each thread.
+    A controller owns the workspaces of its decisions: use one in each thread. A copy, or one that was pickled, has its
+    own and continues where `act` was.
 
     Args:
         problem: the task. For `oracle` it must come from `Problem.for_oracle`; `controller` does that.
@@ -122,6 +123,10 @@ class Controller:
                 'the oracle needs a problem without uncertain parameters; use controller(problem, "oracle")'
             )
         object.__setattr__(self, "_tools", _Tools(self.problem, self.name, self.order, self.window))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle what was asked for and what `act` remembers; the compiled functions are looked up again."""
+        return _restored, (self.problem, self.name, self.order, self.window, tuple(self._live))
 
     def init(self, belief: Belief | None = None) -> State:
         """The state before the first step, from a belief or from the problem's prior."""
@@ -181,6 +186,12 @@ class Controller:
         if y is None:
             return np.full(shape, np.nan)
         return argument(unmasked(y), shape, "the measurement y")
+
+
+def _restored(problem: Problem, name: str, order: int, window: int | None, live: tuple[State, ...]) -> Controller:
+    copied = Controller(problem, name, order, window)
+    copied._live[:] = live
+    return copied
 
 
 def unmasked(y: ArrayLike) -> ArrayLike:

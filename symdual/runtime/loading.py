@@ -12,7 +12,8 @@ import types
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,21 @@ class LoadedPackage:
         if not (self.folder / f"{name}.py").is_file():
             raise AttributeError(f"the generated package {self.name} has no module {name}")
         return importlib.import_module(f"{self.module.__name__}.{name}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the folder, the digest and the numbers; the code is loaded and verified again from the folder."""
+        return _unpickled, (self.folder, self.module.DIGEST, self.numbers, self.plants)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> LoadedPackage:
+        """The same code with numbers of its own."""
+        return replace(self, numbers=deepcopy(self.numbers, memo), plants=dict(self.plants))
+
+
+def _unpickled(folder: Path, digest: str, numbers: dict[str, NDArray[np.float64]], plants: dict[str, str]) -> Any:
+    package = load(folder)
+    if digest != package.module.DIGEST:
+        raise PackageError(f"the package {folder} has been generated anew since something that uses it was pickled")
+    return replace(package, numbers=numbers, plants=plants)
 
 
 def load(name: str | Path) -> LoadedPackage:

@@ -24,8 +24,9 @@ import symdual
 from symdual.errors import SymdualError
 from symdual.runtime import recording
 from symdual.runtime.checkpoints import Checkpoints, kept, owner
-from symdual.runtime.closed_loop import Luck, Settings, checked_settings, draw, plant_problem, run_part, whole_number
+from symdual.runtime.closed_loop import Luck, Settings, checked_settings, draw, plant_problem, run_part
 from symdual.runtime.controller import NAMES, controller, require_fit
+from symdual.runtime.evaluate import whole_number
 from symdual.runtime.loading import LoadedPackage, locked
 from symdual.runtime.posterior import capacities
 from symdual.runtime.problem import Problem

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import json
+import pickle
+import subprocess
 import tracemalloc
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,6 +54,42 @@ def test_act_is_step_with_a_memory(toy: Problem) -> None:
     assert np.array_equal(chosen.act([0.4]), second)
     chosen.reset()
     assert np.array_equal(chosen.act(), first)
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda c: pickle.loads(pickle.dumps(c))], ids=["copy", "deepcopy", "pickle"]
+)
+@pytest.mark.parametrize("name", ["dual", "oracle", "exact"])
+def test_a_copy_continues_where_the_original_was(toy: Problem, name: str, copied: Callable[[Controller], Any]) -> None:
+    original = controller(toy, name)
+    original.act()
+    twin = copied(original)
+    second = original.act([0.4])
+    assert np.array_equal(twin.act([0.4]), second)
+    twin.reset()
+    assert original.belief.mean[0] == pytest.approx(0.4)  # each has its own memory
+
+
+def test_a_copy_has_the_same_choices(toy: Problem) -> None:
+    twin = pickle.loads(pickle.dumps(controller(toy, "dual", order=2, window=3)))
+    assert (twin.name, twin.order, twin.window, twin.problem.horizon) == ("dual", 2, 3, 2)
+    assert twin.belief.mean.tolist() == toy.prior.mean.tolist()
+
+
+def test_a_controller_goes_to_another_process(
+    toy: Problem, tmp_path: Path, fresh_python: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    original = controller(toy, "dual")
+    original.act()
+    (tmp_path / "dual.pickle").write_bytes(pickle.dumps(original))
+    code = """
+        import pickle
+        with open("dual.pickle", "rb") as file:
+            dual = pickle.load(file)
+        print(dual.act([0.4]).tolist())
+    """
+    answer = fresh_python(code, tmp_path)
+    assert json.loads(answer.stdout) == pytest.approx(original.act([0.4]).tolist(), rel=1e-12)
 
 
 def test_the_first_measurement_updates_without_predicting(toy: Problem) -> None:
