@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from symdual.derive.derivation import Derivation
 from symdual.derive.structure import Structure, hessian_diagonals, structure
-from symdual.emit.blocks import BlockText, MotionText, Table, block_text, motion_text
+from symdual.emit.blocks import BlockText, MotionText, block_text, motion_text
 from symdual.emit.kernels import DataLayout, KernelFunction, data_layout, kernel_functions
 from symdual.emit.processes import (
     ProcessCode,
@@ -170,6 +170,13 @@ class DecisionContext(NamedTuple):
     costs: tuple[str, ...]
 
 
+class CallsContext(NamedTuple):
+    """Entries for callers in Python."""
+
+    name: str
+    lowrank: bool
+
+
 class EpisodeContext(NamedTuple):
     """The closed loop."""
 
@@ -226,6 +233,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         File("curvature", "curvature", CurvatureContext(name, facts.hessian_tables(), facts.processes)),
         File("riccati", "riccati", NameContext(name)),
         File("dual_cost", "dual_cost", dual_cost),
+        File("calls", "calls", CallsContext(name, facts.lowrank)),
         File("candidates", "candidates", CandidatesContext(name, _SEARCH_LIMITS[search])),
         File("search", search, NameContext(name)),
         File("decision", "decision", DecisionContext(name, costs)),
@@ -367,10 +375,14 @@ class _Facts:
         pairs = process_pairs(self._derivation)
         tables = [
             ShapedTable("HESSIAN_ROWS", rows, "", "scalar unknowns whose row is not identically zero, in z"),
-            ShapedTable("HESSIAN_DIAGONALS", s.hessian_diagonals, ".reshape(-1, 4)", "row and column in z, count, start"),
+            ShapedTable(
+                "HESSIAN_DIAGONALS", s.hessian_diagonals, ".reshape(-1, 4)", "row and column in z, count, start"
+            ),
         ]
         if self.processes:
-            tables.append(ShapedTable("PROCESS_PAIRS", pairs, ".reshape(-1, 2)", "pair, and value whose features it has"))
+            tables.append(
+                ShapedTable("PROCESS_PAIRS", pairs, ".reshape(-1, 2)", "pair, and value whose features it has")
+            )
         return tuple(tables)
 
     def _sizes(self) -> Pairs:

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import get_num_threads
 from numpy.typing import NDArray
 
 from symdual.errors import SymdualError
+from symdual.runtime.border import Records
 from symdual.runtime.controller import (
     NAMES,
     controller,
     cost_kind,
     cost_pointer,
-    cost_settings,
     require_search_width,
+    task_of,
+    weights_of,
 )
 from symdual.runtime.evaluate import whole_number
 from symdual.runtime.loading import LoadedPackage
@@ -226,29 +228,72 @@ def run_part(problem: Problem, name: str, luck: Luck, settings: Settings) -> Epi
     kind = cost_kind(task, name, settings.order, planned)
     if kind != "certain":
         require_search_width(task)
-    module, numbers = package.episode, package.numbers
-    prior = task.prior.covariance.copy()
-    if package.SQUARE_ROOT:
-        package.filter.factorise(task.prior.covariance, prior)
-    means = np.repeat(task.prior.mean[None], count, axis=0)
-    if name == "oracle":
-        means[:, package.NX :] = luck.truths
-    truths = np.ascontiguousarray(np.hstack([luck.starts, luck.truths]))
-    states, inputs = np.full((count, steps + 1, package.NX), np.nan), np.full((count, steps, package.NU), np.nan)
-    beliefs, variances = (np.full((count, steps + 1, package.NZ), np.nan) for _ in range(2))
-    statistics = np.full((count, steps + 1, module.STATS), np.nan)
-    finals, outcomes = np.full((count, package.NZ, package.NZ), np.nan), np.zeros(count, dtype=np.int64)
-    memories = np.zeros((count, package.DATA if package.PROCESSES else 0))
+    diary = _diary(package, count, steps)
+    module = package.episode
     module.episodes(
-        get_num_threads(), plant.plant.move, plant.plant.measure, cost_pointer(task, kind), kind != "certain",
-        settings.window or 0, steps, truths, plant.numbers["data"], plant.WORK, luck.process, luck.measurement,
-        luck.wander, name == "oracle", means, prior, numbers["process_noise"], numbers["measurement_noise"],
-        numbers["transition"], numbers["drift"], longer.state_cost, longer.input_cost, longer.reference, longer.floors,
-        task.bounds, numbers["data"], cost_settings(task, name, planned), states, inputs, beliefs, variances,
-        statistics, finals, outcomes, *([memories] if package.PROCESSES else []),
-    )  # fmt: skip
-    variances[:, :, processes_of(package)] = np.nan
-    return Episodes(states, inputs, beliefs, variances, finals, statistics, outcomes, luck.truths, memories)
+        get_num_threads(),
+        steps,
+        module.Plant(plant.plant.move, plant.plant.measure, plant.numbers["data"], plant.WORK),
+        module.Controls(
+            cost_pointer(task, kind, planned),
+            kind != "certain",
+            longer.floors,
+            settings.window or 0,
+            name == "oracle",
+            planned + 1 if kind == "second_order" else 1,
+        ),
+        module.Luck(
+            np.ascontiguousarray(np.hstack([luck.starts, luck.truths])), luck.process, luck.measurement, luck.wander
+        ),
+        _priors(task, luck.truths if name == "oracle" else None, count),
+        weights_of(longer),
+        task_of(task, name, settings.order),
+        diary,
+    )
+    diary.variances[:, :, processes_of(package)] = np.nan
+    finals = np.stack([package.records.read_covariance(diary.finals[n : n + 1]) for n in range(count)])
+    finals[diary.outcomes != 0] = np.nan
+    return Episodes(
+        diary.states,
+        diary.inputs,
+        diary.means,
+        diary.variances,
+        finals,
+        diary.steps,
+        diary.outcomes,
+        luck.truths,
+        diary.memories,
+    )
+
+
+def _diary(package: LoadedPackage, count: int, steps: int) -> Any:
+    """What the episodes write down: NaN until they do."""
+
+    def unknown(*shape: int) -> Array:
+        return np.full((count, *shape), np.nan)
+
+    return package.episode.Diary(
+        states=unknown(steps + 1, package.NX),
+        inputs=unknown(steps, package.NU),
+        means=unknown(steps + 1, package.NZ),
+        variances=unknown(steps + 1, package.NZ),
+        steps=unknown(steps + 1, package.episode.STATS),
+        finals=np.zeros(count, package.records.BLOCKS),
+        outcomes=np.zeros(count, dtype=np.int64),
+        memories=np.zeros((count, package.DATA if package.PROCESSES else 0)),
+    )
+
+
+def _priors(task: Problem, truths: Array | None, count: int) -> Records:
+    """The belief of every episode before its first step; an oracle knows the true parameters."""
+    package = task.package
+    prior = package.records.make_belief(*task.prior[:2])
+    if package.SQUARE_ROOT:
+        package.square_root.factorise(prior)
+    priors = np.repeat(prior, count)
+    if truths is not None:
+        priors["z"][:, package.NX :] = truths
+    return priors
 
 
 def simulate(

@@ -15,13 +15,14 @@ from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import symdual
 from symdual.errors import PackageError
+from symdual.runtime import border
 
 _PARENT = "symdual_generated"
 
@@ -35,6 +36,35 @@ class LoadedPackage:
     module: types.ModuleType
     numbers: dict[str, NDArray[np.float64]] = field(repr=False)
     plants: dict[str, str] = field(default_factory=dict)
+
+    if TYPE_CHECKING:  # found by `__getattr__`
+
+        @property
+        def records(self) -> border.RecordsModule: ...  # noqa: D102
+        @property
+        def filter(self) -> border.FilterModule: ...  # noqa: D102
+        @property
+        def square_root(self) -> border.SquareRootModule: ...  # noqa: D102
+        @property
+        def nominal(self) -> border.NominalModule: ...  # noqa: D102
+        @property
+        def dual_cost(self) -> border.DualCostModule: ...  # noqa: D102
+        @property
+        def calls(self) -> border.CallsModule: ...  # noqa: D102
+        @property
+        def candidates(self) -> border.CandidatesModule: ...  # noqa: D102
+        @property
+        def decision(self) -> border.DecisionModule: ...  # noqa: D102
+        @property
+        def plant(self) -> border.PlantModule: ...  # noqa: D102
+        @property
+        def episode(self) -> border.EpisodeModule: ...  # noqa: D102
+
+    @property
+    def noise(self) -> border.Noise:
+        """The model's noise."""
+        keys = ("process_noise", "measurement_noise", "transition", "drift")
+        return border.Noise(*(self.numbers[key] for key in keys))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

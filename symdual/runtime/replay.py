@@ -206,28 +206,26 @@ def steps_between(recording: Recording, package: LoadedPackage) -> list[int]:
 def replay(problem: Problem, recording: Recording) -> Replay:
     """Run the filter over a recording from the problem's prior; the first row updates without predicting."""
     package = problem.package
-    module, numbers = package.filter, package.numbers
-    Q, R, D, Xi = (numbers[key] for key in ("process_noise", "measurement_noise", "transition", "drift"))
-    work, ws = module.workspace()
-    stats = np.zeros(3)
-    mean, covariance = problem.prior.mean.copy(), problem.prior.covariance.copy()
-    data = numbers["data"].copy() if problem.prior.memory is None else problem.prior.memory.copy()
-    held = covariance
+    module, records, stats = package.filter, package.records, np.zeros(3)
+    data = package.numbers["data"] if problem.prior.memory is None else problem.prior.memory
+    tray = module.tray(records.make_task(*package.noise, problem.bounds, data))
+    belief = records.make_belief(*problem.prior[:2])
     if package.SQUARE_ROOT:
-        held = np.zeros_like(covariance)
-        module.factorise(covariance, held)
+        package.square_root.factorise(belief)
     means, deviations, statistics = [], [], []
     k = 0
     for i, count in enumerate(steps_between(recording, package)):
         for _ in range(count):
-            module.predict(k, mean, held, recording.inputs[i - 1], Q, D, Xi, data, work, ws)
+            module.predict(k, belief, recording.inputs[i - 1], tray)
             k += 1
-        status = module.update(k, mean, held, recording.measurements[i], R, data, work, ws, stats)
+        status = module.update(k, belief, recording.measurements[i], tray, stats)
         if package.SQUARE_ROOT:
-            module.covariance(held, covariance)
+            package.square_root.complete(belief)
+        mean, covariance = belief["z"][0].copy(), records.read_covariance(belief)
         if status == module.NOT_FINITE or not (np.isfinite(mean).all() and np.isfinite(covariance.diagonal()).all()):
             raise SymdualError(f"the belief is not finite any more at line {recording.lines[i]} of the recording")
-        shown = by_values(package, Belief(mean, covariance, data))
+        held = Belief(mean, covariance, tray.task["data"][0].copy())
+        shown = by_values(package, held)
         means.append(shown[0])
         deviations.append(shown[1])
         statistics.append(Statistics(float(stats[0]), float(stats[1]), int(stats[2])))
@@ -238,7 +236,7 @@ def replay(problem: Problem, recording: Recording) -> Replay:
         log_likelihoods=np.array([s.log_likelihood for s in statistics]),
         nis=np.array([s.nis for s in statistics]),
         measured=np.array([s.measured for s in statistics], dtype=np.int64),
-        belief=Belief(mean, covariance, data if package.PROCESSES else None),
+        belief=held if package.PROCESSES else held._replace(memory=None),
     )
 
 
