@@ -89,7 +89,7 @@ class ProcessTask:
         module, records = package.filter, package.records
         limits = np.array([package.numbers["lower"], package.numbers["upper"]])
         task = records.make_task(self._Q, self._R, self._D, self._Xi, limits, package.numbers["data"])
-        data, tray = task["data"][0], module.tray(task)
+        data, tray = task["numbers"][0], module.tray(task)
         mean, covariance = np.zeros(package.NZ), np.zeros((package.NZ, package.NZ))
         mean[nx:] = package.numbers["prior_mean"]  # of other unknowns, which are taken as known here
         mean[:nx] = 0.3 * random.normal(size=nx)

@@ -60,7 +60,7 @@ def combination(
 ) -> str:
     """target = pattern source, for each k below `length`; target and source may be the same.
 
-    `target` is a text with {i} for the row, `source` one with {c}; both contain k. `plus` is added to a row, or to each.
+    `target` is a text with {i} for the row, `source` one with {c}; both contain k. `plus` is added to a row, or to all.
     """
     own = plus if isinstance(plus, str) else ""
     if pattern.size <= WRITTEN_OUT:
@@ -178,6 +178,7 @@ class BlockText(NamedTuple):
     """What fills the holes of `blocks.py.jinja`, and its tables."""
 
     tables: tuple[Table, ...]
+    cost_tables: tuple[Table, ...]
     f_theta_dot: str
     multiply: str
     predict_half: str
@@ -218,9 +219,10 @@ def block_text(s: Structure, transition: str) -> BlockText:
             Table("THETA_ROWS", s.theta_rows, "states whose row of f_theta is not identically zero"),
             Table("H_THETA_ROWS", s.h_theta_rows, "components of h whose row of h_theta is not identically zero"),
             Table("H_SELECTS", s.h_selects, "the state that a component of h is, or -1"),
-            *(table for pattern in (f_x, f_xt, f_ut, h) for table in tables(pattern)),
+            *(table for pattern in (f_x, h) for table in tables(pattern)),
             *span_tables("f_theta", s.f_theta_spans, s.ntheta),
         ),
+        cost_tables=(*tables(f_xt), *tables(f_ut)),
         f_theta_dot=dot("f_theta", s.f_theta_spans, s.ntheta),
         multiply=_multiply(s),
         predict_half=combination(

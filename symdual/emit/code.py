@@ -114,12 +114,25 @@ class FilterContext(NamedTuple):
     processes: tuple[ProcessCode, ...]
 
 
+class CostBlocksContext(NamedTuple):
+    """Products of the Riccati recursion."""
+
+    name: str
+    t: BlockText
+
+
+class TrajectoryContext(NamedTuple):
+    """Rollouts and their costs."""
+
+    name: str
+    processes: tuple[ProcessCode, ...]
+
+
 class NominalContext(NamedTuple):
     """The certainty-equivalent plan."""
 
     name: str
     linear: bool
-    processes: tuple[ProcessCode, ...]
 
 
 class ShapedTable(NamedTuple):
@@ -218,7 +231,8 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
     if facts.lowrank:
         optional.append(File("lowrank", "lowrank", LowRankContext(name, facts.processes)))
     costs = ("structured", *(["lowrank"] if facts.lowrank else []), "second_order", "bonus")
-    blocks = BlocksContext(name, block_text(s, facts.transition), motion_text(facts.transition, facts.diffusion))
+    text = block_text(s, facts.transition)
+    blocks = BlocksContext(name, text, motion_text(facts.transition, facts.diffusion))
     dual_cost = DualCostContext(name, facts.lowrank, s.input_delay, facts.processes, parameter_spans(derivation))
     selecting = -1 not in s.h_selects
     return (
@@ -227,9 +241,12 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         File("kernels", "kernels", facts.kernels()),
         File("records", "records", RecordsContext(name, facts.size_lines(), facts.records(), facts.processes)),
         File("blocks", "blocks", blocks),
+        File("cost_blocks", "cost_blocks", CostBlocksContext(name, text)),
         *optional,
         File("filter", "filter", FilterContext(name, selecting, facts.square_root, facts.iterated, facts.processes)),
-        File("nominal", "nominal", NominalContext(name, s.linear, facts.processes)),
+        File("trajectory", "trajectory", TrajectoryContext(name, facts.processes)),
+        File("backward", "backward", NameContext(name)),
+        File("nominal", "nominal", NominalContext(name, s.linear)),
         File("curvature", "curvature", CurvatureContext(name, facts.hessian_tables(), facts.processes)),
         File("riccati", "riccati", NameContext(name)),
         File("dual_cost", "dual_cost", dual_cost),
@@ -305,7 +322,7 @@ class _Facts:
             f"NDIAG = {diagonals}  # length of the diagonals of the Hessian",
             f"DATA = {self._layout.size}  # known numbers",
             f"WORK = {self._work}  # scratch of the kernels",
-            "# parameters rounded up to whole vectors; a function would be compiled anew for a plain number as argument",
+            "# parameters rounded up to whole vectors; for a plain number as argument a function is compiled anew",
             f"WIDTH = np.int64({_padded(s.ntheta)})",
         )
 

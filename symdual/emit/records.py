@@ -1,8 +1,9 @@
 """What the recursions of a package work on, declared once: records with named fields of fixed shape.
 
-A record is one block of memory with an entry for each field, so that no two fields overlap, nothing is numbered by hand,
-and a compiled function is given one pointer instead of seven words for each array; the shapes are known to the compiler.
-The template `records.py.jinja` prints the declarations, from which numpy makes the types.
+A record is one block of memory with an entry for each field, so that no two fields overlap and nothing is numbered by
+hand. A compiled function is given one pointer instead of seven words for each array, and the shapes are known to the
+compiler. The template `records.py.jinja` prints the declarations, from which numpy makes the types. Names that numpy's
+records have themselves (`data`, `diagonal`, `trace`, ...) cannot be used: un-jitted code would find those.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ def _bend() -> Record:
             Field("core", ("NX + NS", "NZ"), "rows of the states and scalar unknowns"),
             Field("inputs", ("NU", "NZ"), "input by z"),
             Field("uu", ("NU", "NU"), "input by input"),
-            Field("diagonal", ("NDIAG",), "diagonals between weights"),
+            Field("diagonals", ("NDIAG",), "diagonals between weights"),
             Field("left", ("NPAIRS", "NTHETA"), "pairs of vectors: left right' + right left'"),
             Field("right", ("NPAIRS", "NTHETA"), ""),
         ),
@@ -141,7 +142,7 @@ def _task(transition: str, diffusion: str) -> Record:
             Field("Xi", square if diffusion == "dense" else ("NTHETA",), f"their drift, {diffusion}"),
             Field("lower", ("NU",), "bounds of the inputs"),
             Field("upper", ("NU",), ""),
-            Field("data", ("DATA",), "known numbers of the kernels, and what is remembered of Gaussian processes"),
+            Field("numbers", ("DATA",), "known numbers of the kernels, and what is remembered of Gaussian processes"),
             Field("weight", (), "w of Jbar + w Jd"),
             Field("learning", (), "0: future measurements do not reduce the parameters' covariance"),
             Field("order", (), "of the dual cost, 1 or 2"),

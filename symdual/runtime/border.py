@@ -1,7 +1,7 @@
 """What a generated package offers, module by module, as far as it is called from Python.
 
-Generated code has no types of its own; these protocols are what the type checker knows of it. Records are numpy arrays of
-the types that the module `records` of a package declares.
+Generated code has no types of its own; these protocols are what the type checker knows of it. Records are numpy arrays
+of the types that the module `records` of a package declares.
 """
 
 from __future__ import annotations

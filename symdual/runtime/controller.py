@@ -292,7 +292,7 @@ class _Tools:
             require_search_width(problem)
         self._cost = cost_pointer(problem, self._kind, steps)
         self._task_record = task_of(problem, name, order)
-        self._data: Array = self._task_record["data"][0]
+        self._data: Array = self._task_record["numbers"][0]
         self._forgetful = ""
         self._records = package.records
         self._belief = self._records.make_belief(*problem.prior[:2])

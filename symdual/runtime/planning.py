@@ -30,7 +30,7 @@ class Planning:
         self.package = package
         self.task: Records = task_of(problem, name, order)
         if held.memory is not None:
-            self.task["data"] = held.memory
+            self.task["numbers"] = held.memory
         self.belief: Records = package.records.make_belief(held.mean, held.covariance)
         self.desk: Desk = package.records.desk(problem.horizon, weights_of(problem), self.task, order)
         # a controller without a search weighs nothing; its costs are shown with the bonus, whose nominal part they are

@@ -224,7 +224,7 @@ def replay(problem: Problem, recording: Recording) -> Replay:
         mean, covariance = belief["z"][0].copy(), records.read_covariance(belief)
         if status == module.NOT_FINITE or not (np.isfinite(mean).all() and np.isfinite(covariance.diagonal()).all()):
             raise SymdualError(f"the belief is not finite any more at line {recording.lines[i]} of the recording")
-        held = Belief(mean, covariance, tray.task["data"][0].copy())
+        held = Belief(mean, covariance, tray.task["numbers"][0].copy())
         shown = by_values(package, held)
         means.append(shown[0])
         deviations.append(shown[1])

@@ -37,7 +37,8 @@ class Model:
         bounds: mapping from an input to its (lower, upper) bound; None or an infinity leaves a side open.
         time: the symbol that stands for the step number k in time-varying dynamics. In continuous time it is k + 1/2 at
             the middle of a step of `"rk4"`.
-        filter: `"plain"`, or `"square_root"` for ill-conditioned problems.
+        filter: `"plain"`; `"square_root"` for ill-conditioned problems; `"iterated"` for strongly curved measurements:
+            each update then goes on to the most probable state.
         name: the name of the generated package; the model file's name by default.
     """
 
@@ -88,8 +89,8 @@ class Model:
             raise ModelError(
                 "a model needs either dynamics= (the next state) or derivatives= (with step=), and not both"
             )
-        if filter not in ("plain", "square_root"):
-            raise ModelError(f'filter must be "plain" or "square_root", not {filter!r}')
+        if filter not in ("plain", "square_root", "iterated"):
+            raise ModelError(f'filter must be "plain", "square_root" or "iterated", not {filter!r}')
         given = dynamics if derivatives is None else derivatives
         assert given is not None
         kind = "dynamics" if derivatives is None else "derivatives"

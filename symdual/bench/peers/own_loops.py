@@ -21,14 +21,15 @@ import importlib
 
 from numba import njit
 
-kernels, records, filter, nominal, dual_cost = (
-    importlib.import_module("{package}." + name) for name in ("kernels", "records", "filter", "nominal", "dual_cost")
+kernels, records, filter, trajectory, nominal, dual_cost = (
+    importlib.import_module("{package}." + name)
+    for name in ("kernels", "records", "filter", "trajectory", "nominal", "dual_cost")
 )
 dynamics, dynamics_jacobian, dynamics_hessian = (
     kernels.dynamics, kernels.dynamics_jacobian, kernels.dynamics_hessian
 )
 filter_step = filter.step
-certainty_equivalent, plan_through, follow = nominal.certainty_equivalent, nominal.plan_through, nominal.follow
+certainty_equivalent, plan_through, follow = nominal.certainty_equivalent, nominal.plan_through, trajectory.follow
 jd_structured = dual_cost.jd_structured
 jd_lowrank = dual_cost.jd_lowrank if dual_cost.LOWRANK else None
 NX, NZ, NTHETA, WIDTH = records.NX, records.NZ, records.NTHETA, records.WIDTH
