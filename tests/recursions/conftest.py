@@ -222,7 +222,7 @@ class Case:
     def plan(
         self, k: int, first: np.ndarray, tolerance: float = 1e-12, policy: tuple[float, float] | None = None
     ) -> tuple[float, int, np.ndarray]:
-        """(cost, status, inputs) of the plan with a given first input; `policy` is a gain and an offset to start from."""
+        """(cost, status, inputs) of the plan with a given first input; `policy`: gain and offset to start from."""
         N, calls, desk = self.package.nominal, self.package.calls, self.desk(tolerance=tolerance)
         assert calls.begin(k, self.horizon, self.held, desk) == N.CONVERGED
         if policy is not None:
