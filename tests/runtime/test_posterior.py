@@ -193,9 +193,9 @@ def test_static_regression_is_that_of_scikit_learn(make: Callable[[str, str], Lo
     np.testing.assert_allclose(found.mean, mean, atol=1e-8)
     np.testing.assert_allclose(found.covariance, covariance, atol=1e-8)
     h = 1e-5
-    ahead, behind = (posterior(package, Belief(z, P, data), at + s) for s in (h, -h))
+    ahead, behind = (posterior(package, belief, at + s) for s in (h, -h))
     np.testing.assert_allclose(found.slope_mean[:, 0], (ahead.mean - behind.mean) / (2 * h), atol=1e-8)
-    both = posterior(package, Belief(z, P, data), np.concatenate([at + h, at - h])).covariance
+    both = posterior(package, belief, np.concatenate([at + h, at - h])).covariance
     n = len(at)
     difference = np.hstack([np.eye(n), -np.eye(n)]) / (2 * h)
     np.testing.assert_allclose(
