@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import shutil
 import subprocess
@@ -41,10 +42,24 @@ class Interpreted:
         return getattr(self.__dict__["_module"], name)
 
 
+#: `math` as numba compiles it under error_model="numpy": NaN or infinity where the interpreter's own raises.
+_MATH = types.SimpleNamespace(
+    pi=np.pi,
+    e=np.e,
+    erf=lambda a: np.float64(math.erf(a)),
+    erfc=lambda a: np.float64(math.erfc(a)),
+    **{name: getattr(np, name) for name in "sin cos tan sinh cosh tanh exp log sqrt copysign".split()},
+    **{name: getattr(np, "arc" + name[1:]) for name in "asin acos atan atan2 asinh acosh atanh".split()},
+    pow=np.power,
+)
+
+
 def _execute(source: str) -> types.ModuleType:
     plain = source.replace("from numba import njit", "def njit(**options):\n    return lambda function: function\n")
     plain = plain.replace("from . import one_name\n\n__name__ = one_name(__spec__)\n", "")
+    plain = plain.replace("import math\n", "")
     module = types.ModuleType("interpreted")
+    module.__dict__["math"] = _MATH
     exec(compile(plain, "interpreted", "exec"), module.__dict__)
     return module
 

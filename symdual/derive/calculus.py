@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
+from symdual.derive.branches import derivative, product, total
 from symdual.derive.program import Definition, Point, Program
 
 
@@ -60,13 +61,6 @@ class VectorTerm:
 Vector = tuple[VectorTerm, ...]
 
 
-def almost_everywhere(expression: sp.Expr) -> sp.Expr:
-    """Drop the point masses that differentiating a kink or a jump leaves: derivatives hold on either side of it."""
-    return (
-        expression.replace(sp.DiracDelta, lambda *arguments: sp.S.Zero) if expression.has(sp.DiracDelta) else expression
-    )
-
-
 class Calculus:
     """Differentiates one program; collects the scalar definitions and sums that the derivatives need.
 
@@ -98,7 +92,7 @@ class Calculus:
 
     def weight_jacobian(self, row: int, weight: sp.Symbol) -> Vector:
         """dF_row / dw_i for a generic index i."""
-        return _vector((self.jacobian(row, e.symbol), e.point, _diff(e.summand, weight)) for e in self.evaluations)
+        return _vector((self.jacobian(row, e.symbol), e.point, derivative(e.summand, weight)) for e in self.evaluations)
 
     # ---------------------------------------------------------------- first order
 
@@ -114,15 +108,15 @@ class Calculus:
             for position, argument in enumerate(node.arguments):
                 slope = self._sum(evaluation, (position,))
                 for variable, change in self._tangents.get(argument, {}).items():
-                    tangent[variable] = tangent.get(variable, sp.S.Zero) + slope * change
+                    tangent[variable] = total([tangent.get(variable, sp.S.Zero), product(slope, change)])
             self._tangents[evaluation.symbol] = _nonzero(tangent)
 
     def _tangent_of(self, expression: sp.Expr) -> dict[sp.Symbol, sp.Expr]:
         tangent: dict[sp.Symbol, sp.Expr] = {}
         for leaf in _leaves(expression, self._tangents):
-            slope = _diff(expression, leaf)
+            slope = derivative(expression, leaf)
             for variable, change in self._tangents[leaf].items():
-                tangent[variable] = tangent.get(variable, sp.S.Zero) + slope * change
+                tangent[variable] = total([tangent.get(variable, sp.S.Zero), product(slope, change)])
         return _nonzero(tangent)
 
     def _sum(self, evaluation: Evaluation, orders: tuple[int, ...]) -> sp.Expr:
@@ -130,7 +124,7 @@ class Calculus:
         orders = tuple(sorted(orders))
         body = evaluation.summand
         for position in orders:
-            body = _diff(body, evaluation.point.arguments[position])
+            body = derivative(body, evaluation.point.arguments[position])
         if body == 0:
             return sp.S.Zero
         symbol = sp.Symbol(evaluation.symbol.name + "_d" + "_".join(map(str, orders)), real=True)
@@ -138,8 +132,11 @@ class Calculus:
         return symbol
 
     def _name(self, expression: sp.Expr) -> sp.Expr:
-        """Give a composite expression a name of its own, so that it is computed once."""
-        if expression.is_Atom or (-expression).is_Atom:
+        """Give a composite expression a name of its own, so that it is computed once.
+
+        Cases stay as they are: what they are multiplied with has to be taken into them.
+        """
+        if expression.is_Atom or (-expression).is_Atom or isinstance(expression, sp.Piecewise):
             return expression
         symbol = sp.Symbol(f"_n{len(self.definitions)}", real=True)
         self.definitions[symbol] = expression
@@ -155,7 +152,7 @@ class Calculus:
         def pull(expression: sp.Expr, weight: sp.Expr) -> None:
             for leaf in _leaves(expression, self._tangents):
                 if leaf not in self.variables:
-                    tau[leaf] = tau.get(leaf, sp.S.Zero) + weight * _diff(expression, leaf)
+                    tau[leaf] = total([tau.get(leaf, sp.S.Zero), product(weight, derivative(expression, leaf))])
 
         for row, expression in enumerate(self.program.outputs):
             pull(expression, self.costate[row])
@@ -171,7 +168,7 @@ class Calculus:
                     for position, argument in enumerate(node.arguments):
                         if argument not in self.variables and argument in self._tangents:
                             slope = self._sum(evaluation, (position,))
-                            tau[argument] = tau.get(argument, sp.S.Zero) + weight * slope
+                            tau[argument] = total([tau.get(argument, sp.S.Zero), product(weight, slope)])
         return named
 
     def hessian(self) -> Hessian:
@@ -182,7 +179,8 @@ class Calculus:
         def add(weight: sp.Expr, curvature: sp.Expr, one: sp.Symbol, other: sp.Symbol) -> None:
             for a, change in self._tangents.get(one, {}).items():
                 for b, reaction in self._tangents.get(other, {}).items():
-                    core[a, b] = core.get((a, b), sp.S.Zero) + weight * curvature * change * reaction
+                    part = product(weight, curvature, change, reaction)
+                    core[a, b] = total([core.get((a, b), sp.S.Zero), part])
 
         curved = [(self.costate[row], e) for row, e in enumerate(self.program.outputs)]
         curved += [
@@ -193,9 +191,9 @@ class Calculus:
         for weight, expression in curved:
             leaves = _leaves(expression, self._tangents)
             for one in leaves:
-                slope = _diff(expression, one)
+                slope = derivative(expression, one)
                 for other in leaves:
-                    curvature = _diff(slope, other)
+                    curvature = derivative(slope, other)
                     if curvature != 0:
                         add(weight, curvature, one, other)
         for evaluation in self.evaluations:
@@ -228,18 +226,18 @@ class Hessian:
     def mixed(self, variable: sp.Symbol, weight: sp.Symbol) -> Vector:
         """H[variable][w_i] for a core variable and a generic index i."""
         calculus = self.calculus
-        terms = [(self.entry(variable, e.symbol), e.point, _diff(e.summand, weight)) for e in calculus.evaluations]
+        terms = [(self.entry(variable, e.symbol), e.point, derivative(e.summand, weight)) for e in calculus.evaluations]
         for e in calculus.evaluations:
             for argument in e.point.arguments:
-                coefficient = self.tau.get(e.symbol, sp.S.Zero) * calculus.tangent(argument, variable)
-                terms.append((coefficient, e.point, _diff(_diff(e.summand, weight), argument)))
+                coefficient = product(self.tau.get(e.symbol, sp.S.Zero), calculus.tangent(argument, variable))
+                terms.append((coefficient, e.point, derivative(derivative(e.summand, weight), argument)))
         return _vector(terms)
 
     def diagonal(self, weight: sp.Symbol, other: sp.Symbol) -> Vector:
         """The part of H[w_i][w'_j] at i = j that comes from the summands' own curvature."""
         evaluations = self.calculus.evaluations
         return _vector(
-            (self.tau.get(e.symbol, sp.S.Zero), e.point, _diff(_diff(e.summand, weight), other)) for e in evaluations
+            (self.tau.get(e.symbol, sp.S.Zero), e.point, derivative(derivative(e.summand, weight), other)) for e in evaluations
         )
 
     def pairs(self) -> tuple[tuple[Evaluation, dict[sp.Symbol, Vector]], ...]:
@@ -253,13 +251,13 @@ class Hessian:
         for position, c in enumerate(calculus.evaluations):
             rho: dict[sp.Symbol, Vector] = {}
             for weight in self._weights():
-                terms = [(self.entry(c.symbol, c.symbol) / 2, c.point, _diff(c.summand, weight))]
+                terms = [(self.entry(c.symbol, c.symbol) / 2, c.point, derivative(c.summand, weight))]
                 for d in calculus.evaluations[position + 1 :]:
-                    terms.append((self.entry(c.symbol, d.symbol), d.point, _diff(d.summand, weight)))
+                    terms.append((self.entry(c.symbol, d.symbol), d.point, derivative(d.summand, weight)))
                 for d in calculus.evaluations:
                     for argument in d.point.arguments:
-                        coefficient = self.tau.get(d.symbol, sp.S.Zero) * calculus.tangent(argument, c.symbol)
-                        terms.append((coefficient, d.point, _diff(_diff(d.summand, weight), argument)))
+                        coefficient = product(self.tau.get(d.symbol, sp.S.Zero), calculus.tangent(argument, c.symbol))
+                        terms.append((coefficient, d.point, derivative(derivative(d.summand, weight), argument)))
                 if vector := _vector(terms):
                     rho[weight] = vector
             if rho:
@@ -269,15 +267,11 @@ class Hessian:
     @staticmethod
     def own_gradient(evaluation: Evaluation, weight: sp.Symbol) -> Vector:
         """phi_c[w] = s_c,w for a generic index."""
-        return _vector([(sp.S.One, evaluation.point, _diff(evaluation.summand, weight))])
+        return _vector([(sp.S.One, evaluation.point, derivative(evaluation.summand, weight))])
 
     def _weights(self) -> list[sp.Symbol]:
         families = {id(e.point.family): e.point.family for e in self.calculus.evaluations}
         return [w.symbol for family in families.values() for w in family.weights]
-
-
-def _diff(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
-    return almost_everywhere(sp.diff(expression, symbol)) if symbol in expression.free_symbols else sp.S.Zero
 
 
 def _leaves(expression: sp.Expr, known: dict[sp.Symbol, dict[sp.Symbol, sp.Expr]]) -> list[sp.Symbol]:

@@ -53,6 +53,11 @@ class Derivation:
         names = {family.name for family in self.model.families if family.process is not None}
         return tuple(block for block in self.weights if block.family in names)
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a user should know about the derivatives, a sentence each."""
+        return tuple(dict.fromkeys((*self.dynamics.program.remarks, *self.observation.program.remarks)))
+
     @cached_property
     def dynamics_hessian(self) -> Hessian:
         """sum_i lam_i f^i_(zz, zu, uu)."""

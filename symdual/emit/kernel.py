@@ -16,11 +16,16 @@ from typing import NamedTuple
 
 import sympy as sp
 
+from symdual.derive.branches import product, total
 from symdual.derive.calculus import Calculus, Vector, VectorTerm
 from symdual.derive.program import Point
 from symdual.emit.loop import LoopBody
 from symdual.emit.printer import print_expression
 from symdual.emit.steps import Kernel, Line, Loop, Step
+
+
+#: Functions that a printed expression may call.
+HELPERS = ("_logistic", "_matern", "_power_10", "_power_20", "_power_01", "_power_02", "_power_11")
 
 
 class VectorWrite(NamedTuple):
@@ -251,7 +256,7 @@ class _Lowering:
     def _text(self, expression: sp.Expr) -> str:
         self._used |= expression.free_symbols
         text = print_expression(expression.xreplace(self._names))
-        self._helpers |= {name for name in ("_logistic", "_matern") if f"{name}(" in text}
+        self._helpers |= {name for name in HELPERS if f"{name}(" in text}
         return text
 
     # ------------------------------------------------------------ loops
@@ -273,7 +278,7 @@ class _Lowering:
         for write in self._vectors:
             here = [t for t in write.vector if t.point is point]
             if len(here) == len(write.vector) and all(self._known_before(t.coefficient, point) for t in here):
-                body.write(write.place, sp.Add(*(t.coefficient * t.body for t in here)))
+                body.write(write.place, total(product(t.coefficient, t.body) for t in here))
             else:
                 for term in here:
                     if term.body not in kept:
@@ -316,7 +321,8 @@ class _Lowering:
                 if write.length == count:
                     names = [str(self._names[sp.Symbol(f"_w{n}_{m}", real=True)]) for m in range(len(parts))]
                     value = " + ".join(
-                        f"{name}*work[{offset} + _i]" for name, (_, offset) in zip(names, parts, strict=True)
+                        _times(name, f"work[{offset} + _i]", guarded=coefficient.has(sp.Piecewise))
+                        for name, (coefficient, offset) in zip(names, parts, strict=True)
                     )
                     lines.append(Line(write.place.format(i="_i"), "=", value))
                     self._feature_operations["combination"] = (
@@ -330,3 +336,8 @@ class _Lowering:
         if "combination" in self._feature_operations:
             parts.append(f"{self._feature_operations['combination']} per feature to combine")
         return " + ".join(parts)
+
+
+def _times(coefficient: str, part: str, guarded: bool) -> str:
+    """A product; a coefficient that is zero outside its case takes the part away, whatever that is there."""
+    return f"(0.0 if {coefficient} == 0.0 else {coefficient}*{part})" if guarded else f"{coefficient}*{part}"

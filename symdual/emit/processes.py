@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import sympy as sp
 
-from symdual.derive.calculus import almost_everywhere
+from symdual.derive.branches import derivative
 from symdual.derive.derivation import Derivation
 from symdual.emit.kernels import data_layout, process_evaluations, process_points
 from symdual.emit.printer import print_expression
@@ -103,8 +103,8 @@ def _code(family: Family, starts: dict[str, int]) -> ProcessCode:
     assert process is not None
     kappa = process.kernel.xreplace({c: sp.Symbol(c.name, real=True) for c in family.constants})
     first, second = family.arguments, process.places
-    slopes = [_derivative(kappa, a) for a in first]
-    mixed = [_derivative(slope, b) for slope, b in zip(slopes, second, strict=True)]
+    slopes = [derivative(kappa, a) for a in first]
+    mixed = [derivative(slope, b) for slope, b in zip(slopes, second, strict=True)]
     variance = kappa.xreplace(dict(zip(second, first, strict=True)))
     point = [Line(symbol.name, "=", f"point[{q}]") for q, symbol in enumerate(first)]
     constants = [Line(c.name, "=", f"data[{starts[c.name]}]") for c in family.constants]
@@ -132,10 +132,6 @@ def _code(family: Family, starts: dict[str, int]) -> ProcessCode:
         ),
         uses_matern=kappa.has(matern),
     )
-
-
-def _derivative(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
-    return almost_everywhere(sp.diff(expression, symbol))
 
 
 def _lines(targets: Sequence[tuple[str, sp.Expr]]) -> tuple[Line, ...]:

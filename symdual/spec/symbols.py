@@ -264,6 +264,47 @@ def matern_formula(order: int, square: Any, root: Any, exp: Any) -> Any:
     return factors[order] * exp(-root)
 
 
+class power(sp.Function):
+    """The derivative d^n/dx^n d^m/dy^m of x**y, for a base x >= 0 that may be zero and an exponent y that is no number.
+
+        n, m = 1, 0: y x**(y-1)        2, 0: y (y-1) x**(y-2)        1, 1: x**(y-1) (1 + y log(x))
+               0, 1: x**y log(x)       0, 2: x**y log(x)**2
+
+    SymPy writes these with x**y/x and log(x), which are 0/0 and 0 times infinity at x = 0. There each of them is taken
+    as its limit: zero when the exponent that remains is positive or the factor before the power vanishes.
+    """
+
+    nargs = 4
+
+    def fdiff(self, argindex: int = 1) -> sp.Expr:
+        """Return the next derivative by the base or by the exponent."""
+        base, exponent, by_base, by_exponent = self.args
+        if argindex not in (1, 2) or by_base + by_exponent > 1:
+            raise ModelError("a power has no further derivative here")
+        return power(base, exponent, by_base + (argindex == 1), by_exponent + (argindex == 2))
+
+    @classmethod
+    def eval(cls, base: sp.Expr, exponent: sp.Expr, by_base: sp.Expr, by_exponent: sp.Expr) -> sp.Expr | None:
+        """Evaluate a plain power whose exponent has become a number."""
+        return base**exponent if exponent.is_number and by_base == by_exponent == 0 else None
+
+    @property
+    def formula(self) -> sp.Expr:
+        """The derivative where x > 0."""
+        x, y, by_base, by_exponent = self.args
+        return power_formula(int(by_base), int(by_exponent), x, y, sp.log)
+
+    def _eval_is_real(self) -> bool | None:
+        return True if all(argument.is_real for argument in self.args[:2]) else None
+
+
+def power_formula(by_base: int, by_exponent: int, x: Any, y: Any, log: Any) -> Any:
+    """The derivatives of x**y where x > 0, for numbers of any kind."""
+    if by_exponent == 0:
+        return (1, y, y * (y - 1))[by_base] * x ** (y - by_base)
+    return x ** (y - 1) * (1 + y * log(x)) if by_base else x**y * log(x) ** by_exponent
+
+
 class monomial(sp.Function):
     """x**p for a whole number p >= 0 that is data; its derivative p x**max(p-1, 0) is right at x = 0 too."""
 
