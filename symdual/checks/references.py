@@ -122,8 +122,8 @@ class References:
     def _weights_by_weights(self, function: str, values: SymbolicValues, hessian: Hessian) -> Iterator[Expected]:
         """diagonal + sum_c (phi_c rho_c' + rho_c phi_c')."""
         pairs = [
-            {w.symbol: (hessian.own_gradient(c, w.symbol), rho.get(w.symbol, ())) for w in self._d.weights}
-            for c, rho in hessian.pairs()
+            {w.symbol: (pair.left.get(w.symbol, ()), pair.right.get(w.symbol, ())) for w in self._d.weights}
+            for pair in hessian.pairs
         ]
         for a in self._d.weights:
             for b in self._d.weights:

@@ -10,9 +10,9 @@ Where two cases of a maximum or minimum meet, the derivative is the mean of thei
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import reduce
-from operator import add, mul
+from operator import mul
 
 import sympy as sp
 
@@ -41,6 +41,29 @@ def derivative(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
     return total(product(_partial(expression, position), change) for position, change in changes if change != 0)
 
 
+def gradient(expression: sp.Expr, symbols: Iterable[sp.Symbol]) -> dict[sp.Symbol, sp.Expr]:
+    """The derivatives of an expression by those of the symbols that it contains, in the given order.
+
+    A sum is differentiated term by term, each by its own symbols: long sums of short terms are common.
+    """
+    terms: dict[sp.Symbol, list[sp.Expr]] = {}
+    parts = sp.Add.make_args(expression)
+    for part in parts if len(parts) > 8 else (expression,):
+        for symbol in part.free_symbols:
+            terms.setdefault(symbol, []).append(part)
+    return {s: total(derivative(part, s) for part in terms[s]) for s in symbols if s in terms}
+
+
+def indicator(coefficients: Sequence[sp.Expr]) -> sp.Expr:
+    """One where any of the coefficients may differ from zero: cases if all of them have the same conditions."""
+    conditions = {_conditions(c) if isinstance(c, sp.Piecewise) else () for c in coefficients}
+    if len(conditions) != 1 or conditions == {()}:
+        return sp.S.One
+    (shared,) = conditions
+    values = [sp.S.Zero if all(c.args[n][0] == 0 for c in coefficients) else sp.S.One for n in range(len(shared))]
+    return _cases(zip(values, shared, strict=True))
+
+
 def product(*factors: sp.Expr) -> sp.Expr:
     """The product of all factors, inside the cases of those that have some."""
     if not any(factor.has(sp.Piecewise) for factor in factors):
@@ -54,7 +77,7 @@ def product(*factors: sp.Expr) -> sp.Expr:
                 (product(e, *(_assuming(r, conditions, case) for r in rest)) if e != 0 else e, condition)
                 for case, (e, condition) in enumerate(part.args)
             )
-        if isinstance(part, sp.Add) and any(isinstance(p, sp.Piecewise) for t in part.args for p in sp.Mul.make_args(t)):
+        if isinstance(part, sp.Add) and any(_has_cases(term) for term in part.args):
             return total(product(term, *rest) for term in part.args)
     return reduce(mul, parts, sp.S.One)
 
@@ -71,7 +94,7 @@ def total(terms: Iterable[sp.Expr]) -> sp.Expr:
     for conditions, alike in by_conditions.items():
         sums = [total(t.args[case][0] for t in alike) for case in range(len(conditions))]
         plain.append(_cases(zip(sums, conditions, strict=True)) if len(alike) > 1 else alike[0])
-    return reduce(add, plain, sp.S.Zero)
+    return sp.Add(*plain)
 
 
 def _of_extremum(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
@@ -79,7 +102,8 @@ def _of_extremum(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
     rest = expression.func(*others)
     one, other = derivative(first, symbol), derivative(rest, symbol)
     wins, loses = (sp.Gt, sp.Lt) if isinstance(expression, sp.Max) else (sp.Lt, sp.Gt)
-    return _cases([(one, wins(first, rest)), (other, loses(first, rest)), (total([one, other]) / 2, sp.true)])
+    mean = product(total([one, other]), sp.S.Half)
+    return _cases([(one, wins(first, rest)), (other, loses(first, rest)), (mean, sp.true)])
 
 
 def _partial(expression: sp.Expr, position: int) -> sp.Expr:
@@ -94,6 +118,10 @@ def _cases(pairs: Iterable[tuple[sp.Expr, sp.Basic]]) -> sp.Expr:
     listed = list(pairs)
     alike = all(e == listed[0][0] for e, _ in listed)
     return listed[0][0] if alike else sp.Piecewise(*listed)
+
+
+def _has_cases(term: sp.Expr) -> bool:
+    return any(isinstance(factor, sp.Piecewise) for factor in sp.Mul.make_args(term))
 
 
 def _conditions(expression: sp.Piecewise) -> tuple[sp.Basic, ...]:

@@ -80,16 +80,12 @@ def _second(
         one, other = by_start[row], by_start[column]
         vector = hessian.diagonal(one.symbol, other.symbol)
         found.append(display.vector(f"{letter}_zz, diagonal", name, (_element(one), _element(other)), vector))
-    for evaluation, rho in hessian.pairs():
+    for pair in hessian.pairs:
         for weight in derivation.weights:
-            if vector := hessian.own_gradient(evaluation, weight.symbol):
-                found.append(
-                    display.vector(f"{letter}_zz, pair left", evaluation.symbol.name[1:], (_element(weight),), vector)
-                )
-            if vector := rho.get(weight.symbol, ()):
-                found.append(
-                    display.vector(f"{letter}_zz, pair right", evaluation.symbol.name[1:], (_element(weight),), vector)
-                )
+            for side, vectors in (("left", pair.left), ("right", pair.right)):
+                if vector := vectors.get(weight.symbol, ()):
+                    value = pair.evaluation.symbol.name[1:]
+                    found.append(display.vector(f"{letter}_zz, pair {side}", value, (_element(weight),), vector))
     return found
 
 

@@ -71,7 +71,7 @@ def structure(derivation: Derivation) -> Structure:
         hessian_core_rows=_hessian_rows(derivation, hessian, derivation.core),
         hessian_input_rows=_hessian_rows(derivation, hessian, inputs),
         hessian_diagonals=hessian_diagonals(derivation, hessian),
-        npairs=len(hessian.pairs()),
+        npairs=len(hessian.pairs),
         huu_nonzero=any(hessian.entry(a, b) != 0 for a in inputs for b in inputs),
     )
 

@@ -23,7 +23,6 @@ from symdual.emit.loop import LoopBody
 from symdual.emit.printer import print_expression
 from symdual.emit.steps import Kernel, Line, Loop, Step
 
-
 #: Functions that a printed expression may call.
 HELPERS = ("_logistic", "_matern", "_power_10", "_power_20", "_power_01", "_power_02", "_power_11")
 

@@ -80,7 +80,7 @@ def _shapes(derivation: Derivation, structure: Structure, function: KernelFuncti
     observed = function.name.startswith("observation")
     hessian = derivation.observation_hessian if observed else derivation.dynamics_hessian
     diagonals = sum(count for _, _, count, _ in hessian_diagonals(derivation, hessian))
-    pairs = len(hessian.pairs())
+    pairs = len(hessian.pairs)
     shapes: dict[str, tuple[int, ...]] = {
         "z_in": (s.nz,),
         "u_in": (s.nu,),
@@ -167,11 +167,10 @@ def _write_hessian(builder: KernelBuilder, derivation: Derivation, hessian: Hess
     for row_start, column_start, count, start in hessian_diagonals(derivation, hessian):
         vector = hessian.diagonal(weights[row_start], weights[column_start])
         builder.write_vector(_indexed("diagonal_out", start), count, vector)
-    for position, (evaluation, rho) in enumerate(hessian.pairs()):
+    for position, pair in enumerate(hessian.pairs):
         for block in derivation.weights:
-            phi = hessian.own_gradient(evaluation, block.symbol)
-            builder.write_vector(_indexed("left_out", block.start, position), block.count, phi)
-            builder.write_vector(_indexed("right_out", block.start, position), block.count, rho.get(block.symbol, ()))
+            for place, side in (("left_out", pair.left), ("right_out", pair.right)):
+                builder.write_vector(_indexed(place, block.start, position), block.count, side.get(block.symbol, ()))
 
 
 def _equations(names: tuple[str, ...], expressions: tuple[sp.Expr, ...]) -> tuple[str, ...]:

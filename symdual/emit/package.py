@@ -126,7 +126,7 @@ def _context(derivation: Derivation, pattern: Structure, layout: DataLayout) -> 
         "INPUT_DELAY": pattern.input_delay,
         "HESSIAN_DIAGONALS": pattern.hessian_diagonals,
         "OBSERVATION_DIAGONALS": observation_diagonals,
-        "OBSERVATION_PAIRS": len(derivation.observation_hessian.pairs()),
+        "OBSERVATION_PAIRS": len(derivation.observation_hessian.pairs),
         "TRANSITION": _form(model.transition, "identity"),
         "DIFFUSION": _form(model.drift, "none"),
         "SQUARE_ROOT": model.filter == "square_root",

@@ -83,7 +83,7 @@ def points_of_a_step(derivation: Derivation) -> tuple[ProcessPoint, ...]:
 def process_pairs(derivation: Derivation) -> tuple[tuple[int, int], ...]:
     """(pair of the Hessian, column of the value) for pairs whose left vector are the features of a process."""
     evaluations = process_evaluations(derivation)
-    pairs = [evaluation for evaluation, _ in derivation.dynamics_hessian.pairs()]
+    pairs = [pair.evaluation for pair in derivation.dynamics_hessian.pairs]
     return tuple((n, evaluations.index(e)) for n, e in enumerate(pairs) if e in evaluations)
 
 

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import sympy as sp
 from scipy.linalg import cho_solve, qr, solve_triangular
 
 from symdual.derive.branches import derivative

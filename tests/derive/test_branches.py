@@ -14,7 +14,7 @@ from symdual.derive.branches import derivative, product, total
 from symdual.derive.derivation import derive
 from symdual.runtime import evaluate
 
-x, y, h, u, w, l = sp.symbols("x y h u w l", real=True)
+x, y, h, u, w, tank = sp.symbols("x y h u w tank", real=True)
 
 
 def unicycle() -> Model:
@@ -54,10 +54,10 @@ def test_beside_the_hole_derivatives_are_those_of_the_formula(interpreted: Calla
 
 @pytest.mark.parametrize("level", [-1.0, 0.0, 4.0])
 def test_cases_that_share_what_only_one_of_them_may_evaluate(level: float, interpreted: Callable[[Model], Any]) -> None:
-    """sqrt(l) is common to two guarded flows; its slope does not exist where the guards do not hold."""
-    out = sp.Piecewise((sp.sqrt(l), l > 0), (0, True))
-    drag = sp.Piecewise((unknown("c", 2.0) * sp.sqrt(l), l > 0), (0, True))
-    model = Model([l, x], [u], [l - out + u, x + drag * sp.exp(out)], name="m")
+    """sqrt(tank) is common to two guarded flows; its slope does not exist where the guards do not hold."""
+    out = sp.Piecewise((sp.sqrt(tank), tank > 0), (0, True))
+    drag = sp.Piecewise((unknown("c", 2.0) * sp.sqrt(tank), tank > 0), (0, True))
+    model = Model([tank, x], [u], [tank - out + u, x + drag * sp.exp(out)], name="m")
     package = interpreted(model)
     at = ([level, 0.3], [0.1], [2.0])
     first, second = evaluate.jacobian(package, *at), evaluate.hessian(package, *at, [1.0, 1.0])
@@ -66,7 +66,7 @@ def test_cases_that_share_what_only_one_of_them_may_evaluate(level: float, inter
     np.testing.assert_allclose(first.f_x, [[1 - slope, 0], [2 * slope * np.exp(root) * (1 + root), 1]], rtol=1e-14)
     np.testing.assert_allclose(first.f_theta[:, 0], [0.0, root * np.exp(root)], rtol=1e-14)
     bend = 0.25 / root**3 if root else 0.0
-    # d2/dl2 of -sqrt(l) + 2 sqrt(l) exp(sqrt(l))
+    # d2/dtank2 of -sqrt(tank) + 2 sqrt(tank) exp(sqrt(tank))
     curved = bend + 2 * np.exp(root) * (slope**2 * (2 + root) - bend * (1 + root)) if root else 0.0
     np.testing.assert_allclose(second.zz[0, 0], curved, rtol=1e-12)
 
@@ -76,10 +76,10 @@ def test_cases_that_share_what_only_one_of_them_may_evaluate(level: float, inter
 def test_the_root_of_a_clipped_level(
     level: float, value: float, slope: float, shared: bool, interpreted: Callable[[Model], Any]
 ) -> None:
-    """sqrt(Max(l, 0)): the slope of the root is infinite where the clipped level no longer moves."""
-    clipped = sp.Max(l, 0)
+    """sqrt(Max(tank, 0)): the slope of the root is infinite where the clipped level no longer moves."""
+    clipped = sp.Max(tank, 0)
     second_state = clipped + u if shared else x
-    package = interpreted(Model([l, x], [u], [sp.sqrt(clipped) + u, second_state], name="m"))
+    package = interpreted(Model([tank, x], [u], [sp.sqrt(clipped) + u, second_state], name="m"))
     at = ([level, 0.0], [0.0], [])
     assert evaluate.dynamics(package, *at)[0] == value
     assert evaluate.jacobian(package, *at).f_x[0, 0] == pytest.approx(slope)
