@@ -12,6 +12,7 @@ from pathlib import Path
 from symdual import __version__
 from symdual.checks.kernels import BlockResult, check_kernels
 from symdual.checks.recursions import check_recursions
+from symdual.derive.derivation import Derivation, derive
 from symdual.emit.package import input_digest, package
 from symdual.emit.write import exclusive, is_unchanged, write
 from symdual.errors import SymdualError, did_you_mean
@@ -25,11 +26,16 @@ from symdual.spec.scenario import Scenario
 
 @dataclass(frozen=True)
 class Generated:
-    """What became of one model: its package's folder, and whether anything had to be written."""
+    """What became of one model: its package's folder, and what was derived if anything had to be written."""
 
     model: Model
     folder: Path
-    changed: bool
+    derivation: Derivation | None
+
+    @property
+    def changed(self) -> bool:
+        """Whether the package was written."""
+        return self.derivation is not None
 
 
 def generate(source: str | Path | Model, folder: str | Path | None = None, force: bool = False) -> list[Generated]:
@@ -42,7 +48,9 @@ def generate(source: str | Path | Model, folder: str | Path | None = None, force
     works = _works(source)
     outdated = [work for work in works if force or not is_unchanged(parent, work.model.name, work.input_digest)]
     _write_all(outdated, parent)
-    return [Generated(work.model, parent / work.model.name, work in outdated) for work in works]
+    return [
+        Generated(work.model, parent / work.model.name, work.derivation if work in outdated else None) for work in works
+    ]
 
 
 def prepare(path: str | Path, scenario: str | None = None, folder: str | Path | None = None) -> Problem:
@@ -71,6 +79,10 @@ class _Work:
     plants: Mapping[str, str]
 
     @cached_property
+    def derivation(self) -> Derivation:
+        return derive(self.model)
+
+    @cached_property
     def input_digest(self) -> str:
         return input_digest(self.model, self.numbers, self.plants)
 
@@ -93,7 +105,7 @@ def _write_all(works: Sequence[_Work], parent: Path) -> None:
     if not works:
         return
     with exclusive(parent):
-        for finished in [package(work.model, work.numbers, work.plants) for work in works]:
+        for finished in [package(work.derivation, work.numbers, work.plants) for work in works]:
             write(finished, parent)
 
 

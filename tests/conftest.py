@@ -22,6 +22,7 @@ import sympy as sp
 
 import symdual
 from symdual import Model, features, logistic, unknown
+from symdual.derive.derivation import derive
 from symdual.emit.package import Package, package
 from symdual.runtime.loading import LoadedPackage, locked
 
@@ -72,7 +73,7 @@ def interpreted() -> Callable[[Model], Interpreted]:
 
     def run(model: Model, kernels: str | None = None) -> Interpreted:
         if id(model) not in rendered:
-            rendered[id(model)] = model, package(model if model.name else model.named("anonymous"))
+            rendered[id(model)] = model, package(derive(model if model.name else model.named("anonymous")))
         return Interpreted(rendered[id(model)][1], kernels)
 
     return run

@@ -9,6 +9,7 @@ import sympy as sp
 from symdual.derive.calculus import Calculus, Hessian, Vector
 from symdual.derive.derivation import Derivation, WeightBlock, theta_row
 from symdual.derive.structure import hessian_diagonals
+from symdual.spec.symbols import power
 
 INDEX = sp.Symbol("i", integer=True)
 LARGEST = 4000  #: operations of an expression beyond which it is not shown
@@ -133,7 +134,7 @@ class Display:
             if value is None:
                 return None
             rule[symbol] = value
-        full = expression.xreplace(rule)
+        full = expression.xreplace(rule).replace(power, lambda *arguments: power(*arguments).formula)
         return full if sp.count_ops(full) <= LARGEST else None
 
     def _resolve(self, symbol: sp.Symbol) -> sp.Expr | None:

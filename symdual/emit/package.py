@@ -18,7 +18,7 @@ import numpy as np
 import sympy as sp
 
 import symdual
-from symdual.derive.derivation import Derivation, derive
+from symdual.derive.derivation import Derivation
 from symdual.derive.structure import Structure, hessian_diagonals, structure
 from symdual.emit.imports import without_unused_imports
 from symdual.emit.kernels import DataLayout, data_layout, kernel_functions
@@ -48,14 +48,14 @@ class Package:
 
 
 def package(
-    model: Model, numbers: Mapping[str, Array] | None = None, plants: Mapping[str, str] | None = None
+    derivation: Derivation, numbers: Mapping[str, Array] | None = None, plants: Mapping[str, str] | None = None
 ) -> Package:
-    """Derive a model and render its package.
+    """Render the package of a model.
 
-    Input: a named model, the arrays of its scenarios to store beside it, and the name of each scenario's plant.
-    Output: all files as bytes; nothing touches the disk.
+    Input: the derivation of a named model, the arrays of its scenarios to store beside it, and the name of each
+    scenario's plant. Output: all files as bytes; nothing touches the disk.
     """
-    derivation = derive(model)
+    model = derivation.model
     pattern = structure(derivation)
     layout = data_layout(derivation)
     context = _context(derivation, pattern, layout)
@@ -166,9 +166,8 @@ def _context(derivation: Derivation, pattern: Structure, layout: DataLayout) -> 
     }
 
 
-def supplied_keys(model: Model) -> frozenset[str]:
+def supplied_keys(derivation: Derivation) -> frozenset[str]:
     """The keys that the templates are given; each is declared by one of them at least."""
-    derivation = derive(model)
     return frozenset(_context(derivation, structure(derivation), data_layout(derivation)))
 
 
