@@ -77,6 +77,7 @@ class _Work:
     model: Model
     numbers: Mapping[str, Array]
     plants: Mapping[str, str]
+    scenarios: Sequence[Scenario] = ()
 
     @cached_property
     def derivation(self) -> Derivation:
@@ -96,8 +97,16 @@ def _works(source: str | Path | Model) -> list[_Work]:
     works = []
     for model in contents.models.values():
         own = {name: s for name, s in contents.scenarios.items() if s.model.name == model.name}
-        works.append(_Work(model, scenario_numbers(own), {name: s.plant.name for name, s in own.items()}))
+        plants = {name: s.plant.name for name, s in own.items()}
+        works.append(_Work(model, scenario_numbers(own), plants, _of(model, contents.scenarios)))
     return works
+
+
+def _of(model: Model, scenarios: Mapping[str, Scenario]) -> tuple[Scenario, ...]:
+    """The scenarios of a model, and those of which it is the plant, as if it were their model."""
+    own = [s for s in scenarios.values() if s.model.name == model.name]
+    as_plant = [s.of_plant() for s in scenarios.values() if s.model.name != model.name == s.plant.name]
+    return (*own, *as_plant)
 
 
 def _write_all(works: Sequence[_Work], parent: Path) -> None:
@@ -159,9 +168,9 @@ def check(
             progress(name, share + share * fraction)
 
         loaded = load_edited(place) if edited[name] else load(place)
-        results[name] = check_kernels(work.model, loaded, points=points, progress=first)
+        results[name] = check_kernels(work.model, loaded, points, progress=first, scenarios=work.scenarios)
         if recursions:
-            results[name] += check_recursions(work.model, loaded, progress=second)
+            results[name] += check_recursions(work.model, loaded, progress=second, scenarios=work.scenarios)
         results[name] += [BlockResult(f"file {file}", "manifest", 1, math.inf, False) for file in edited[name]]
     return results
 
