@@ -106,7 +106,7 @@ def _code(family: Family, starts: dict[str, int]) -> ProcessCode:
     slopes = [derivative(kappa, a) for a in first]
     mixed = [derivative(slope, b) for slope, b in zip(slopes, second, strict=True)]
     variance = kappa.xreplace(dict(zip(second, first, strict=True)))
-    point = [Line(symbol.name, "=", f"point[{q}]") for q, symbol in enumerate(first)]
+    point = [Line(symbol.name, "=", f"_point[{q}]") for q, symbol in enumerate(first)]
     constants = [Line(c.name, "=", f"data[{starts[c.name]}]") for c in family.constants]
     indexed = tuple(Line(s.name, "=", f"data[{starts[s.name]} + _i]") for s in second)
     used = {symbol.name for symbol in variance.free_symbols}
@@ -121,14 +121,14 @@ def _code(family: Family, starts: dict[str, int]) -> ProcessCode:
         factor=starts[f"{family.name}_factor"],
         state=starts[f"{family.name}_state"],
         fixed=(*point, *constants),
-        row_lines=indexed + _lines([("row[_i]", kappa)]),
-        slope_lines=indexed + _lines([(f"rows[{t}, _i]", e) for t, e in enumerate((kappa, *slopes))]),
+        row_lines=indexed + _lines([("_row[_i]", kappa)]),
+        slope_lines=indexed + _lines([(f"_rows[{t}, _i]", e) for t, e in enumerate((kappa, *slopes))]),
         variance_lines=(*(e for e in (*point, *constants) if e.target in used), *_lines([("return", variance)])),
         constants=tuple(constants),
         between_lines=(
-            *(Line(s.name, "=", f"points[_n, {q}]") for q, s in enumerate(first)),
-            *(Line(s.name, "=", f"others[_m, {q}]") for q, s in enumerate(second)),
-            *_lines([(f"out[{t}, _n, _m]", e) for t, e in enumerate((kappa, *mixed))]),
+            *(Line(s.name, "=", f"_points[_n, {q}]") for q, s in enumerate(first)),
+            *(Line(s.name, "=", f"_others[_m, {q}]") for q, s in enumerate(second)),
+            *_lines([(f"_out[{t}, _n, _m]", e) for t, e in enumerate((kappa, *mixed))]),
         ),
         uses_matern=kappa.has(matern),
     )

@@ -147,6 +147,10 @@ class FamilyToken(sp.Symbol):
         return (self.name, id(self.family))
 
 
+def _strictly(argument: Any) -> sp.Expr:
+    return sp.sympify(argument, strict=True)
+
+
 class FeatureSum(sp.Expr):
     """The value of one output of a family at given arguments, an ordinary scalar inside any SymPy expression."""
 
@@ -154,7 +158,7 @@ class FeatureSum(sp.Expr):
 
     def __new__(cls, token: FamilyToken, output: Any, *arguments: Any) -> FeatureSum:
         """Make the expression from its SymPy arguments; use `of` elsewhere."""
-        return super().__new__(cls, token, sp.Integer(output), *map(sp.sympify, arguments))  # type: ignore[no-any-return]
+        return super().__new__(cls, token, sp.Integer(output), *map(_strictly, arguments))  # type: ignore[no-any-return]
 
     @classmethod
     def of(cls, family: Family, output: int, arguments: tuple[sp.Expr, ...]) -> FeatureSum:

@@ -6,11 +6,13 @@ import ast
 import hashlib
 import io
 import json
+import math
 import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import numpy as np
@@ -225,3 +227,20 @@ def test_user_names_can_be_anything_harmless(interpreted: Callable[[Model], obje
     at = np.linspace(-1, 1, len(names))
     computed = evaluate.dynamics(interpreted(model), at, [0.5], [])  # type: ignore[arg-type]
     np.testing.assert_allclose(computed, np.sin(at) + 0.5 * at[0], rtol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["point", "row", "rows", "points", "others", "out", "pi", "scale", "count"])
+def test_a_constant_of_a_kernel_may_have_any_name(name: str) -> None:
+    """The functions of the module `process` have no name of their own that a user could take."""
+    rate = constant(name, 0.5)
+    g = features.gaussian_process("g", x, kernel=lambda a, b: sp.exp(-rate * (a - b) ** 2), memory=3)
+    files = package(derive(Model([x], [u], [x + u + g], name="m"))).files
+    source = files["process.py"].decode().split("from .kernels import process_points", 1)[1]
+    module: dict[str, Any] = {"math": math, "njit": lambda **options: lambda function: function}
+    exec(source, module)
+    with np.load(io.BytesIO(files["data.npz"])) as stored:
+        data = stored["data"]
+    out = np.zeros((2, 2, 3))
+    module["kernel_g"](np.array([[0.0], [1.0]]), np.array([[0.0], [1.0], [2.0]]), data, out)
+    np.testing.assert_allclose(out[0], np.exp(-0.5 * np.array([[0.0, 1.0, 4.0], [1.0, 0.0, 1.0]])), rtol=1e-15)
+    assert module["variance_g"](np.array([0.7]), data) == 1.0
