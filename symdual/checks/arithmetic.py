@@ -328,7 +328,8 @@ def _with_error(cls: type, function: Callable[..., Number], arguments: list[Boun
     error = 4 * EPSILON * size + TINY
     if cls is sp.Pow and mpmath.isint(values[1]):
         error += abs(float(values[1])) * EPSILON * size
-    for position, argument in enumerate(arguments):
+    moved = arguments[:1] if cls is monomial else arguments  # the power of a monomial is a whole number
+    for position, argument in enumerate(moved):
         if argument.error:
             error += _slope(function, values, value, position, argument.error) * argument.error
     return Bounded(value, error)

@@ -298,6 +298,8 @@ def _by_structure(
     """The blocks of H that belong to weights, from those over core variables and injections."""
     families = {id(e.point.family): e.point.family for e in evaluations}
     weights = [w.symbol for family in families.values() for w in family.weights]
+    slopes = {(e, w): derivative(e.summand, w) for e in evaluations for w in weights}
+    bends = {(e, w, a): derivative(slope, a) for (e, w), slope in slopes.items() for a in e.point.arguments}
 
     def entry(one: sp.Symbol, other: sp.Symbol) -> sp.Expr:
         return core.get((one, other), sp.S.Zero)
@@ -305,7 +307,7 @@ def _by_structure(
     def bent(variable: sp.Symbol, weight: sp.Symbol) -> list[tuple[sp.Expr, Point, sp.Expr]]:
         """sum_c tau[g_c] sum_q s_c,wq T[arg_q][variable]."""
         return [
-            (product(tau[e.symbol], change), e.point, derivative(derivative(e.summand, weight), argument))
+            (product(tau[e.symbol], change), e.point, bends[e, weight, argument])
             for e in evaluations
             if e.symbol in tau
             for argument in e.point.arguments
@@ -313,28 +315,25 @@ def _by_structure(
         ]
 
     def mixed(variable: sp.Symbol, weight: sp.Symbol) -> Vector:
-        slopes = [(entry(variable, e.symbol), e.point, derivative(e.summand, weight)) for e in evaluations]
-        return _vector([*slopes, *bent(variable, weight)])
+        terms = [(entry(variable, e.symbol), e.point, slopes[e, weight]) for e in evaluations]
+        return _vector([*terms, *bent(variable, weight)])
 
     def diagonal(weight: sp.Symbol, other: sp.Symbol) -> Vector:
         return _vector(
-            (tau.get(e.symbol, sp.S.Zero), e.point, derivative(derivative(e.summand, weight), other))
-            for e in evaluations
+            (tau.get(e.symbol, sp.S.Zero), e.point, derivative(slopes[e, weight], other)) for e in evaluations
         )
 
     def right(position: int, weight: sp.Symbol) -> Vector:
         c = evaluations[position]
-        terms = [(product(entry(c.symbol, c.symbol), sp.S.Half), c.point, derivative(c.summand, weight))]
-        terms += [
-            (entry(c.symbol, d.symbol), d.point, derivative(d.summand, weight)) for d in evaluations[position + 1 :]
-        ]
+        terms = [(product(entry(c.symbol, c.symbol), sp.S.Half), c.point, slopes[c, weight])]
+        terms += [(entry(c.symbol, d.symbol), d.point, slopes[d, weight]) for d in evaluations[position + 1 :]]
         return _vector([*terms, *bent(c.symbol, weight)])
 
     def pair(position: int) -> Pair:
         c = evaluations[position]
         rho = {weight: vector for weight in weights if (vector := right(position, weight))}
         present = indicator([term.coefficient for vector in rho.values() for term in vector])
-        phi = {w: vector for w in weights if (vector := _vector([(present, c.point, derivative(c.summand, w))]))}
+        phi = {w: vector for w in weights if (vector := _vector([(present, c.point, slopes[c, w])]))}
         return Pair(c, MappingProxyType(phi), MappingProxyType(rho))
 
     pairs = [pair(position) for position in range(len(evaluations))]

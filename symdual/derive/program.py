@@ -18,6 +18,7 @@ from functools import lru_cache
 import sympy as sp
 
 from symdual.derive.holes import Filled, filled
+from symdual.derive.order import in_order
 from symdual.spec.model import Model
 from symdual.spec.symbols import Constant, Family, FeatureSum, power, tanh
 
@@ -161,7 +162,7 @@ def _build(definitions: Sequence[Definition], outputs: Iterable[sp.Expr], remark
     nodes += taken.points()
     summands = [_summand(point.family, output) for point in taken.points() for output, _ in point.values]
     said = dict.fromkeys((*remarks, *_remarks(summands)))
-    return Program(tuple(_in_order(nodes)), tuple(reduced[len(scalars) :]), tuple(said))
+    return Program(tuple(_sorted(nodes)), tuple(reduced[len(scalars) :]), tuple(said))
 
 
 class _FamilyExtraction:
@@ -211,18 +212,9 @@ class _FamilyExtraction:
         ]
 
 
-def _in_order(nodes: Sequence[Node]) -> list[Node]:
+def _sorted(nodes: Sequence[Node]) -> list[Node]:
     """Sort so that each node uses only symbols defined before it, keeping the given order otherwise."""
-    defined = {symbol for node in nodes for symbol in _defines(node)}
-    ready: set[sp.Symbol] = set()
-    ordered: list[Node] = []
-    waiting = list(nodes)
-    while waiting:
-        node = next(n for n in waiting if not (_uses(n) & defined) - ready)
-        waiting.remove(node)
-        ordered.append(node)
-        ready.update(_defines(node))
-    return ordered
+    return [nodes[n] for n in in_order([_defines(node) for node in nodes], [_uses(node) for node in nodes])]
 
 
 def _defines(node: Node) -> tuple[sp.Symbol, ...]:

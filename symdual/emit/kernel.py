@@ -18,6 +18,7 @@ import sympy as sp
 
 from symdual.derive.branches import product, total
 from symdual.derive.calculus import Calculus, Vector, VectorTerm
+from symdual.derive.order import in_order
 from symdual.derive.program import Point
 from symdual.emit.loop import LoopBody
 from symdual.emit.printer import print_expression
@@ -139,11 +140,14 @@ class _Lowering:
             uses = self._count_uses()
             self._definitions = {s: e for s, e in self._definitions.items() if uses.get(s)}
             kept_by_loops = self._loop_symbols()
-            for symbol in list(self._definitions):
-                if symbol in kept_by_loops or (uses[symbol] > 1 and not self._definitions[symbol].is_Atom):
-                    continue
-                # moving an expression to its only user never adds a use of another symbol: the counts stay valid
-                self._substitute(symbol, self._definitions.pop(symbol))
+            # moving an expression to its only user never adds a use of another symbol: the counts stay valid
+            single = {
+                symbol: e
+                for symbol, e in self._definitions.items()
+                if symbol not in kept_by_loops and (uses[symbol] == 1 or e.is_Atom)
+            }
+            if single:
+                self._substitute(single)
                 changed = True
 
     def _count_uses(self) -> dict[sp.Symbol, int]:
@@ -184,16 +188,21 @@ class _Lowering:
         bodies += [term.body for write in self._vectors for term in write.vector]
         return set().union(*(body.free_symbols for body in bodies))
 
-    def _substitute(self, symbol: sp.Symbol, expression: sp.Expr) -> None:
-        rule = {symbol: expression}
-        self._definitions = {s: e.xreplace(rule) for s, e in self._definitions.items()}
-        self._writes = [(place, e.xreplace(rule)) for place, e in self._writes]
+    def _substitute(self, single: Mapping[sp.Symbol, sp.Expr]) -> None:
+        """Put all of these definitions into their places, those inside others first."""
+        symbols = list(single)
+        rule: dict[sp.Symbol, sp.Expr] = {}
+
+        def put(e: sp.Expr) -> sp.Expr:
+            own = {s: rule[s] for s in e.free_symbols & rule.keys()}
+            return e.xreplace(own) if own else e
+
+        for n in in_order([(s,) for s in symbols], [single[s].free_symbols for s in symbols]):
+            rule[symbols[n]] = put(single[symbols[n]])
+        self._definitions = {s: put(e) for s, e in self._definitions.items() if s not in single}
+        self._writes = [(place, put(e)) for place, e in self._writes]
         self._vectors = [
-            VectorWrite(
-                w.place,
-                w.length,
-                tuple(VectorTerm(t.coefficient.xreplace(rule), t.point, t.body) for t in w.vector),
-            )
+            VectorWrite(w.place, w.length, tuple(VectorTerm(put(t.coefficient), t.point, t.body) for t in w.vector))
             for w in self._vectors
         ]
 
@@ -218,8 +227,9 @@ class _Lowering:
     # ------------------------------------------------------------ scalars
 
     def _known(self, expression: sp.Expr) -> bool:
-        inputs = self._scalar_places.keys() | self._indexed.keys()
-        return all(s in self._available or s in inputs for s in expression.free_symbols)
+        return all(
+            s in self._available or s in self._scalar_places or s in self._indexed for s in expression.free_symbols
+        )
 
     def _assign_ready(self, pending: dict[sp.Symbol, sp.Expr]) -> dict[sp.Symbol, sp.Expr]:
         batch: dict[sp.Symbol, sp.Expr] = {}
@@ -236,10 +246,10 @@ class _Lowering:
         fresh = (sp.Symbol(f"_q{self._temporaries}_{i}", real=True) for i in range(10**6))
         shared, reduced = sp.cse(expressions, symbols=fresh, order="canonical")
         self._scalar_operations += sum(int(sp.count_ops(e)) for e in (*(e for _, e in shared), *reduced))
-        waiting = dict(shared) | dict(zip(batch, reduced, strict=False))
-        while waiting:
-            symbol = next(s for s, e in waiting.items() if not e.free_symbols & waiting.keys())
-            self._line(self._temporary(symbol), "=", waiting.pop(symbol))
+        waiting = [*shared, *zip(batch, reduced, strict=False)]
+        for n in in_order([(symbol,) for symbol, _ in waiting], [e.free_symbols for _, e in waiting]):
+            symbol, expression = waiting[n]
+            self._line(self._temporary(symbol), "=", expression)
         for (place, _), expression in zip(writes, reduced[len(batch) :], strict=True):
             self._line(place, "=", expression)
 
