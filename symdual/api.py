@@ -12,6 +12,7 @@ from pathlib import Path
 from symdual import __version__
 from symdual.checks.kernels import BlockResult, check_kernels
 from symdual.checks.recursions import check_recursions
+from symdual.derive.derivation import Derivation, derive
 from symdual.emit.package import input_digest, package
 from symdual.emit.write import clear_up, exclusive, is_unchanged, write
 from symdual.errors import SymdualError, did_you_mean
@@ -25,11 +26,16 @@ from symdual.spec.scenario import Scenario
 
 @dataclass(frozen=True)
 class Generated:
-    """What became of one model: its package's folder, and whether anything had to be written."""
+    """What became of one model: its package's folder, and what was derived if anything had to be written."""
 
     model: Model
     folder: Path
-    changed: bool
+    derivation: Derivation | None
+
+    @property
+    def changed(self) -> bool:
+        """Whether the package was written."""
+        return self.derivation is not None
 
 
 def generate(source: str | Path | Model, folder: str | Path | None = None, force: bool = False) -> list[Generated]:
@@ -44,7 +50,9 @@ def generate(source: str | Path | Model, folder: str | Path | None = None, force
     _write_all(outdated, parent)
     for work in works:
         clear_up(parent, work.model.name)
-    return [Generated(work.model, parent / work.model.name, work in outdated) for work in works]
+    return [
+        Generated(work.model, parent / work.model.name, work.derivation if work in outdated else None) for work in works
+    ]
 
 
 def prepare(path: str | Path, scenario: str | None = None, folder: str | Path | None = None) -> Problem:
@@ -71,6 +79,11 @@ class _Work:
     model: Model
     numbers: Mapping[str, Array]
     plants: Mapping[str, str]
+    scenarios: Sequence[Scenario] = ()
+
+    @cached_property
+    def derivation(self) -> Derivation:
+        return derive(self.model)
 
     @cached_property
     def input_digest(self) -> str:
@@ -86,8 +99,16 @@ def _works(source: str | Path | Model) -> list[_Work]:
     works = []
     for model in contents.models.values():
         own = {name: s for name, s in contents.scenarios.items() if s.model.name == model.name}
-        works.append(_Work(model, scenario_numbers(own), {name: s.plant.name for name, s in own.items()}))
+        plants = {name: s.plant.name for name, s in own.items()}
+        works.append(_Work(model, scenario_numbers(own), plants, _of(model, contents.scenarios)))
     return works
+
+
+def _of(model: Model, scenarios: Mapping[str, Scenario]) -> tuple[Scenario, ...]:
+    """The scenarios of a model, and those of which it is the plant, as if it were their model."""
+    own = [s for s in scenarios.values() if s.model.name == model.name]
+    as_plant = [s.of_plant() for s in scenarios.values() if s.model.name != model.name == s.plant.name]
+    return (*own, *as_plant)
 
 
 def _write_all(works: Sequence[_Work], parent: Path) -> None:
@@ -95,7 +116,7 @@ def _write_all(works: Sequence[_Work], parent: Path) -> None:
     if not works:
         return
     with exclusive(parent):
-        for finished in [package(work.model, work.numbers, work.plants) for work in works]:
+        for finished in [package(work.derivation, work.numbers, work.plants) for work in works]:
             write(finished, parent)
 
 
@@ -149,9 +170,9 @@ def check(
             progress(name, share + share * fraction)
 
         loaded = load_edited(place) if edited[name] else load(place)
-        results[name] = check_kernels(work.model, loaded, points=points, progress=first)
+        results[name] = check_kernels(work.model, loaded, points, progress=first, scenarios=work.scenarios)
         if recursions:
-            results[name] += check_recursions(work.model, loaded, progress=second)
+            results[name] += check_recursions(work.model, loaded, progress=second, scenarios=work.scenarios)
         results[name] += [BlockResult(f"file {file}", "manifest", 1, math.inf, False) for file in edited[name]]
     return results
 

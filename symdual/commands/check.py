@@ -21,7 +21,7 @@ from symdual.commands.terminal import new_console, new_progress
     default=20,
     show_default=True,
     type=click.IntRange(min=1),
-    help="Random points for each kernel.",
+    help="Points for each kernel, besides those at the boundaries of cases.",
 )
 @click.option("--kernels", is_flag=True, help="Only the kernels, which compile in seconds, without the recursions.")
 @json_option
@@ -47,11 +47,23 @@ def check(model_file: Path, folder: Path | None, points: int, kernels: bool, jso
             f"[bold]{name}[/]: {len(blocks)} comparisons, worst {worst.ulps:.1f} ulp ({worst.block}, {worst.oracle})"
         )
         console.print(check_table(blocks))
+        if any(r.undefined for r in blocks):
+            console.print(
+                "not finite: there the model, its derivative, or a number on the way to it is not finite in double "
+                "precision, so nothing is compared; that alone is no miss"
+            )
     for name, result in misses:
         console.print(f"[bold red]miss[/] in {name}: {result.block} differs from {result.oracle} by {result.error:.2e}")
     rows = {
         name: [
-            {"block": r.block, "oracle": r.oracle, "entries": r.entries, "error": finite(r.error), "passed": r.passed}
+            {
+                "block": r.block,
+                "oracle": r.oracle,
+                "entries": r.entries,
+                "error": finite(r.error),
+                "passed": r.passed,
+                "undefined": r.undefined,
+            }
             for r in blocks
         ]
         for name, blocks in results.items()

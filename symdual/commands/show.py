@@ -9,7 +9,7 @@ import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import json_option, model_file_argument, writable
-from symdual.commands.terminal import new_console, new_progress, shown
+from symdual.commands.terminal import new_console, new_progress, print_remarks, shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,6 +47,7 @@ def show(model_file: Path, html_file: Path | None, no_check: bool, json_file: Pa
         console.print(derivation_view(derivation))
         console.print()
         console.print(kernel_table(functions))
+        print_remarks(console, derivation.remarks)
         report.append(
             {
                 "name": name,
@@ -61,6 +62,7 @@ def show(model_file: Path, html_file: Path | None, no_check: bool, json_file: Pa
                     for e in equations(derivation)
                 ],
                 "operations": {f.name: f.kernel.operations for f in functions},
+                "remarks": derivation.remarks,
             }
         )
     write_json(json_file, {"models": report})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,3 +32,11 @@ def shown(folder: Path) -> str:
         return str(folder.relative_to(Path.cwd()))
     except ValueError:
         return str(folder)
+
+
+def print_remarks(console: Console, remarks: Sequence[str]) -> None:
+    """What a user should know about what was derived, a line each."""
+    from rich.markup import escape
+
+    for remark in remarks:
+        console.print(f"[yellow]note[/]: {escape(remark)}")

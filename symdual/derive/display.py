@@ -9,6 +9,7 @@ import sympy as sp
 from symdual.derive.calculus import Calculus, Hessian, Vector
 from symdual.derive.derivation import Derivation, WeightBlock, theta_row
 from symdual.derive.structure import hessian_diagonals
+from symdual.spec.symbols import power
 
 INDEX = sp.Symbol("i", integer=True)
 LARGEST = 4000  #: operations of an expression beyond which it is not shown
@@ -80,16 +81,12 @@ def _second(
         one, other = by_start[row], by_start[column]
         vector = hessian.diagonal(one.symbol, other.symbol)
         found.append(display.vector(f"{letter}_zz, diagonal", name, (_element(one), _element(other)), vector))
-    for evaluation, rho in hessian.pairs():
+    for pair in hessian.pairs:
         for weight in derivation.weights:
-            if vector := hessian.own_gradient(evaluation, weight.symbol):
-                found.append(
-                    display.vector(f"{letter}_zz, pair left", evaluation.symbol.name[1:], (_element(weight),), vector)
-                )
-            if vector := rho.get(weight.symbol, ()):
-                found.append(
-                    display.vector(f"{letter}_zz, pair right", evaluation.symbol.name[1:], (_element(weight),), vector)
-                )
+            for side, vectors in (("left", pair.left), ("right", pair.right)):
+                if vector := vectors.get(weight.symbol, ()):
+                    value = pair.evaluation.symbol.name[1:]
+                    found.append(display.vector(f"{letter}_zz, pair {side}", value, (_element(weight),), vector))
     return found
 
 
@@ -137,7 +134,7 @@ class Display:
             if value is None:
                 return None
             rule[symbol] = value
-        full = expression.xreplace(rule)
+        full = expression.xreplace(rule).replace(power, lambda *arguments: power(*arguments).formula)
         return full if sp.count_ops(full) <= LARGEST else None
 
     def _resolve(self, symbol: sp.Symbol) -> sp.Expr | None:

@@ -340,7 +340,7 @@ class _Facts:
             "INPUT_DELAY": s.input_delay,
             "HESSIAN_DIAGONALS": s.hessian_diagonals,
             "OBSERVATION_DIAGONALS": observation_diagonals,
-            "OBSERVATION_PAIRS": len(derivation.observation_hessian.pairs()),
+            "OBSERVATION_PAIRS": len(derivation.observation_hessian.pairs),
             "TRANSITION": self.transition,
             "DIFFUSION": self.diffusion,
             "SQUARE_ROOT": self.square_root,

@@ -18,7 +18,7 @@ import numpy as np
 import sympy as sp
 
 import symdual
-from symdual.derive.derivation import Derivation, derive
+from symdual.derive.derivation import Derivation
 from symdual.emit.code import code
 from symdual.emit.imports import without_unused_imports
 from symdual.emit.kernels import DataLayout, data_layout
@@ -41,14 +41,14 @@ class Package:
 
 
 def package(
-    model: Model, numbers: Mapping[str, Array] | None = None, plants: Mapping[str, str] | None = None
+    derivation: Derivation, numbers: Mapping[str, Array] | None = None, plants: Mapping[str, str] | None = None
 ) -> Package:
-    """Derive a model and render its package.
+    """Render the package of a model.
 
-    Input: a named model, the arrays of its scenarios to store beside it, and the name of each scenario's plant.
-    Output: all files as bytes; nothing touches the disk.
+    Input: the derivation of a named model, the arrays of its scenarios to store beside it, and the name of each
+    scenario's plant. Output: all files as bytes; nothing touches the disk.
     """
-    derivation = derive(model)
+    model = derivation.model
     layout = data_layout(derivation)
     bodies = {
         name: _with_one_name(without_unused_imports(text)) if name != "__init__.py" else text

@@ -17,10 +17,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import sympy as sp
 from scipy.linalg import cho_solve, qr, solve_triangular
 
-from symdual.derive.calculus import almost_everywhere
+from symdual.derive.branches import derivative
 from symdual.errors import SymdualError
 from symdual.fitting.linearised import Block, Linearised, MeanFunction
 from symdual.fitting.task import Task
@@ -42,7 +41,7 @@ class CovarianceFunction:
         symbols = [*family.arguments, *family.process.places, *family.constants]
         kappa = family.process.kernel
         self._value = as_numpy(symbols, [kappa])
-        self._derivatives = as_numpy(symbols, [almost_everywhere(sp.diff(kappa, c)) for c in family.constants])
+        self._derivatives = as_numpy(symbols, [derivative(kappa, c) for c in family.constants])
 
     def gram(self, points: Array, others: Array, values: Sequence[float]) -> Array:
         """kappa for all pairs, (N, M)."""

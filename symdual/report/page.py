@@ -86,7 +86,8 @@ def page_of_file(
     if checked:
         with TemporaryDirectory() as folder:
             results = check(model_file, folder, progress=progress)
-    reports = [ModelReport(derive(m), package(m).files, results.get(name)) for name, m in models.items()]
+    derivations = {name: derive(model) for name, model in models.items()}
+    reports = [ModelReport(d, package(d).files, results.get(name)) for name, d in derivations.items()]
     return derivation_page(reports, model_file.read_text(encoding="utf-8"))
 
 

@@ -108,15 +108,18 @@ def derivation_view(derivation: Derivation) -> RenderableType:
 
 
 def check_table(results: Sequence[BlockResult]) -> Table:
-    """The worst error of each block that is not trivially zero, and all that miss."""
+    """The worst error of each block that is not trivially zero, all that miss, and what is not finite somewhere."""
     table = Table(box=None, padding=(0, 2), header_style="bold")
     for column in ("block", "oracle"):
         table.add_column(column)
     for column in ("entries", "relative error", "ulp", ""):
         table.add_column(column, justify="right")
+    table.add_column()
     for result in results:
-        if result.error > 0 or not result.passed:
+        if result.error > 0 or not result.passed or result.undefined:
             verdict = "[green]ok[/]" if result.passed else "[bold red]MISS[/]"
             error, ulps = f"{result.error:.1e}", f"{result.ulps:.1f}"
-            table.add_row(escape(result.block), result.oracle, str(result.entries), error, ulps, verdict)
+            count = f"{result.undefined} point{'s' if result.undefined > 1 else ''}"
+            note = f"not finite at {count}" if result.undefined else ""
+            table.add_row(escape(result.block), result.oracle, str(result.entries), error, ulps, verdict, note)
     return table

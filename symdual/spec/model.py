@@ -16,7 +16,7 @@ import sympy as sp
 from numpy.typing import ArrayLike
 
 from symdual.errors import ModelError, did_you_mean
-from symdual.spec.expressions import check_part
+from symdual.spec.expressions import as_expression, check_part
 from symdual.spec.names import check_name, natural_order
 from symdual.spec.numbers import Array, as_numbers, as_semidefinite, as_vector
 from symdual.spec.symbols import Constant, Family, FamilyToken, FeatureSum, Unknown
@@ -95,7 +95,7 @@ class Model:
         assert given is not None
         kind = "dynamics" if derivatives is None else "derivatives"
         motion = _by_state(given, states, kind)
-        measured = states if observation is None else tuple(sp.sympify(e) for e in observation)
+        measured = states if observation is None else _measured(observation)
         if not measured:
             raise ModelError("the observation is empty; leave it out to observe the states")
         clock = () if time is None else _symbols([time], "time symbol")
@@ -263,17 +263,24 @@ def _by_state(
         for state in states:
             if state not in given:
                 raise ModelError(f'the state "{state.name}" has no {kind}')
-        return tuple(sp.sympify(given[state]) for state in states)
-    if not isinstance(given, Iterable):
+        return tuple(as_expression(given[state], f'the {kind} of "{state.name}"') for state in states)
+    if not isinstance(given, Iterable) or isinstance(given, (str, bytes)):
         raise ModelError(
             f"{kind} must be a list with one expression for each state, or a mapping from state to expression"
         )
-    listed = tuple(sp.sympify(e) for e in given)
+    listed = tuple(given)
     if len(listed) < len(states):
         raise ModelError(f'the state "{states[len(listed)].name}" has no {kind}')
     if len(listed) > len(states):
         raise ModelError(f"{kind} has {len(listed)} entries for {len(states)} states")
-    return listed
+    pairs = zip(listed, states, strict=True)
+    return tuple(as_expression(e, f'the {kind} of "{state.name}"') for e, state in pairs)
+
+
+def _measured(observation: Iterable[sp.Expr]) -> tuple[sp.Expr, ...]:
+    if not isinstance(observation, Iterable) or isinstance(observation, (str, bytes)):
+        raise ModelError("the observation must be a list of expressions")
+    return tuple(as_expression(e, f"the observation number {row}") for row, e in enumerate(observation))
 
 
 def _complain_about(symbol: sp.Symbol, where: str, known: Iterable[str]) -> None:

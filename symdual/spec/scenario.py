@@ -112,6 +112,15 @@ class Scenario:
                 )
         return twin
 
+    def of_plant(self) -> Scenario:
+        """The same scenario for one who believes in the plant, with the plant's own prior."""
+        twin = object.__new__(Scenario)
+        own = {"model": self.plant, "prior_mean": self.plant.prior_mean}
+        prior = as_semidefinite(self.plant.prior_covariance, len(self.plant.prior_mean), "prior_covariance")
+        for key, value in (self.__dict__ | own | {"prior_covariance": prior}).items():
+            object.__setattr__(twin, key, value)
+        return twin
+
     def numbers(self) -> dict[str, Array]:
         """The scenario as arrays, as they are stored beside the generated code."""
         arrays = {

@@ -14,6 +14,7 @@ import sympy as sp
 
 import symdual
 from symdual import Model, SymdualError, features
+from symdual.derive.derivation import Derivation, derive
 from symdual.emit.package import package
 from symdual.emit.write import exclusive, write
 from symdual.runtime import evaluate
@@ -58,7 +59,7 @@ def test_only_the_package_is_in_the_folder(tmp_path: Path) -> None:
     (made,) = symdual.generate(gain(2.0), tmp_path)
     symdual.generate(gain(3.0), tmp_path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["gain"]
-    assert sorted(entry.name for entry in made.folder.iterdir()) == sorted(package(gain(3.0)).files)
+    assert sorted(entry.name for entry in made.folder.iterdir()) == sorted(package(derive(gain(3.0))).files)
 
 
 @pytest.mark.parametrize("damaged", [False, True])
@@ -155,10 +156,10 @@ def test_one_bad_model_of_a_file_keeps_the_others_from_being_written(
     )
     import symdual.api
 
-    def picky(model: Model, *rest: object) -> object:
-        if model.name == "bad":
+    def picky(derivation: Derivation, *rest: object) -> object:
+        if derivation.model.name == "bad":
             raise SymdualError("cannot be derived")
-        return package(model)
+        return package(derivation)
 
     monkeypatch.setattr(symdual.api, "package", picky)
     with pytest.raises(SymdualError, match="derived"):
@@ -242,7 +243,7 @@ def test_killed_at_any_moment_the_old_or_the_new_package_is_whole(
     assert statuses[-1] == 0
     # the old package until the one move that puts the new one in its place, the new one from then on
     assert versions == tuple(sorted(versions, reverse=True))
-    assert versions.count("old") > len(package(gain(3.0)).files)
+    assert versions.count("old") > len(package(derive(gain(3.0))).files)
     assert versions[-1] == "new"
     assert report["left"] == ["gain"]
 
@@ -258,7 +259,7 @@ def test_a_reader_between_the_two_moves_waits_for_a_living_writer(tmp_path: Path
         with pytest.raises(subprocess.TimeoutExpired):
             reader.wait(timeout=3.0)
         assert aside.is_dir()
-        write(package(gain(2.0)), tmp_path)
+        write(package(derive(gain(2.0))), tmp_path)
     assert reader.communicate(timeout=60)[0] == "gain\n"
     assert [entry.name for entry in tmp_path.iterdir()] == ["gain"]
 

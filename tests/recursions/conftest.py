@@ -22,6 +22,7 @@ import sympy as sp
 from symdual import Model, features, unknown
 from symdual.checks import dense
 from symdual.checks.expanded import expand
+from symdual.derive.derivation import derive
 from symdual.emit.package import package
 from symdual.runtime.loading import LoadedPackage
 
@@ -256,7 +257,7 @@ def interpret(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Mo
     def run(model: Model) -> Interpreted:
         folder = parent / f"interpreted_{model.name}"
         folder.mkdir()
-        for name, content in package(model).files.items():
+        for name, content in package(derive(model)).files.items():
             _write_plain(folder / name, content)
         module = importlib.import_module(folder.name)
         return Interpreted(module, module.numbers())
