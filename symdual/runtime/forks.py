@@ -26,10 +26,8 @@ def require_threads() -> None:
 def _look_back() -> None:
     """Runs in every forked process: has numba begun to use GNU's OpenMP in the one that it comes from?"""
     global _lost_threads
-    from numba.np.ufunc.parallel import threading_layer
-
     try:
-        used = threading_layer() == "omp"
+        used = import_module("numba").threading_layer() == "omp"
     except ValueError:  # no parallel code has run
         return
     _lost_threads = used and import_module("numba.np.ufunc.omppool").openmp_vendor == "GNU"
