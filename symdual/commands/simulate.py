@@ -17,7 +17,9 @@ from symdual.commands.terminal import new_console, new_progress, shown
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from symdual.runtime.sweep import Sweep
+    from symdual.runtime.sweep import Execute, Sweep
+
+    Executor = Callable[[Callable[[str], None], Callable[[str], None]], Execute]
 
 
 @click.command()
@@ -110,25 +112,23 @@ def simulate(
 
 
 @contextmanager
-def _executor(jobs: int | None, address: str | None) -> Iterator[Callable[[Callable[[str], None]], Any]]:
-    """How chunks are run, here or on a cluster, given whom to tell what is going on."""
+def _executor(jobs: int | None, address: str | None) -> Iterator[Executor]:
+    """How chunks are run, here or on a cluster, given whom to tell what is going on and what is wrong."""
     if address is None:
         from symdual.runtime.threads import on_this_machine
 
-        yield lambda say: on_this_machine(jobs, say)
+        yield lambda say, tell: on_this_machine(jobs, say)
         return
     from symdual.runtime.cluster import connect, on_cluster
 
     client = connect(address)
     try:
-        yield lambda say: on_cluster(client, say)
+        yield lambda say, tell: on_cluster(client, say, tell)
     finally:
         client.close(timeout=1)
 
 
-def _run_sweep(
-    console: Console, plan: Sweep, folder: Path, executor: Callable[[Callable[[str], None]], Any], resume: bool
-) -> Path:
+def _run_sweep(console: Console, plan: Sweep, folder: Path, executor: Executor, resume: bool) -> Path:
     from symdual.runtime.sweep import Doing, run_sweep
 
     with new_progress(console) as progress:
@@ -146,7 +146,7 @@ def _run_sweep(
             progress.update(bars[0], description=what)
 
         try:
-            return run_sweep(plan, folder, executor(say), resume, show, tell)
+            return run_sweep(plan, folder, executor(say, tell), resume, show, tell)
         except KeyboardInterrupt:
             progress.stop()
             click.echo(f"symdual: interrupted; what is done is kept in {folder}, continue with --resume", err=True)

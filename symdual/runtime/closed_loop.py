@@ -26,6 +26,7 @@ from symdual.runtime.controller import (
     weights_of,
 )
 from symdual.runtime.evaluate import whole_number
+from symdual.runtime.forks import require_threads
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Array, Belief, Problem, processes_of, require_parameters
@@ -216,6 +217,7 @@ def warn_of_losses(problem: Problem, name: str, episodes: Episodes) -> None:
 
 def run_part(problem: Problem, name: str, luck: Luck, settings: Settings) -> Episodes:
     """Run episodes as `run` does, without a warning: when all parts are done, it is given once."""
+    require_threads()
     if name not in NAMES:
         controller(problem, name)  # says what is wrong
     if settings.window is None and settings.length not in (None, problem.horizon):
