@@ -33,7 +33,8 @@ def fit(
     from symdual.fitting.result import fit as run
     from symdual.fitting.task import read_task
     from symdual.report.fits import fit_table, summary
-    from symdual.spec.fitted import require_writable, write
+    from symdual.spec.fitted import write
+    from symdual.whole_file import require_writable
 
     console = new_console()
     task = read_task(model_file, data_file, name, scenario)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from symdual.errors import SymdualError
 from symdual.runtime.results import Results
 from symdual.runtime.summary import Summary
+from symdual.whole_file import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +70,9 @@ def sweep_figure(results: Results, summary: Summary, path: Path) -> Path:
         _comparison(panels[1], results, summary)
         figure.suptitle(_title(results), fontsize=10, x=0.01, ha="left")
         try:
-            figure.savefig(path, dpi=150, metadata={"Software": None} if path.suffix == ".png" else None)
+            with whole_file(path) as stream:
+                kind = path.suffix.removeprefix(".")
+                figure.savefig(stream, format=kind, dpi=150, metadata={"Software": None} if kind == "png" else None)
         except OSError as problem:
             raise SymdualError(f"cannot write {path}: {problem.strerror}") from problem
     return path

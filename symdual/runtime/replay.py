@@ -8,6 +8,7 @@ that it was not measured.
 from __future__ import annotations
 
 import csv
+import io
 import math
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from symdual.runtime.controller import Statistics
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import by_values, losses
 from symdual.runtime.problem import Array, Belief, Problem
+from symdual.whole_file import write_whole
 
 TIME = "time"
 
@@ -277,14 +279,15 @@ def write_belief(file: Path, result: Replay, package: LoadedPackage) -> Path:
     """Write the belief over time as a table: time, mean and standard deviation of every entry, and the statistics."""
     names = belief_names(package)
     header = [TIME, *names, *(f"{name} deviation" for name in names), "log-likelihood", "NIS", "measured"]
+    table = io.StringIO(newline="")
+    writer = csv.writer(table)
+    writer.writerow(header)
+    for i, time in enumerate(result.recording.times):
+        numbers = [time, *result.means[i], *result.deviations[i], result.log_likelihoods[i], result.nis[i]]
+        writer.writerow([*(repr(float(v)) for v in numbers), int(result.measured[i])])
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.writer(stream)
-            writer.writerow(header)
-            for i, time in enumerate(result.recording.times):
-                numbers = [time, *result.means[i], *result.deviations[i], result.log_likelihoods[i], result.nis[i]]
-                writer.writerow([*(repr(float(v)) for v in numbers), int(result.measured[i])])
+        write_whole(file, table.getvalue().encode())
     except OSError as problem:
         raise SymdualError(f"cannot write {file}: {problem.strerror}") from problem
     return file

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from symdual.errors import SymdualError
 from symdual.runtime.archive import Member, array_member, data_offsets, text_member, write_archive
+from symdual.whole_file import remove_unfinished, whole_file
 
 FORMAT = "symdual sweep, version 2"
 ABOUT = "about.json"
@@ -157,15 +158,11 @@ def write_results(
         read: gives bytes of the payload of a chunk, by the first byte and the number of bytes.
     """
     about = _about(description, task, digests)
-    fresh = path.with_name(f".{path.name}.new")
-    try:
-        with fresh.open("wb") as file:
-            write_archive(file, _members(about, task, read))
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-    finally:
-        fresh.unlink(missing_ok=True)
+    remove_unfinished(path)
+    with whole_file(path) as file:
+        write_archive(file, _members(about, task, read))
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _about(
