@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import sympy as sp
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 from sympy.printing.str import StrPrinter
@@ -50,7 +49,7 @@ def model_summary(model: Model, structure: Structure) -> Table:
     table.add_column(style="dim")
     table.add_column()
     for label, text in summary_rows(model, structure):
-        table.add_row(label, escape(text))
+        table.add_row(label, text)
     return table
 
 
@@ -116,7 +115,7 @@ def check_table(results: Sequence[BlockResult]) -> Table:
         table.add_column(column, justify="right")
     for result in results:
         if result.error > 0 or not result.passed:
-            verdict = "[green]ok[/]" if result.passed else "[bold red]MISS[/]"
+            verdict = Text("ok", style="green") if result.passed else Text("MISS", style="bold red")
             error, ulps = f"{result.error:.1e}", f"{result.ulps:.1f}"
-            table.add_row(escape(result.block), result.oracle, str(result.entries), error, ulps, verdict)
+            table.add_row(result.block, result.oracle, str(result.entries), error, ulps, verdict)
     return table

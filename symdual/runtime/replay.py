@@ -10,7 +10,10 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +27,10 @@ from symdual.runtime.problem import Array, Belief, Problem
 from symdual.whole_file import write_whole
 
 TIME = "time"
+MOST_STEPS = 1_000_000  # of the model in a recording: every one of them is a prediction
+
+# a number as tables have it: `float` would also take 1_000 and the digits of every script
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 
 
 class Recording(NamedTuple):
@@ -153,10 +160,9 @@ def _number(file: Path, line: int, row: list[str], name: str, column: int) -> fl
     cell = row[column].strip()
     if not cell:
         return math.nan
-    try:
-        return float(cell)
-    except ValueError:
-        raise SymdualError(f'{file}, line {line}: "{cell}" in the column "{name}" is not a number') from None
+    if _NUMBER.fullmatch(cell) is None:
+        raise SymdualError(f'{file}, line {line}: "{cell}" in the column "{name}" is not a number')
+    return float(cell)
 
 
 def _check(file: Path, recording: Recording, inputs: list[str], outputs: list[str]) -> None:
@@ -188,13 +194,18 @@ def steps_between(recording: Recording, package: LoadedPackage) -> list[int]:
     The length of a step is that of the model if it was given in continuous time, and otherwise the median distance of
     the rows. Rows may be left out: the input then holds. A distance that is no multiple (within a tenth) is refused.
     """
-    gaps = np.diff(recording.times)
+    gaps = [later - earlier for earlier, later in pairwise(recording.times.tolist())]
     if "step_length" in package.DATA_ENTRIES:
         unit = float(package.numbers["data"][package.DATA_ENTRIES["step_length"][0]])
     else:
-        unit = float(np.median(gaps)) if len(gaps) else 1.0
-    counts = [0]
+        unit = median(gaps) if gaps else 1.0
+    counts, total = [0], 0
     for i, gap in enumerate(gaps):
+        if not total + gap / unit <= MOST_STEPS:
+            raise SymdualError(
+                f"line {recording.lines[i + 1]} of the recording comes {gap:g} after the row before; with the step "
+                f"{unit:g} these are more than {MOST_STEPS} steps from the first row on, too many to predict"
+            )
         count = round(gap / unit)
         if count < 1 or abs(gap - count * unit) > 0.1 * unit:
             raise SymdualError(
@@ -202,6 +213,7 @@ def steps_between(recording: Recording, package: LoadedPackage) -> list[int]:
                 f"which is no multiple of the step {unit:g}"
             )
         counts.append(count)
+        total += count
     return counts
 
 
@@ -229,6 +241,11 @@ def replay(problem: Problem, recording: Recording) -> Replay:
             module.covariance(held, covariance)
         if status == module.NOT_FINITE or not (np.isfinite(mean).all() and np.isfinite(covariance.diagonal()).all()):
             raise SymdualError(f"the belief is not finite any more at line {recording.lines[i]} of the recording")
+        if not np.isfinite(stats).all():
+            raise SymdualError(
+                f"line {recording.lines[i]} of the recording has a measurement so far from what the filter expects "
+                "that its likelihood is not a number"
+            )
         shown = by_values(package, Belief(mean, covariance, data))
         means.append(shown[0])
         deviations.append(shown[1])

@@ -39,6 +39,44 @@ def test_show_writes_a_page(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["toy.html"]
 
 
+SPELT = """{first}
+import sympy as sp
+from symdual import Model
+x, u = sp.symbols("x u")
+model = Model([x], [u], [x + u])
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "encoding"),
+    [
+        ('"""Un modèle."""', "utf-8-sig"),
+        ('# -*- coding: latin-1 -*-\n"""Un modèle."""', "latin-1"),
+        ('"""Un modèle."""', "utf-8"),
+    ],
+)
+def test_a_page_shows_the_file_in_its_own_encoding(tmp_path: Path, first: str, encoding: str) -> None:
+    (tmp_path / "m.py").write_bytes(SPELT.format(first=first).encode(encoding))
+    result = CliRunner().invoke(
+        main, ["show", str(tmp_path / "m.py"), "--html", str(tmp_path / "m.html"), "--no-check"]
+    )
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "m.html").read_text(encoding="utf-8")
+    assert '<p class="lead">Un modèle.</p>' in page
+    assert "\ufeff" not in page
+
+
+@pytest.mark.parametrize("name", ["[/red].html", "[bold]x.html", ":cat:.html", "x[/]y.html"])
+def test_a_page_may_have_any_name(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    result = CliRunner().invoke(main, ["show", str(MODEL), "--html", name, "--no-check"])
+    assert result.exit_code == 0, result.output
+    assert f"page written to {name}\n" in result.output
+    assert file.is_file()
+
+
 def test_the_same_model_gives_the_same_page(tmp_path: Path) -> None:
     for name in ("a.html", "b.html"):
         CliRunner().invoke(main, ["show", str(MODEL), "--html", str(tmp_path / name), "--no-check"])
