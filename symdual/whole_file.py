@@ -44,7 +44,10 @@ def whole_file(file: Path) -> Iterator[BinaryIO]:
 
 def require_writable(file: Path) -> None:
     """Refuse a file that cannot be written before any work is done."""
-    there = _status(file)
+    try:
+        there = _status(file)
+    except OSError as problem:
+        raise SymdualError(f"cannot write {file}: {problem.strerror}") from problem
     if there is not None and stat.S_ISDIR(there.st_mode):
         raise SymdualError(f"cannot write {file}: it is a folder")
     if there is not None and not os.access(file, os.W_OK):
@@ -58,7 +61,7 @@ def _status(file: Path) -> os.stat_result | None:
     """What is there, links followed; None for nothing, or for a link to nothing."""
     try:
         return file.stat()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
 
 

@@ -168,6 +168,12 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
         require_writable(tmp_path)
     with pytest.raises(SymdualError, match="its folder is missing"):
         require_writable(tmp_path / "missing" / "file")
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(SymdualError, match="symbolic links"):
+        require_writable(tmp_path / "circle")
+    with pytest.raises(SymdualError, match="too long"):
+        require_writable(tmp_path / ("n" * 300))
+    (tmp_path / "circle").unlink()
     with pytest.raises(OSError, match="directory"):
         write_whole(tmp_path, b"")
     assert not list(tmp_path.iterdir())

@@ -158,7 +158,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
         manifest = json.loads((folder / "manifest.json").read_text())
         digests = {str(name): str(digest) for name, digest in manifest["files"].items()}
         texts = {key: str(manifest[key]) for key in ("name", "symdual", "package_digest", "input_digest")}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     return {**texts, "files": digests}
 

@@ -326,7 +326,8 @@ def _require_same(plan: Sweep, earlier: Description, place: Path) -> None:
 
 def _difference(key: str, other: Any, value: Any) -> str:
     if isinstance(other, dict) and isinstance(value, dict):
-        key, other, value = next((k, other.get(k), value[k]) for k in value if other.get(k) != value[k])
+        names = [*value, *other]
+        key, other, value = next((k, other.get(k), value.get(k)) for k in names if other.get(k) != value.get(k))
     return f"{key} {other}, not {value}"
 
 

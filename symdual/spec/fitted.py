@@ -27,7 +27,7 @@ def read(file: Path) -> dict[str, float]:
         ) from None
     except OSError as problem:
         raise ModelError(f"the fitted hyperparameters cannot be read from {file}: {problem.strerror}") from problem
-    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         raise ModelError(f"{file} does not hold fitted hyperparameters as `symdual fit` writes them") from problem
 
 
