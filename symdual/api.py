@@ -41,7 +41,7 @@ def generate(source: str | Path | Model, folder: str | Path | None = None, force
     parent = _parent(folder)
     works = _works(source)
     outdated = [work for work in works if force or not is_unchanged(parent, work.model.name, work.input_digest)]
-    _write_all(outdated, parent)
+    _write_all(outdated, parent, keep_compiled=not force)
     return [Generated(work.model, parent / work.model.name, work in outdated) for work in works]
 
 
@@ -68,7 +68,7 @@ class _Work:
 
     model: Model
     numbers: Mapping[str, Array]
-    plants: Mapping[str, str]
+    plants: Mapping[str, Model]
 
     @cached_property
     def input_digest(self) -> str:
@@ -84,17 +84,17 @@ def _works(source: str | Path | Model) -> list[_Work]:
     works = []
     for model in contents.models.values():
         own = {name: s for name, s in contents.scenarios.items() if s.model.name == model.name}
-        works.append(_Work(model, scenario_numbers(own), {name: s.plant.name for name, s in own.items()}))
+        works.append(_Work(model, scenario_numbers(own), {name: s.plant for name, s in own.items()}))
     return works
 
 
-def _write_all(works: Sequence[_Work], parent: Path) -> None:
+def _write_all(works: Sequence[_Work], parent: Path, keep_compiled: bool = True) -> None:
     """Derive and render everything before the first file is written: a fault in one model leaves nothing half done."""
     if not works:
         return
     with exclusive(parent):
         for finished in [package(work.model, work.numbers, work.plants) for work in works]:
-            write(finished, parent)
+            write(finished, parent, keep_compiled)
 
 
 def scenario_numbers(scenarios: Mapping[str, Scenario]) -> dict[str, Array]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from importlib import import_module
 from typing import Any
 
 import click
 
 from symdual import __version__
-from symdual.errors import SymdualError
+from symdual.errors import SymdualError, SymdualWarning
 
 #: each is the command of the same name in the module of the same name beside this one
 COMMANDS = ("bench", "check", "fit", "generate", "paper", "replay", "show", "simulate")
@@ -33,7 +34,9 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; `--debug` lets errors through with their traceback."""
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.showwarning = _show
+                return super().invoke(ctx)
         except SymdualError as problem:
             if ctx.params.get("debug"):
                 raise
@@ -42,6 +45,19 @@ class _Commands(click.Group):
         except KeyboardInterrupt:
             click.echo("symdual: interrupted", err=True)
             sys.exit(130)
+
+
+_python_shows = warnings.showwarning
+
+
+def _show(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
+) -> None:
+    """Print a warning of ours as a sentence, and leave all others to Python."""
+    if issubclass(category, SymdualWarning):
+        click.echo(f"symdual: {message}", err=True)
+    else:
+        _python_shows(message, category, filename, lineno, file, line)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

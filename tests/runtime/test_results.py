@@ -25,7 +25,7 @@ TASK = {"reference": np.ones((4, 2)), "state_cost": np.ones((4, 2, 2)), "input_c
 def description(seed: int = 0) -> Description:
     identity = {
         **dict.fromkeys(("model", "plant", "scenario"), "toy"),
-        **dict.fromkeys(("digests", "processes", "versions"), {}),
+        **{key: {} for key in ("digests", "processes", "versions")},
         "format": FORMAT,
         "seed": seed,
         "settings": {"truth": "scenario"},
