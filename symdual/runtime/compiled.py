@@ -100,10 +100,14 @@ class _SealedFile(caching.IndexDataCacheFile):
         self._source = source_stamp.file
 
     def save(self, key: Any, data: Any) -> None:
-        """Keep a compiled function, unless its source has been replaced meanwhile: it would lie beside another's."""
-        try:
+        """Keep a compiled function, unless its source is gone or has been replaced: it would lie beside another's."""
+        with suppress(OSError):
             if hashlib.sha256(self._source.read_bytes()).digest() == self._source_stamp:
-                super().save(key, data)
+                self._keep(key, data)
+
+    def _keep(self, key: Any, data: Any) -> None:
+        try:
+            super().save(key, data)
         except OSError as problem:
             _say(
                 f"compiled code of {self._source.parent} cannot be kept ({problem.strerror}) and is compiled again in "

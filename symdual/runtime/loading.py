@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import symdual
-from symdual.errors import PackageError
+from symdual.errors import PackageError, SymdualError
 from symdual.runtime.places import cache_folder
 
 _PARENT = "symdual_generated"
@@ -88,18 +88,25 @@ def _loaded(folder: Path, name: str, digest: str, files: Mapping[str, bytes]) ->
 
 def _find(name: str | Path) -> Path:
     given = Path(name)
-    candidates = [given.resolve()]
-    if len(given.parts) == 1:
-        candidates = [Path("generated").resolve() / given, user_folder() / given, *candidates]
-    for folder in candidates:
+    looked = []
+    for folder in _candidates(given):
         restore_interrupted(folder)
         if (folder / "manifest.json").is_file():
             return folder
-    existing = [folder for folder in candidates if folder.is_dir()]
+        looked.append(folder)
+    existing = [folder for folder in looked if folder.is_dir()]
     if existing:
         return existing[0]
-    places = " or ".join(str(folder) for folder in candidates)
+    places = " or ".join(str(folder) for folder in looked)
     raise PackageError(f"there is no generated package at {places}; run `symdual generate` on the model file first")
+
+
+def _candidates(given: Path) -> Iterator[Path]:
+    if len(given.parts) == 1:
+        yield Path("generated").resolve() / given
+        with suppress(SymdualError):  # where the user has no folder there is no package
+            yield user_folder() / given
+    yield given.resolve()
 
 
 def user_folder() -> Path:
