@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,31 @@ def test_show_writes_a_page(tmp_path: Path) -> None:
     text = file.read_text(encoding="utf-8")
     assert text.startswith("<!doctype html>") and text.endswith("</html>\n") and "<h1>toy</h1>" in text
     assert [p.name for p in tmp_path.iterdir()] == ["toy.html"]
+
+
+REACTOR = """
+import sympy as sp
+from symdual import Model, unknown
+c, T, q, Tc = sp.symbols("c T q Tc")
+k0, E, UA = unknown("k0", 7.2, 0.5), unknown("E", 8.75, 0.1), unknown("UA", 5.0, 1.0)
+rate = k0 * sp.exp(10 - E * 100 / T) * c
+heat = q / 100 * (350 - T) + 209 * rate + UA / 2 * (Tc - T)
+model = Model([c, T], [q, Tc], derivatives=[q / 100 * (1 - c) - rate, heat], step=0.1, method="rk4")
+"""
+
+
+def test_long_equations_are_abbreviated(tmp_path: Path) -> None:
+    (tmp_path / "reactor.py").write_text(REACTOR)
+    result = CliRunner().invoke(main, ["show", str(tmp_path / "reactor.py")])
+    assert result.exit_code == 0, result.output
+    lines = result.output.splitlines()
+    assert "too large" not in result.output
+    assert max(map(len, lines)) < 400 and len(lines) < 450
+    assert any(line.startswith("  d c' / d c = ") and "_c8" in line for line in lines)
+    where = lines.index("where, in the derivatives of f")
+    said = [line.split(" = ")[0].strip() for line in lines[where + 1 :] if " = " in line]
+    used = set(re.findall(r"\b_\w+", "\n".join(lines)))
+    assert used == set(said)  # every name is explained, and none for nothing
 
 
 SPELT = """{first}
