@@ -7,7 +7,7 @@ people who do not tell red from green can tell apart; line styles differ as well
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +86,13 @@ def _title(results: Results) -> str:
         "drift": "truth drawn from the prior, drifting",
     }
     truth = truths[about["settings"]["truth"]]
-    return f"{about['scenario']}: {about['runs']} runs, seed {about['seed']}, {truth}"
+    return f"{about['scenario']}: {about['runs']} runs, seed {about['seed']}, {truth}{_left_out(about['names'])}"
+
+
+def _left_out(names: Mapping[str, Sequence[str]]) -> str:
+    """Which rows the figure has no room for."""
+    rest = [f"{_SHOWN} of {len(names[what])} {what}" for what in ("states", "inputs") if len(names[what]) > _SHOWN]
+    return f"; shown: {' and '.join(rest)}" if rest else ""
 
 
 def _trajectories(figure: Any, results: Results, rows: Sequence[tuple[str, int, str]]) -> None:

@@ -270,7 +270,10 @@ def belief_names(package: LoadedPackage) -> list[str]:
 
 
 def summary(result: Replay, problem: Problem) -> dict[str, Any]:
-    """A replay as plain data: sizes, the last belief by name, the log-likelihood and the consistency."""
+    """A replay as plain data: sizes, the last belief by name, the log-likelihood and the consistency.
+
+    Of a Gaussian process only the values that it remembers are a part of the belief.
+    """
     judged = result.consistency
     last = zip(belief_names(problem.package), result.means[-1], result.deviations[-1], strict=True)
     return {
@@ -280,7 +283,7 @@ def summary(result: Replay, problem: Problem) -> dict[str, Any]:
         "entries": result.recording.measurements.size,
         "measured": judged.measured,
         "log_likelihood": result.log_likelihood,
-        "belief": {name: (float(mean), float(deviation)) for name, mean, deviation in last},
+        "belief": {name: (float(mean), float(deviation)) for name, mean, deviation in last if not math.isnan(mean)},
         "consistency": {
             "nis_total": judged.total,
             "nis_per_entry": judged.ratio if judged.measured else None,
