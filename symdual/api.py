@@ -16,6 +16,7 @@ from symdual.emit.package import input_digest, package
 from symdual.emit.write import exclusive, is_unchanged, write
 from symdual.errors import SymdualError, did_you_mean
 from symdual.runtime.loading import edited_files, load, load_edited, read_manifest, user_folder
+from symdual.runtime.origin import forget, note
 from symdual.runtime.problem import Problem, problem
 from symdual.spec.loading import load_model_file
 from symdual.spec.model import Model
@@ -41,7 +42,8 @@ def generate(source: str | Path | Model, folder: str | Path | None = None, force
     parent = _parent(folder)
     works = _works(source)
     outdated = [work for work in works if force or not is_unchanged(parent, work.model.name, work.input_digest)]
-    _write_all(outdated, parent, keep_compiled=not force)
+    _write_all(source, outdated, parent, keep_compiled=not force)
+    _note_origin(source, works, parent)
     return [Generated(work.model, parent / work.model.name, work in outdated) for work in works]
 
 
@@ -88,13 +90,23 @@ def _works(source: str | Path | Model) -> list[_Work]:
     return works
 
 
-def _write_all(works: Sequence[_Work], parent: Path, keep_compiled: bool = True) -> None:
+def _write_all(source: str | Path | Model, works: Sequence[_Work], parent: Path, keep_compiled: bool = True) -> None:
     """Derive and render everything before the first file is written: a fault in one model leaves nothing half done."""
     if not works:
         return
     with exclusive(parent):
-        for finished in [package(work.model, work.numbers, work.plants) for work in works]:
+        for work, finished in [(work, package(work.model, work.numbers, work.plants)) for work in works]:
             write(finished, parent, keep_compiled)
+            _note_origin(source, [work], parent)
+
+
+def _note_origin(source: str | Path | Model, works: Sequence[_Work], parent: Path) -> None:
+    """Let packages know the file that they come from, so that `load` can say when it is edited."""
+    for work in works:
+        if isinstance(source, Model):
+            forget(parent / work.model.name)
+        else:
+            note(parent / work.model.name, Path(source))
 
 
 def scenario_numbers(scenarios: Mapping[str, Scenario]) -> dict[str, Array]:
@@ -128,6 +140,7 @@ def check(
     works = _works(source)
     edited = {work.model.name: _edited(parent, work) for work in works}
     _write_all(
+        source,
         [
             work
             for work in works
@@ -135,6 +148,7 @@ def check(
         ],
         parent,
     )
+    _note_origin(source, works, parent)
     results = {}
     share = 0.5 if recursions else 1.0
     for work in works:

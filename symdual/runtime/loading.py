@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import symdual
-from symdual.errors import PackageError, SymdualError
+from symdual.errors import PackageError, SymdualError, SymdualWarning
+from symdual.runtime.origin import edited_model_file
 from symdual.runtime.places import cache_folder
 
 _PARENT = "symdual_generated"
@@ -70,9 +71,17 @@ def load(name: str | Path) -> LoadedPackage:
 
     A name is looked up in `generated/` of the current folder, then in the user's cache folder, then as a folder. The
     files are verified against the manifest: a package that was edited by hand or written by another version is refused.
+    A package whose model file was edited since is loaded as it is, with a warning.
     """
     folder = _find(name)
     manifest, files = _settled(folder)
+    if (model_file := edited_model_file(folder)) is not None:
+        warnings.warn(
+            f"{model_file} was edited after the package {folder} had been generated from it; the package is as before, "
+            f"run `symdual generate` on the file to renew it",
+            SymdualWarning,
+            stacklevel=2,
+        )
     return _loaded(folder, str(manifest["name"]), str(manifest["package_digest"]), files)
 
 

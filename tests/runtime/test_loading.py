@@ -23,7 +23,7 @@ import symdual.api
 from symdual import Model, SymdualError, features
 from symdual.emit.package import package
 from symdual.emit.write import exclusive, write
-from symdual.errors import PackageError
+from symdual.errors import PackageError, SymdualWarning
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 
@@ -258,6 +258,7 @@ scenario = Scenario(believed, 3, plant=real, reference={gain})
 """
 
 
+@pytest.mark.filterwarnings("ignore:.*real had been generated from it")
 def test_a_model_never_stands_beside_an_old_plant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "two.py"
     file.write_text(TWO.format(gain=2.0, offset=0.0))
@@ -289,3 +290,54 @@ def test_a_model_never_stands_beside_an_old_plant(tmp_path: Path, monkeypatch: p
     # a plant that changes alone takes its models along
     file.write_text(TWO.format(gain=3.0, offset=1.0))
     assert [item.changed for item in symdual.generate(file, tmp_path)] == [True, True]
+
+
+# -------------------------------------------------------------------- a model file that is edited later
+
+
+def test_an_edited_model_file_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "two.py"
+    file.write_text(TWO.format(gain=2.0, offset=0.0))
+    symdual.generate(file, tmp_path / "generated")
+    symdual.load(tmp_path / "generated/real")  # warnings are errors here
+    file.write_text(TWO.format(gain=4.0, offset=0.0))
+    for name in ("believed", "real"):
+        with pytest.warns(SymdualWarning, match=f"{file} was edited after the package .*{name} had been generated"):
+            symdual.load(tmp_path / "generated" / name)
+    symdual.generate(file, tmp_path / "generated")
+    symdual.load(tmp_path / "generated/real")
+    file.write_text(file.read_text() + "# a remark\n")  # nothing changes but the file, until it is generated again
+    with pytest.warns(SymdualWarning, match="was edited after"):
+        symdual.load(tmp_path / "generated/real")
+    assert not any(item.changed for item in symdual.generate(file, tmp_path / "generated"))
+    symdual.load(tmp_path / "generated/real")
+
+
+@pytest.mark.parametrize("lost", ["the file", "the note", "a torn note", "another source"])
+def test_a_package_that_knows_no_model_file_says_nothing(tmp_path: Path, lost: str) -> None:
+    file = tmp_path / "two.py"
+    file.write_text(TWO.format(gain=2.0, offset=0.0))
+    (made, _) = symdual.generate(file, tmp_path)
+    (note,) = made.folder.rglob("model-file.json")
+    file.write_text("edited")
+    if lost == "the file":
+        file.unlink()
+    elif lost == "the note":
+        note.unlink()
+    elif lost == "a torn note":
+        note.write_bytes(note.read_bytes()[:9])
+    else:
+        symdual.generate(made.model, tmp_path)
+    symdual.load(made.folder)
+
+
+def test_a_package_and_its_model_file_move_together(tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "two.py").write_text(TWO.format(gain=2.0, offset=0.0))
+    symdual.generate(here / "two.py", here / "generated")
+    there = Path(shutil.move(here, tmp_path / "there"))
+    symdual.load(there / "generated/real")
+    (there / "two.py").write_text("edited")
+    with pytest.warns(SymdualWarning, match=f"{there / 'two.py'} was edited"):
+        symdual.load(there / "generated/real")
