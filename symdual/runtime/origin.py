@@ -1,6 +1,6 @@
 """Which model file a package was generated from, and whether that has been edited since.
 
-The note lies in the package's `__pycache__`: it is no part of the package, whose bytes are the same wherever it is made.
+The note lies in the package's `__pycache__`: it is no part of the package, which has the same bytes everywhere.
 """
 
 from __future__ import annotations
