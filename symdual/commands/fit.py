@@ -11,7 +11,7 @@ import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import json_option, model_file_argument
-from symdual.commands.terminal import new_console, new_progress, shown
+from symdual.commands.terminal import headed, new_console, new_progress, shown
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -33,7 +33,8 @@ def fit(
     from symdual.fitting.result import fit as run
     from symdual.fitting.task import read_task
     from symdual.report.fits import fit_table, summary
-    from symdual.spec.fitted import require_writable, write
+    from symdual.spec.fitted import write
+    from symdual.whole_file import require_writable
 
     console = new_console()
     task = read_task(model_file, data_file, name, scenario)
@@ -45,19 +46,18 @@ def fit(
 
         def report(what: str) -> None:
             if not bars and time.perf_counter() - started > 2.0:
-                bars.append(stack.enter_context(new_progress(console)))
+                bars.append(stack.enter_context(new_progress()))
                 bars[0].add_task(what, total=None)
             for bar in bars:
                 bar.update(bar.task_ids[0], description=what)
 
         result = run(task, report)
     write(place, result.to_json())
-    console.print(
-        f"[bold]{task.model.name}[/]: {len(task.times)} rows, {task.steps} steps, {result.measured} measurements used"
-    )
+    used = f"{len(task.times)} rows, {task.steps} steps, {result.measured} measurements used"
+    console.print(headed(task.model.name, f": {used}"))
     console.print(fit_table(result))
-    console.print(summary(result), soft_wrap=True)
+    console.print(summary(result))
     for sentence in result.warnings:
-        console.print(sentence, style="yellow", soft_wrap=True, markup=False)
-    console.print(f"values in {shown(place)}", soft_wrap=True, markup=False)
+        console.print(sentence, style="yellow")
+    console.print(f"values in {shown(place)}")
     write_json(json_file, {**result.to_json(), "file": str(place)})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -14,7 +15,7 @@ from typing import Any
 import click
 
 from symdual import __version__
-from symdual.errors import SymdualError
+from symdual.errors import SymdualError, SymdualWarning
 
 #: each is the command of the same name in the module of the same name beside this one
 COMMANDS = ("bench", "check", "fit", "generate", "paper", "replay", "show", "simulate")
@@ -38,7 +39,8 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; `--debug` lets errors through with their traceback."""
         try:
-            with _interruptible():
+            with warnings.catch_warnings(), _interruptible():
+                warnings.showwarning = _show
                 return super().invoke(ctx)
         except SymdualError as problem:
             if ctx.params.get("debug"):
@@ -78,6 +80,19 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
             return
         frame = frame.f_back
     raise KeyboardInterrupt
+
+
+_python_shows = warnings.showwarning
+
+
+def _show(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
+) -> None:
+    """Print a warning of ours as a sentence, and leave all others to Python."""
+    if issubclass(category, SymdualWarning):
+        click.echo(f"symdual: {message}", err=True)
+    else:
+        _python_shows(message, category, filename, lineno, file, line)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -12,11 +12,9 @@ import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import json_option, model_file_argument
-from symdual.commands.terminal import new_console, new_progress, shown
+from symdual.commands.terminal import headed, new_console, new_progress, shown
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from symdual.runtime.sweep import Execute, Sweep
 
     Executor = Callable[[Callable[[str], None], Callable[[str], None]], Execute]
@@ -91,17 +89,17 @@ def simulate(
     with _executor(jobs, cluster) as executor:
         settings = Settings(truth=truth, order=order, window=window)
         plan = sweep(api.prepare(model_file, scenario), controllers, runs, seed, settings)
-        file = _run_sweep(console, plan, folder, executor, resume)
+        file = _run_sweep(plan, folder, executor, resume)
     with Results(file) as results:
         summary = summarise(results)
-        console.print(f"[bold]{plan.problem.name}[/]: {runs} runs, seed {seed}, truth: {truth}")
+        console.print(headed(plan.problem.name, f": {runs} runs, seed {seed}, truth: {truth}"))
         console.print(summary_table(summary))
         for sentence in summary.sentences():
-            console.print(f"[yellow]{sentence}[/]", soft_wrap=True)
+            console.print(sentence, style="yellow")
         drawable = figures.available()
         figure = figures.sweep_figure(results, summary, file.with_name("figure.png")) if drawable else None
     drawn = "no figure without matplotlib (the extra `plot`)" if figure is None else f"figure in {shown(figure)}"
-    console.print(f"results in {shown(file)}, {drawn}", soft_wrap=True, markup=False)
+    console.print(f"results in {shown(file)}, {drawn}")
     write_json(json_file, {**summary.to_json(), "results": str(file), "figure": figure and str(figure)})
     hopeless = [
         f"no episode with {c.name} finished ({', '.join(c.failed)})" for c in summary.controllers if not c.finished
@@ -128,10 +126,10 @@ def _executor(jobs: int | None, address: str | None) -> Iterator[Executor]:
         client.close(timeout=1)
 
 
-def _run_sweep(console: Console, plan: Sweep, folder: Path, executor: Executor, resume: bool) -> Path:
+def _run_sweep(plan: Sweep, folder: Path, executor: Executor, resume: bool) -> Path:
     from symdual.runtime.sweep import Doing, run_sweep
 
-    with new_progress(console) as progress:
+    with new_progress() as progress:
         bars: list[Any] = []
 
         def show(doing: Doing) -> None:
@@ -140,7 +138,7 @@ def _run_sweep(console: Console, plan: Sweep, folder: Path, executor: Executor, 
             progress.update(bars[0], description=doing.what, completed=doing.done)
 
         def tell(sentence: str) -> None:
-            console.print(f"[yellow]{sentence}[/]", soft_wrap=True)
+            progress.console.print(sentence, style="yellow", soft_wrap=True)
 
         def say(what: str) -> None:
             progress.update(bars[0], description=what)

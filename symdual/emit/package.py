@@ -41,12 +41,12 @@ class Package:
 
 
 def package(
-    derivation: Derivation, numbers: Mapping[str, Array] | None = None, plants: Mapping[str, str] | None = None
+    derivation: Derivation, numbers: Mapping[str, Array] | None = None, plants: Mapping[str, Model] | None = None
 ) -> Package:
     """Render the package of a model.
 
-    Input: the derivation of a named model, the arrays of its scenarios to store beside it, and the name of each
-    scenario's plant. Output: all files as bytes; nothing touches the disk.
+    Input: the derivation of a named model, the arrays of its scenarios to store beside it, and the plant of each
+    scenario. Output: all files as bytes; nothing touches the disk.
     """
     model = derivation.model
     layout = data_layout(derivation)
@@ -57,17 +57,25 @@ def package(
     digest = _digest(*(part for name in sorted(bodies) for part in (name, bodies[name])))
     files = {name: _with_header(model.name, digest, body).encode() for name, body in bodies.items()}
     files["data.npz"] = stored_arrays(model_numbers(derivation, layout) | dict(numbers or {}))
-    files["scenarios.json"] = (json.dumps({"plants": dict(plants or {})}, indent=2, sort_keys=True) + "\n").encode()
+    files["scenarios.json"] = _scenarios(model, plants or {})
     inputs = input_digest(model, numbers or {}, plants or {})
     manifest = {
         "name": model.name,
         "symdual": symdual.__version__,
         "package_digest": digest,
         "input_digest": inputs,
+        "model_digest": model_digest(model),
         "files": {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)},
     }
     files["manifest.json"] = (json.dumps(manifest, indent=2) + "\n").encode()
     return Package(model.name, files, digest, inputs)
+
+
+def _scenarios(model: Model, plants: Mapping[str, Model]) -> bytes:
+    """Who the plant of each scenario is, and the digest of each that has a package of its own."""
+    others = {plant.name: model_digest(plant) for plant in plants.values() if plant.name != model.name}
+    content = {"plants": {name: plant.name for name, plant in plants.items()}, "digests": others}
+    return (json.dumps(content, indent=2, sort_keys=True) + "\n").encode()
 
 
 def _with_header(name: str, digest: str, body: str) -> str:
@@ -144,7 +152,12 @@ def _generator_digest() -> str:
     return _digest(*(content for path in (*modules, *templates) for content in (path.name, path.read_bytes())))
 
 
-def input_digest(model: Model, numbers: Mapping[str, Array], plants: Mapping[str, str]) -> str:
+def model_digest(model: Model) -> str:
+    """The hash of what a model is, whatever its scenarios are."""
+    return input_digest(model, {}, {})
+
+
+def input_digest(model: Model, numbers: Mapping[str, Array], plants: Mapping[str, Model]) -> str:
     """The hash of everything that goes into a package; equal digests mean equal packages."""
     parts: list[str | bytes] = [
         _generator_digest(),
@@ -181,5 +194,7 @@ def input_digest(model: Model, numbers: Mapping[str, Array], plants: Mapping[str
         parts += ["none"] if value is None else [repr(value.shape), value.tobytes()]
     for name in sorted(numbers):
         parts += [name, repr(numbers[name].shape), np.ascontiguousarray(numbers[name]).tobytes()]
-    parts += [part for name in sorted(plants) for part in (name, plants[name])]
+    for name in sorted(plants):
+        own = plants[name].name == model.name
+        parts += [name, plants[name].name, "" if own else model_digest(plants[name])]
     return _digest(*parts)

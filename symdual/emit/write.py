@@ -11,13 +11,14 @@ from pathlib import Path
 
 from symdual.emit.package import Package
 from symdual.errors import PackageError, SymdualError
-from symdual.runtime.loading import locked, put_back, read_manifest, set_aside, verify
+from symdual.runtime.loading import locked, put_back, read_manifest, set_aside, verified
 
 
 def is_unchanged(folder: Path, name: str, input_digest: str) -> bool:
     """Whether `folder` holds an intact package made from the same inputs."""
     try:
-        return bool(verify(folder / name)["input_digest"] == input_digest)
+        manifest, _ = verified(folder / name)
+        return bool(manifest["input_digest"] == input_digest)
     except PackageError:
         return False
 
@@ -62,14 +63,14 @@ def _fresh(target: Path) -> Path:
     return target.with_name(f".{target.name}.new")
 
 
-def write(package: Package, folder: Path) -> Path:
+def write(package: Package, folder: Path, keep_compiled: bool = True) -> Path:
     """Write the package as `folder/<name>`, replacing an older one in one go.
 
     The files are written beside it first. Then the old folder steps aside and the new one takes its place; if the
     process dies in between, the next reader or writer puts the old one back. Files in it that were not generated come
-    along. What Python and numba have compiled is kept when only numbers changed. Otherwise it goes: Python takes a
-    compiled file for current when its source has the same size and the same second of writing, and a package written
-    twice in a second would wake up with old parts.
+    along. With `keep_compiled`, what Python and numba have compiled is kept when only numbers changed. Otherwise it
+    goes: Python takes a compiled file for current when its source has the same size and the same second of writing, and
+    a package written twice in a second would wake up with old parts.
     """
     target = folder / package.name
     fresh = _fresh(target)
@@ -91,7 +92,7 @@ def write(package: Package, folder: Path) -> Path:
                 )
             cache, old = target / "__pycache__", read_manifest(target)
             _copy_strangers(target, {*package.files, "__pycache__", *(old["files"] if old else ())}, fresh)
-            if cache.is_dir() and old is not None and old["package_digest"] == package.package_digest:
+            if keep_compiled and cache.is_dir() and old is not None and old["package_digest"] == package.package_digest:
                 cache.replace(fresh / "__pycache__")
             target.replace(aside)
         fresh.replace(target)

@@ -80,10 +80,9 @@ def parcel(sweep: Sweep) -> Parcel:
 
 def _files(package: LoadedPackage) -> dict[str, bytes]:
     """The files of a package, and the compiled code that numba keeps for it, here or in a cache folder of its own."""
-    files = {file.name: file.read_bytes() for file in sorted(package.folder.iterdir()) if file.is_file()}
     cache = Path(package.kernels.dynamics.stats.cache_path)
-    compiled = sorted(file for file in cache.iterdir() if file.suffix in (".nbi", ".nbc"))
-    return files | {f"__pycache__/{file.name}": file.read_bytes() for file in compiled}
+    compiled = sorted(file for file in cache.glob("*") if file.suffix in (".nbi", ".nbc"))
+    return dict(package.files) | {f"__pycache__/{file.name}": file.read_bytes() for file in compiled}
 
 
 class Delivery(distributed.WorkerPlugin):

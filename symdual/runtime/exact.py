@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 import numpy as np
 from numba import cfunc, njit
 
+import symdual.runtime.compiled  # noqa: F401 (numba's cache, before the first function)
 from symdual.errors import SymdualError
 from symdual.runtime import evaluate
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from symdual.errors import SymdualError, did_you_mean
+from symdual.errors import PackageError, SymdualError, did_you_mean
 from symdual.runtime.evaluate import argument, whole_number
 from symdual.runtime.loading import LoadedPackage, load
 from symdual.runtime.named import Given, held, matrix, schedule, singles, vector
@@ -270,9 +270,18 @@ def problem(package: LoadedPackage, scenario: str | None = None) -> Problem:
     prefix = f"scenario.{scenario}."
     stored = {key.removeprefix(prefix): value for key, value in package.numbers.items() if key.startswith(prefix)}
     plant = package.plants[scenario]
-    return _from_numbers(
-        scenario, package, package if plant == package.name else load(package.folder.parent / plant), stored
-    )
+    return _from_numbers(scenario, package, package if plant == package.name else _other_plant(package, plant), stored)
+
+
+def _other_plant(package: LoadedPackage, name: str) -> LoadedPackage:
+    """The package of a plant that is another model, the very one that the scenario was written for."""
+    plant = load(package.folder.parent / name)
+    if plant.model_digest != package.plant_digests[name]:
+        raise PackageError(
+            f"{plant.folder} is not the plant that {package.folder} was generated with: one of them is older than the "
+            "model file; run `symdual generate` on it and load them again"
+        )
+    return plant
 
 
 def _from_numbers(name: str, package: LoadedPackage, plant: LoadedPackage, stored: Mapping[str, Array]) -> Problem:

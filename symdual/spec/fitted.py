@@ -8,7 +8,6 @@ Only the values are read; everything else is for people.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -28,17 +27,8 @@ def read(file: Path) -> dict[str, float]:
         ) from None
     except OSError as problem:
         raise ModelError(f"the fitted hyperparameters cannot be read from {file}: {problem.strerror}") from problem
-    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         raise ModelError(f"{file} does not hold fitted hyperparameters as `symdual fit` writes them") from problem
-
-
-def require_writable(file: Path) -> None:
-    """Refuse a place where no file can be written, before any work is done."""
-    folder = file.resolve().parent
-    if file.is_dir():
-        raise SymdualError(f"cannot write {file}: it is a folder")
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise SymdualError(f"cannot write {file}: its folder is missing or cannot be written")
 
 
 def write(file: Path, content: Mapping[str, Any]) -> None:

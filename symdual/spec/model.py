@@ -28,13 +28,13 @@ class Model:
 
     Args:
         states, inputs: SymPy symbols.
-        dynamics: the next state, as a list in the order of `states` or a mapping from state to expression.
+        dynamics: the next state, as a list or a vector in the order of `states` or a mapping from state to expression.
         derivatives, step, method: instead of `dynamics`, the time derivative of the state, discretised with this step
             by `"euler"` or `"rk4"`; derivatives of the discretised map are exact.
         observation: expressions in the states and unknowns; the states themselves by default.
         process_noise, measurement_noise: Q and R, as a number, a diagonal or a matrix. R = 0 is allowed.
         transition, drift: D and Xi of the unknowns, as a number, a diagonal or a matrix; constant unknowns by default.
-        bounds: mapping from an input to its (lower, upper) bound; None or an infinity leaves a side open.
+        bounds: mapping from an input or its name to its (lower, upper) bound; None or an infinity leaves a side open.
         time: the symbol that stands for the step number k in time-varying dynamics. In continuous time it is k + 1/2 at
             the middle of a step of `"rk4"`.
         filter: `"plain"`; `"square_root"` for ill-conditioned problems; `"iterated"` for strongly curved measurements:
@@ -75,7 +75,7 @@ class Model:
         measurement_noise: ArrayLike = 0.0,
         transition: ArrayLike | None = None,
         drift: ArrayLike | None = None,
-        bounds: Mapping[sp.Symbol, tuple[float | None, float | None]] | None = None,
+        bounds: Mapping[sp.Symbol | str, tuple[float | None, float | None]] | None = None,
         time: sp.Symbol | None = None,
         filter: str = "plain",
         name: str = "",
@@ -122,7 +122,7 @@ class Model:
         put(process_noise=as_semidefinite(process_noise, len(states), "process_noise"))
         put(measurement_noise=as_semidefinite(measurement_noise, len(measured), "measurement_noise"))
         put(transition=_transition(transition, parameters), drift=_drift(drift, parameters))
-        lower, upper = _bounds(bounds or {}, inputs)
+        lower, upper = _bounds(bounds or {}, inputs, states)
         put(lower=lower, upper=upper)
         _require_fit_for_processes(self)
 
@@ -264,6 +264,10 @@ def _by_state(
             if state not in given:
                 raise ModelError(f'the state "{state.name}" has no {kind}')
         return tuple(as_expression(given[state], f'the {kind} of "{state.name}"') for state in states)
+    if isinstance(given, sp.MatrixBase):
+        if 1 not in given.shape:
+            raise ModelError(f"{kind} is a matrix of {given.rows} x {given.cols}, not a vector")
+        given = given.flat()
     if not isinstance(given, Iterable) or isinstance(given, (str, bytes)):
         raise ModelError(
             f"{kind} must be a list with one expression for each state, or a mapping from state to expression"
@@ -386,20 +390,30 @@ def _drift(value: ArrayLike | None, size: int) -> Array | None:
 
 
 def _bounds(
-    bounds: Mapping[sp.Symbol, tuple[float | None, float | None]], inputs: tuple[sp.Symbol, ...]
+    bounds: Mapping[sp.Symbol | str, tuple[float | None, float | None]],
+    inputs: tuple[sp.Symbol, ...],
+    states: tuple[sp.Symbol, ...],
 ) -> tuple[Array, Array]:
     lower, upper = np.full(len(inputs), -np.inf), np.full(len(inputs), np.inf)
+    names = [s.name for s in inputs]
     for symbol, pair in bounds.items():
-        if symbol not in inputs:
-            raise ModelError(f'bounds has an entry for "{symbol}", which is not an input')
-        row = inputs.index(symbol)
+        row = names.index(symbol) if symbol in names else inputs.index(symbol) if symbol in inputs else None
+        if row is None:
+            raise ModelError(f'bounds has an entry for "{symbol}", which is not an input{_hint(symbol, names, states)}')
         lower[row], upper[row] = _sides(symbol, pair)
         if lower[row] > upper[row] or lower[row] == np.inf or upper[row] == -np.inf:
             raise ModelError(f'the bounds of "{symbol}" leave no room: {lower[row]:g} to {upper[row]:g}')
     return lower, upper
 
 
-def _sides(symbol: sp.Symbol, pair: tuple[float | None, float | None]) -> tuple[float, float]:
+def _hint(symbol: sp.Symbol | str, inputs: list[str], states: tuple[sp.Symbol, ...]) -> str:
+    """What somebody may have wanted who gives bounds to something else."""
+    if str(symbol) in [s.name for s in states]:
+        return " but a state: only inputs have bounds, and where a state should not go is a matter of its cost"
+    return did_you_mean(str(symbol), inputs)
+
+
+def _sides(symbol: sp.Symbol | str, pair: tuple[float | None, float | None]) -> tuple[float, float]:
     try:
         low, high = pair
         sides = (-np.inf if low is None else float(low), np.inf if high is None else float(high))

@@ -116,13 +116,14 @@ STALE = (
 
     code.files = few
 
-    def write_in_one_second(package, folder):  # all that Python looks at before it trusts a compiled file, and the size
-        target = write.write(package, folder)
+    def write_in_one_second(package, folder, keep_compiled):  # all that Python looks at, besides the size
+        target = write.write(package, folder, keep_compiled)
         for file in target.glob("*.py"):
             os.utime(file, (second, second))
         return target
 
     api.write = write_in_one_second
+    api.is_unchanged = lambda *arguments: False
 
     def step(edit, written):
         global second
@@ -135,7 +136,7 @@ STALE = (
             changed = text.replace("{{ step.value }}", "7.0 * ({{ step.value }})", 1)
             assert changed != text
             macros.write_text(changed)
-        made = symdual.generate(Model([x], [u], [sp.tanh(x) + u], name="tanh"), "generated", force=True)[0]
+        made = symdual.generate(Model([x], [u], [sp.tanh(x) + u], name="tanh"), "generated")[0]
         package = symdual.load(made.folder)
         out = np.zeros(1)
         value = package.caller.call(np.array([0.5]), np.zeros(1), np.zeros(0), np.zeros(package.WORK), out)

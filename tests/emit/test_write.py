@@ -267,6 +267,7 @@ def test_a_reader_between_the_two_moves_waits_for_a_living_writer(tmp_path: Path
 def test_the_default_folder_is_generated_here_or_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "cache").mkdir()
     (made,) = symdual.generate(gain(2.0))
     assert made.folder == tmp_path / "generated" / "gain"
     monkeypatch.setattr("os.access", lambda place, mode: "cache" in str(place))

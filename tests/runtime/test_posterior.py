@@ -484,3 +484,6 @@ def test_replay_shows_the_function_by_its_values(
     )
     assert answer.exit_code == 0, answer.output
     assert (tmp_path / "out").is_dir()
+    shown = [line.split(" = ")[0].strip() for line in answer.output.splitlines() if " = " in line]
+    assert shown == ["p", "v", "g[0]", "g[1]", "g[2]"]  # of twelve values three are remembered
+    assert "nan" not in answer.output
