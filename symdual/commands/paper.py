@@ -65,7 +65,7 @@ def paper_check(only: str | None, html_file: Path | None, errata_file: Path | No
     "folder",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Packages, finished runs, figures and page [out/paper].",
+    help="Packages, sweeps, figures and page [out/paper].",
 )
 def paper_run(
     experiments: tuple[int, ...],
@@ -90,8 +90,11 @@ def paper_run(
         def report(what: str, fraction: float) -> None:
             progress.update(task, description=what, completed=fraction)
 
+        def tell(sentence: str) -> None:
+            console.print(sentence, style="yellow", soft_wrap=True, markup=False)
+
         try:
-            written = command.execute(asked, html_file, report)
+            written = command.execute(asked, html_file, report, tell)
         except KeyboardInterrupt:
             progress.stop()
             click.echo("symdual: interrupted; the runs that are done are kept, go on with --resume", err=True)

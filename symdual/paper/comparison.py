@@ -151,7 +151,7 @@ def _coverage(schedule: Any, expected: Coverage) -> _Outcome:
 
 
 def _supplies(constants: Any, expected: Supplies) -> _Outcome:
-    missing = sorted(expected.needed - set(constants))
+    missing = sorted(expected.needed - {name for name, value in constants.items() if value is not None})
     if missing:
         return _Outcome(Status.MISSING, printed="not supplied: " + ", ".join(missing), derived="a value for each")
     return _Outcome(Status.EQUAL)
@@ -242,7 +242,7 @@ def _column(value: Any) -> Any:
 
 
 def _numeric(matrix: Any) -> str:
-    entries = [f"{float(entry):.6g}" for entry in matrix]
+    entries = [f"{complex(entry):.6g}".removesuffix("+0j") for entry in matrix]
     return entries[0] if len(entries) == 1 else "(" + ", ".join(entries) + ")"
 
 

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from symdual.paper.case import Case, Computed, Derivation, Printed, Undecidable
-from symdual.paper.machine import evaluate
+from symdual.paper.machine import NotEvaluable, evaluate
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,11 @@ class Lines:
             symbols[name] = self._value(case.symbols[name], dict(symbols))
         expected = case.expected
         if isinstance(expected, Computed):
-            expected = expected.function(**{name: self._value(p, symbols) for name, p in expected.lines.items()})
+            printed = {name: self._value(line, symbols) for name, line in expected.lines.items()}
+            try:
+                expected = expected.function(**printed)
+            except (ValueError, TypeError, LookupError, ArithmeticError, StopIteration) as error:
+                raise NotEvaluable(f"nothing follows from the lines that are read ({error})") from error
         return Case(case.where, symbols, expected)
 
     def reads(self, text: str, derivation: Derivation | Undecidable | None) -> tuple[str, ...]:

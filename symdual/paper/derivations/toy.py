@@ -276,15 +276,16 @@ def _even_order() -> Iterator[Case]:
     later = sp.Symbol("xi1", real=True)
     x1 = A * _START + B * _U0 + _XI0
 
-    def word(law: Any, shift: int) -> str:
+    (case,) = _second_input(sp.Integer(1))
+    law = case.expected.subs(_X1, x1)
+
+    for shift in range(3):
         cost = _START**2 + UNIT * _U0**2 + x1**2 + UNIT * law**2 + (A * x1 + B * law + later) ** 2
         free = sorted(cost.free_symbols - {_U0}, key=str)
         point = {symbol: sp.Rational(3 + 2 * i + shift, 7) for i, symbol in enumerate(free)}
         numerator, denominator = sp.fraction(sp.cancel(cost.subs(point)))
-        return "even" if (sp.degree(numerator, _U0) - sp.degree(denominator, _U0)) % 2 == 0 else "odd"
-
-    for shift in range(3):
-        yield Case(f"sample {shift + 1}", {}, Computed(partial(word, shift=shift), {"law": _PRINTED_INPUT}))
+        order = sp.degree(numerator, _U0) - sp.degree(denominator, _U0)
+        yield Case(f"sample {shift + 1}, order {order}", {}, "even" if order % 2 == 0 else "odd")
 
 
 def _toy_definition() -> Iterator[Case]:
@@ -366,7 +367,7 @@ DERIVATIONS: dict[str, Derivation | Undecidable] = {
         ),
     ),
     "3.1.even-order": Derivation(
-        "Degrees of numerator and denominator of L(u_0) for three samples, with the printed u_1*: L grows as u_0^2.",
+        "Degrees of numerator and denominator of L(u_0) for three samples, with SymPy: L grows as u_0^2.",
         _even_order,
     ),
     "3.1.no-closed-form": Undecidable(

@@ -516,7 +516,7 @@ state)}""",
         latex=r"""\text{passes through both nonlinear features but then
 stays at one of them}""",
         machine="dict(first=largest(reference, varphi1), second=largest(reference, varphi2),"
-        " stays=largest([(0, 0, (positions(reference)[-1], 0))], lambda x: varphi1(x) + varphi2(x)))",
+        " stays=at_the_end(reference, lambda x: varphi1(x) + varphi2(x)))",
         inline=True,
     ),
     Equation(
@@ -565,7 +565,7 @@ instant $6$}""",
         line=1559,
         latex=r"""\text{the linear reference trajectory at time
 instant $6$}""",
-        machine="dict(bend=bend(reference, 6, 10))",
+        machine="6",
         inline=True,
     ),
     Equation(

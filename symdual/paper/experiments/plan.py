@@ -32,6 +32,11 @@ class Arm:
     dual_weight: float | None = None
     order: int = 1
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it has no constants of its own."""
+        return self.bonus is None and self.dual_weight is None and self.order == 1
+
     def problem(self, problem: Problem) -> Problem:
         """The problem with the constants of this line."""
         if self.bonus is not None:

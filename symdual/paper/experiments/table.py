@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 
 from symdual.paper.experiments.plan import PUBLISHED, Arm, Experiment
-from symdual.runtime.closed_loop import Episodes
+from symdual.paper.experiments.run import Recorded
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Array
-
-_NIS, _MEASURED = 3, 4  # columns of the statistics of a step
 
 
 @dataclass(frozen=True)
@@ -82,8 +80,8 @@ def estimate(values: Array) -> Estimate:
     return Estimate(mean, std, std / math.sqrt(count) if count > 1 else math.nan, count)
 
 
-def table(experiment: Experiment, truth: str, package: LoadedPackage, episodes: Mapping[str, Episodes]) -> Table:
-    """The table of an experiment from the episodes of its arms."""
+def table(experiment: Experiment, truth: str, package: LoadedPackage, episodes: Mapping[str, Recorded]) -> Table:
+    """The table of an experiment from the runs of its arms."""
     base, dual = per_step(episodes["ce"]), per_step(episodes["dual"])
     lines = []
     for arm in experiment.arms:
@@ -97,56 +95,49 @@ def table(experiment: Experiment, truth: str, package: LoadedPackage, episodes: 
                 to_dual=None if arm.key == "dual" else estimate(costs - dual),
                 published=PUBLISHED[experiment.number].get(arm.key) if truth == "paper" else None,
                 failed=int(np.sum(own.outcomes != 0)),
-                nees=None
-                if arm.controller == "oracle"
-                else nees(own, true_parameters(experiment, truth, package, own)),
+                nees=None if arm.controller == "oracle" else nees(experiment, truth, package, own),
                 nis=nis(own),
             )
         )
     return Table(experiment, truth, len(base), tuple(lines))
 
 
-def per_step(episodes: Episodes) -> Array:
+def per_step(episodes: Recorded) -> Array:
     """L / T of each run."""
     return np.asarray(episodes.costs / episodes.inputs.shape[1])
 
 
-def true_parameters(experiment: Experiment, truth: str, package: LoadedPackage, episodes: Episodes) -> Array | None:
-    """What the parameters of the model really are, (runs, p), NaN for those that do not matter; None if nothing is."""
-    if truth == "prior":
-        return episodes.truths
-    if not experiment.parameters:
-        return None
+def nees(experiment: Experiment, truth: str, package: LoadedPackage, own: Recorded) -> tuple[float, float] | None:
+    """Mean and median over runs of the squared error of the parameters at the end, in believed units, per parameter.
+
+    Where the model can represent the truth but the plant is another model (Exp 3), the parameters that matter are
+    weighed with their own variances alone: mean_i (theta_i - m_i)^2 / S_ii.
+    """
+    values = own.nees_parameters
+    if truth == "paper" and np.all(np.isnan(values)) and experiment.parameters:
+        values = _by_variances(true_parameters(experiment, package), own)
+    kept = values[np.isfinite(values)]
+    return (float(np.mean(kept)), float(np.median(kept))) if len(kept) else None
+
+
+def true_parameters(experiment: Experiment, package: LoadedPackage) -> Array:
+    """What the parameters of the model really are, (p,), NaN for those that do not matter."""
     values = np.full(package.NTHETA, np.nan)
     for name, entries in experiment.parameters.items():
         start, count = package.UNKNOWNS[name]
         values[start : start + count] = [math.nan if entry is None else entry for entry in entries]
-    return np.repeat(values[None], len(episodes.truths), axis=0)
+    return values
 
 
-def nees(episodes: Episodes, truths: Array | None) -> tuple[float, float] | None:
-    """Mean and median over runs of (theta - m)' S^-1 (theta - m) / p at the end, over the parameters that are known."""
-    if truths is None:
-        return None
-    size = truths.shape[1]
-    known = np.flatnonzero(~np.isnan(truths[0]))
-    error = (truths - episodes.means[:, -1, -size:])[:, known]
-    covariance = episodes.covariances[:, -size:, -size:][:, known][:, :, known]
-    squares = [_square(e, s) / len(known) for e, s in zip(error, covariance, strict=True) if np.all(np.isfinite(s))]
-    return (float(np.mean(squares)), float(np.median(squares))) if squares else None
+def _by_variances(truth: Array, own: Recorded) -> Array:
+    known, size = np.flatnonzero(~np.isnan(truth)), len(truth)
+    error = (truth - own.means[:, -1, -size:])[:, known]
+    return np.asarray(np.mean(error**2 / own.variances[:, -1, -size:][:, known], axis=1))
 
 
-def _square(error: Array, covariance: Array) -> float:
-    """e' S^-1 e; directions without uncertainty are left out."""
-    values, vectors = np.linalg.eigh(covariance)
-    kept = values > 1e-12 * max(values[-1], 0.0)
-    return float(np.sum((vectors.T @ error)[kept] ** 2 / values[kept]))
-
-
-def nis(episodes: Episodes) -> float:
+def nis(own: Recorded) -> float:
     """Mean of the normalised innovations squared, per measured number, over all runs and steps."""
-    total, measured = episodes.steps[:, 1:, _NIS], episodes.steps[:, 1:, _MEASURED]
-    return float(np.nansum(total) / max(np.nansum(measured), 1.0))
+    return float(np.nansum(own.nis[:, 1:]) / max(np.nansum(own.measured[:, 1:]), 1.0))
 
 
 def ascending(table: Table, keys: Sequence[str]) -> bool:

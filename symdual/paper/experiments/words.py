@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from symdual.paper.experiments.plan import PUBLISHED, PUBLISHED_RUNS
+from symdual.paper.experiments.run import Recorded
 from symdual.paper.experiments.table import Line, Table, ascending
 from symdual.runtime import exact
-from symdual.runtime.closed_loop import Episodes
 from symdual.runtime.controller import controller
 from symdual.runtime.problem import Array, Problem
 
@@ -147,7 +147,7 @@ def _signed(mean: float, error: float) -> str:
 
 
 def expectations(
-    tables: Mapping[tuple[int, str], Table], episodes: Mapping[tuple[int, str], Mapping[str, Episodes]]
+    tables: Mapping[tuple[int, str], Table], episodes: Mapping[tuple[int, str], Mapping[str, Recorded]]
 ) -> list[Expectation]:
     """What a faithful implementation shows, with the numbers of these runs."""
     found = []
@@ -193,7 +193,7 @@ def _below_ce(table: Table) -> Expectation:
     )
 
 
-def _waits(episodes: Mapping[str, Episodes]) -> list[Expectation]:
+def _waits(episodes: Mapping[str, Recorded]) -> list[Expectation]:
     """Exp 2: dual waits, and explores with the first inputs that reach the loose phase, k = 3 and 4."""
     size = {key: np.nanmean(np.abs(episodes[key].inputs[:, :, 0]), axis=0) for key in ("ce", "dual")}
     waiting = float(np.max(np.abs(size["dual"][:3] - size["ce"][:3])))
@@ -215,7 +215,7 @@ def _waits(episodes: Mapping[str, Episodes]) -> list[Expectation]:
     ]
 
 
-def _one_side(episodes: Mapping[str, Episodes]) -> Expectation:
+def _one_side(episodes: Mapping[str, Recorded]) -> Expectation:
     """Exp 3: where the cart has been before the reference moves at k = 12; the slope that matters sets in at +5."""
     shares = {key: float(np.mean(_farthest(episodes[key]) > 5.0)) for key in ("ce", "beb", "dual")}
     measured = ", ".join(f"{key} {100 * share:.0f} %" for key, share in shares.items())
@@ -227,11 +227,11 @@ def _one_side(episodes: Mapping[str, Episodes]) -> Expectation:
     )
 
 
-def _farthest(episodes: Episodes) -> Array:
+def _farthest(episodes: Recorded) -> Array:
     return np.asarray(np.nanmax(episodes.states[:, :12, 0], axis=1))
 
 
-def _lets_go(episodes: Mapping[str, Episodes]) -> Expectation:
+def _lets_go(episodes: Mapping[str, Recorded]) -> Expectation:
     """Exp 4: the variance of the height at -2 grows back after the reference has left it at k = 10."""
     spread = np.nanmean(np.sqrt(episodes["dual"].variances[:, :, 3]), axis=0)
     lowest, last = float(np.min(spread[:12])), float(spread[-1])

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from symdual.paper.experiments.figures.style import INK, LOOKS, REFERENCE, Picture, figure, picture
-from symdual.runtime.closed_loop import Episodes
+from symdual.paper.experiments.run import Recorded
 from symdual.runtime.problem import Array, Problem
 
 SHOWN = ("ce", "beb", "dual")
 NX = 2
 
 
-def beliefs_figure(problem: Problem, episodes: Mapping[str, Episodes], truth: Array, run: int = 0) -> Picture:
+def beliefs_figure(problem: Problem, episodes: Mapping[str, Recorded], truth: Array, run: int = 0) -> Picture:
     """Rows ce, beb, dual; columns the beliefs on theta2 (passed first) and theta1 (needed to the end), the position."""
     drawn = figure(4.6)
     panels = drawn.subplots(len(SHOWN), 3, sharex=True)

@@ -10,9 +10,8 @@ from symdual.paper.experiments.figures.flow import flow_figure
 from symdual.paper.experiments.figures.kernel import kernel_figure
 from symdual.paper.experiments.figures.style import Picture, styled
 from symdual.paper.experiments.figures.toy import toy_figure
-from symdual.paper.experiments.run import first_runs
+from symdual.paper.experiments.run import Recorded
 from symdual.paper.experiments.timing import measure
-from symdual.runtime.closed_loop import Episodes
 from symdual.runtime.problem import Problem
 
 SHOWN_RUNS = 50  # as in the paper
@@ -34,7 +33,7 @@ _RELEVANCE = _READING + (
 
 def gallery(
     problems: Mapping[str, Problem],
-    runs: Mapping[tuple[int, str], Mapping[str, Episodes]],
+    runs: Mapping[tuple[int, str], Mapping[str, Recorded]],
     seed: int,
     samples: int,
     report: Callable[[str, float], None] = lambda what, fraction: None,
@@ -70,10 +69,10 @@ def _density(
     truth: str,
     explanation: str,
     problem: Problem,
-    runs: Mapping[str, Episodes],
+    runs: Mapping[str, Recorded],
     phases: tuple[tuple[float, float, str], ...],
 ) -> Callable[[], Picture]:
-    shown = {key: first_runs(own, SHOWN_RUNS) for key, own in runs.items()}
+    shown = {key: own.first(SHOWN_RUNS) for key, own in runs.items()}
     count = len(shown["ce"].states)
     title = f"Exp {number}: {count} trajectories of every controller"
     if truth == "prior":
