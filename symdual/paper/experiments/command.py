@@ -12,7 +12,7 @@ from symdual.paper.experiments.outcome import Outcome, Report, Request, Tell, ca
 from symdual.paper.experiments.plan import TRUTHS, chosen
 from symdual.paper.experiments.run import require_writable
 
-RUNS, QUICK_RUNS = 50, 8
+RUNS, QUICK_RUNS = 50, 100
 FOLDER = Path("out") / "paper"
 
 
