@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -12,15 +12,15 @@ from symdual.runtime.controller import cost_pointer
 from symdual.runtime.planning import Planning
 from symdual.runtime.problem import Problem
 
-ROUNDS = 7
+ROUNDS = 20
 
 
 class Boxes(NamedTuple):
     """Microseconds of each box at the first step, and how many candidates a search looks at.
 
     `certain`: the certainty-equivalent control; `nominal` and `cost_to_go`: the plan of one candidate, and its
-    covariances and dual cost; `search`: a whole decision; `plant`: one step of the true system; `predict`, `update`:
-    one step of the filter.
+    covariances (one step of prediction among them) and dual cost; `search`: what else a candidate costs; `plant`: one
+    step of the true system; `filter`: prediction and update of the belief.
     """
 
     certain: float
@@ -28,9 +28,13 @@ class Boxes(NamedTuple):
     cost_to_go: float
     search: float
     plant: float
-    predict: float
-    update: float
+    filter: float
     candidates: int
+
+    @property
+    def decision(self) -> float:
+        """A whole decision: the boxes of the loop as often as they run."""
+        return self.certain + self.candidates * (self.nominal + self.cost_to_go + self.search)
 
 
 def measure(problem: Problem) -> Boxes:
@@ -47,14 +51,13 @@ def measure(problem: Problem) -> Boxes:
     count = int(table.report[package.candidates.REPORT_EVALUATIONS])
     tried = np.sort(table.candidates[:count], axis=0)
 
-    def plans() -> None:
-        planning.begin()
+    def plans(last: int) -> None:
         for row in tried:
-            planning.plan(row)
+            package.calls.plan_through(0, last, row, planning.desk)
 
-    def costs() -> None:
+    def costs(rows: int) -> None:
         planning.begin()
-        planning.costs(tried)
+        planning.costs(tried[:rows])
 
     belief, tray = planning.belief.copy(), package.filter.tray(planning.task.copy())
     statistics, y = np.zeros(3), np.zeros(package.NY)
@@ -62,39 +65,51 @@ def measure(problem: Problem) -> Boxes:
     plant_work, after = np.zeros(problem.plant.WORK), np.zeros(package.NX)
     move = problem.plant.plant.move
     kind = planning.kind
-    seconds = {
-        "certain": _best(lambda: decide("certain")),
-        "search": _best(lambda: decide(kind)),
-        "plans": _best(plans),
-        "costs": _best(costs),
-        "plant": _best(lambda: move(0, truth, u, problem.plant.numbers["data"], plant_work, after)),
-        "predict": _best(lambda: package.filter.predict(0, belief, u, tray)),
-        "update": _best(lambda: package.filter.update(1, belief, y, tray, statistics)),
-    }
+    seconds = _best(
+        {
+            "certain": lambda: decide("certain"),
+            "search": lambda: decide(kind),
+            "plans": lambda: plans(end),
+            "short plans": lambda: plans(1),
+            "costs": lambda: costs(count),
+            "one cost": lambda: costs(1),
+            "plant": lambda: move(0, truth, u, problem.plant.numbers["data"], plant_work, after),
+            "predict": lambda: package.filter.predict(0, belief, u, tray),
+            "update": lambda: package.filter.update(1, belief, y, tray, statistics),
+        }
+    )
     each = {name: 1e6 * value for name, value in seconds.items()}
-    one_plan = each["plans"] / count
+    # differences, in which the calls from Python cancel: of plans over T steps and one, of all candidates and one
+    plan = max(each["plans"] - each["short plans"], 0.0) / count * end / (end - 1)
+    whole = max(each["costs"] - each["one cost"], 0.0) / (count - 1)
+    # on a busy machine parts may seem to take longer than the whole: the whole decision is what counts
+    loop = max(each["search"] - each["certain"], 0.0) / count
+    inner = min(whole, loop)
+    nominal_share = min(plan / whole, 1.0) if whole > 0.0 else 0.0
     return Boxes(
         certain=each["certain"],
-        nominal=one_plan,
-        cost_to_go=max(each["costs"] / count - one_plan, 0.0),
-        search=each["search"],
+        nominal=inner * nominal_share,
+        cost_to_go=inner * (1.0 - nominal_share),
+        search=loop - inner,
         plant=each["plant"],
-        predict=each["predict"],
-        update=each["update"],
+        filter=each["predict"] + each["update"],
         candidates=count,
     )
 
 
-def _best(call: Callable[[], object]) -> float:
-    """Seconds of one call: the best of several rounds of about ten milliseconds."""
-    call()
-    started = time.perf_counter()
-    call()
-    repeats = max(1, int(0.01 / max(time.perf_counter() - started, 1e-7)))
-    best = np.inf
-    for _ in range(ROUNDS):
+def _best(calls: Mapping[str, Callable[[], object]]) -> dict[str, float]:
+    """Seconds of one call of each: the best of several rounds of about five milliseconds, taken in turn."""
+    repeats = {}
+    for name, call in calls.items():
+        call()
         started = time.perf_counter()
-        for _ in range(repeats):
-            call()
-        best = min(best, (time.perf_counter() - started) / repeats)
-    return float(best)
+        call()
+        repeats[name] = max(1, int(0.005 / max(time.perf_counter() - started, 1e-7)))
+    best = dict.fromkeys(calls, np.inf)
+    for _ in range(ROUNDS):
+        for name, call in calls.items():
+            started = time.perf_counter()
+            for _ in range(repeats[name]):
+                call()
+            best[name] = min(best[name], (time.perf_counter() - started) / repeats[name])
+    return best
