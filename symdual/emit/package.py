@@ -28,13 +28,16 @@ from symdual.runtime.archive import stored_arrays as stored_arrays
 from symdual.spec.model import Model
 from symdual.spec.numbers import Array
 
-MODULES = ("kernels", "filter", "nominal", "riccati", "dual_cost", "decision", "plant", "episode")
+MODULES = ("kernels", "filter", "nominal", "riccati", "dual_cost", "decision", "plant", "episode", "likelihood")
 _PLACEHOLDER = "@DIGEST@"
 
 
 def modules(model: Model) -> tuple[str, ...]:
     """The modules of a model's package."""
-    return MODULES + (("process",) if any(family.process for family in model.families) else ())
+    if any(family.process for family in model.families):
+        # its belief is relative to a prior that the plain recursions of the likelihood do not know
+        return (*(module for module in MODULES if module != "likelihood"), "process")
+    return MODULES
 
 
 @dataclass(frozen=True)
@@ -156,6 +159,10 @@ def _context(derivation: Derivation, pattern: Structure, layout: DataLayout) -> 
         "data_entries": layout.entries,
         "functions": functions,
         "diagonals": pattern.hessian_diagonals,
+        "diagonal_size": sum(count for _, _, count, _ in pattern.hessian_diagonals),
+        "observation_diagonals": observation_diagonals,
+        "observation_diagonal_size": sum(count for _, _, count, _ in observation_diagonals),
+        "observation_pairs": known["OBSERVATION_PAIRS"],
         "sincos_counts": tuple(sorted({c for f in functions for c in f.kernel.sincos_counts})),
         "exp_counts": tuple(sorted({c for f in functions for c in f.kernel.exp_counts})),
         "helpers": frozenset().union(*(f.kernel.helpers for f in functions)),
