@@ -1,7 +1,7 @@
 """Symbolic code generation for dual control: controllers that learn while they steer.
 
 A model file needs `Model`, `Scenario`, `unknown`, `constant`, `features`, `covariances` and `logistic`; programs use
-`generate`, `load` and `check`. Everything is imported when it is first used, so that `import symdual` and the runtime
+`generate`, `load`, `check`, `fit`, `validate` and `identify`. Everything is imported when it is first used, so that `import symdual` and the runtime
 stay light.
 """
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from symdual.api import check as check
     from symdual.api import generate as generate
     from symdual.errors import SymdualError as SymdualError
+    from symdual.estimation.fit import fit as fit
+    from symdual.estimation.identify import identify as identify
+    from symdual.estimation.validation import validate as validate
     from symdual.runtime.controller import controller as controller
     from symdual.runtime.loading import load as load
     from symdual.runtime.problem import Belief as Belief
@@ -39,11 +42,14 @@ _PLACES = {
     "controller": "symdual.runtime.controller",
     "covariances": "symdual.spec",
     "features": "symdual.spec",
+    "fit": "symdual.estimation.fit",
     "generate": "symdual.api",
+    "identify": "symdual.estimation.identify",
     "load": "symdual.runtime.loading",
     "logistic": "symdual.spec.symbols",
     "problem": "symdual.runtime.problem",
     "unknown": "symdual.spec.symbols",
+    "validate": "symdual.estimation.validation",
 }
 
 __all__ = ["__version__", *_PLACES]
