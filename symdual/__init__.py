@@ -1,8 +1,8 @@
 """Symbolic code generation for dual control: controllers that learn while they steer.
 
 A model file needs `Model`, `Scenario`, `unknown`, `constant`, `features`, `covariances` and `logistic`; programs use
-`generate`, `load`, `check`, `fit`, `validate` and `identify`. Everything is imported when it is first used, so that `import symdual` and the runtime
-stay light.
+`generate`, `load`, `check`, `fit`, `validate` and `identify`. Everything is imported when it is first used, so that
+`import symdual` and the runtime stay light.
 """
 
 from __future__ import annotations

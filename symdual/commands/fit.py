@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +9,7 @@ import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import json_option, model_file_argument
-from symdual.commands.terminal import new_console, new_progress, shown
+from symdual.commands.terminal import late_progress, new_console, shown
 from symdual.errors import SymdualError
 
 if TYPE_CHECKING:
@@ -99,7 +96,7 @@ def fit(
     require_writable(place)
     series = read_all(list(data_files), about.package, resample)
     unseen = read_all(list(held_out), about.package, resample) if held_out else []
-    with _progress(console) as report:
+    with late_progress(console) as report:
         method = "likelihood" if likelihood else "map"
         result = fit_series(about, series, only, hold, full, method, starts, anyway, report)
     write(place, result.to_json())
@@ -137,24 +134,6 @@ def scenario_has_process(contents: Any, scenario: str | None) -> bool:
     return bool(processes(contents.scenarios[scenario].model))
 
 
-@contextmanager
-def _progress(console: Console) -> Iterator[Callable[[str, float], None]]:
-    """A bar that appears when the work takes more than two seconds."""
-    started = time.perf_counter()
-    bar = new_progress(console)
-    number = bar.add_task("", total=1.0)
-
-    def report(what: str, share: float) -> None:
-        if not bar.live.is_started and time.perf_counter() - started > 2.0:
-            bar.start()
-        bar.update(number, description=what, completed=share)
-
-    try:
-        yield report
-    finally:
-        bar.stop()
-
-
 def _hyperparameters(
     console: Console,
     model_file: Path,
@@ -173,8 +152,8 @@ def _hyperparameters(
     task = read_task(model_file, data_file, name, scenario)
     place = model_file.with_name(f"{task.model.name}.fit.json") if file is None else file
     require_writable(place)
-    with _progress(console) as report:
-        result = run(task, lambda what: report(what, 0.0))
+    with late_progress(console) as report:
+        result = run(task, lambda what: report(what, None))
     write(place, result.to_json())
     console.print(
         f"[bold]{task.model.name}[/]: {len(task.times)} rows, {task.steps} steps, {result.measured} measurements used"

@@ -27,12 +27,16 @@ FAR = 1000.0  #: a measurement so many predicted deviations away has another uni
 
 
 class Subject(NamedTuple):
-    """A model with what is known before: its package, the belief on z_0, and whether nothing is known of x_0."""
+    """A model with what is known before: its package, the belief on z_0, and whether nothing is known of x_0.
+
+    `horizon` is that of its scenario, None without one.
+    """
 
     name: str
     package: LoadedPackage
     prior: Belief
     flat: bool
+    horizon: int | None = None
 
 
 def fit(
@@ -150,11 +154,17 @@ def subject(
         return _without_scenario(chosen, package)
     if scenario is None and len(own) > 1:
         raise SymdualError(f"{contents.path} has several scenarios; name one of {', '.join(own)}")
-    return Subject(chosen, package, problem(package, scenario or own[0]).prior, False)
+    task = problem(package, scenario or own[0])
+    return Subject(chosen, package, task.prior, False, task.horizon)
+
+
+def model_of(model: str | Path | Model, name: str) -> Model:
+    """The model itself, as its file has it."""
+    return model if isinstance(model, Model) else load_model_file(model).models[name]
 
 
 def chosen_model(contents: ModelFile, name: str | None, scenario: str | None) -> str:
-    """The model that is named, or whose scenario is named, or the only one that scenarios are about, or the only one."""
+    """The model that is named, or whose scenario is, or the only one that scenarios are about, or the only one."""
     if scenario is not None and scenario not in contents.scenarios:
         raise SymdualError(f'{contents.path} has no scenario "{scenario}"{did_you_mean(scenario, contents.scenarios)}')
     if name is not None:
@@ -181,7 +191,7 @@ def _without_scenario(name: str, package: LoadedPackage) -> Subject:
 # ------------------------------------------------------------------------------------------------ before the search
 
 
-def _whole_filter(about: Subject, mean: Array) -> Filter:
+def whole_filter(about: Subject, mean: Array) -> Filter:
     """The filter with everything that is unknown in it."""
     package, numbers = about.package, about.package.numbers
     nx, nz = package.NX, package.NZ
@@ -217,7 +227,7 @@ def _first_state(about: Subject, one: Series) -> Array:
                 row = int(np.argmax(seen[:, column]))
                 mean[about.package.STATES[label]] = one.measurements[row, column]
         return mean[:nx]
-    own = _whole_filter(about, mean)
+    own = whole_filter(about, mean)
     after = own.run(one.inputs[:1], one.measurements[:1]).means[1]
     return after[:nx] if np.isfinite(after).all() else mean[:nx]
 
@@ -228,7 +238,7 @@ def _require_sense(about: Subject, series: Sequence[Series]) -> None:
     noise = np.diag(about.package.numbers["measurement_noise"])
     for one in series:
         mean = np.concatenate([_first_state(about, one), about.prior.mean[nx:]]) if about.flat else about.prior.mean
-        filtered = _whole_filter(about, mean).run(one.inputs, one.measurements)
+        filtered = whole_filter(about, mean).run(one.inputs, one.measurements)
         if not math.isfinite(filtered.log_likelihood):
             continue
         for label, column in about.package.MEASUREMENTS.items():
@@ -325,7 +335,7 @@ def fitted_filter(about: Subject, setting: Setting, start: FirstState | None, un
         covariance[nx:, nx:] = unknowns
     if start is not None:
         mean[:nx], covariance[:nx, :nx] = start.mean, start.covariance
-    own = _whole_filter(about._replace(prior=Belief(mean, covariance), flat=about.flat and start is None), mean)
+    own = whole_filter(about._replace(prior=Belief(mean, covariance), flat=about.flat and start is None), mean)
     noise = own.process_noise.copy()
     noise[:nx, :nx], noise[nx:, nx:] = setting.noises.process_noise, setting.noises.drift
     return own._replace(process_noise=noise, measurement_noise=setting.noises.measurement_noise)

@@ -81,7 +81,13 @@ class Filter(NamedTuple):
         return mean, covariance, noise, measured, applied
 
     def information(
-        self, inputs: Array, measurements: Array, filtered: Filtered, directions: Array, parts: int = 1
+        self,
+        inputs: Array,
+        measurements: Array,
+        filtered: Filtered,
+        directions: Array,
+        parts: int = 1,
+        expected: bool = False,
     ) -> Array:
         """The information on quantities that move the first mean along `directions` (NZ, N), (parts, N, N).
 
@@ -90,7 +96,7 @@ class Filter(NamedTuple):
         gathered = np.zeros((parts, directions.shape[1], directions.shape[1]))
         self.package.likelihood.information(
             *(self.active, inputs, measurements, self.measurement_noise, self.transition),
-            *(self.package.numbers["data"], filtered.means, filtered.covariances),
+            *(self.package.numbers["data"], expected, filtered.means, filtered.covariances),
             *(np.ascontiguousarray(directions), gathered),
         )
         return gathered

@@ -5,8 +5,9 @@ for entries of z_0 it is that of the filter's sensitivities with the prior, for 
 measurements. From each start L-BFGS-B runs with the exact gradient. From the best end Newton's steps follow, with the
 curvature from differences of the exact gradient, until the decrement g' H^-1 g is zero to rounding.
 
-Where a model has kinks (Min, Max, Abs, Piecewise) the covariance of the filter jumps as a kink passes an estimate, and with
-it the likelihood. Then the best end need not be a smooth maximum; its curvature is taken from values a deviation away.
+Where a model has kinks (Min, Max, Abs, Piecewise) the covariance of the filter jumps as a kink passes an estimate, and
+with it the likelihood. Then the best end need not be a smooth maximum; its curvature is taken from values a deviation
+away.
 """
 
 from __future__ import annotations
@@ -237,7 +238,7 @@ class _Search:
         return np.asarray(inverse.T @ (0.5 * (scaled + scaled.T)) @ inverse)
 
     def _secant_curvature(self, psi: Array) -> Array:
-        """The same from values one deviation away in each direction and each pair of them, which averages over jumps."""
+        """The same from values one deviation away, along each axis and each pair, which averages over jumps."""
         size, scale = len(psi), self.scale
 
         def drop(*axes: int) -> float:

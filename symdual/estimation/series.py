@@ -16,7 +16,7 @@ from symdual.runtime.replay import TIME, Recording, read_recording, steps_betwee
 
 
 class Series(NamedTuple):
-    """A recording on the grid of the model: times (K,), inputs (K, NU), measurements (K, NY), NaN where nothing is known.
+    """A recording on the grid of the model: times (K,), inputs (K, NU), measurements (K, NY), NaN where there is none.
 
     Row k lies k steps after the first. `lines` are those of the file, 0 for a row that lies between two of them.
     """
