@@ -40,7 +40,9 @@ def interpreted_likelihood(interpreted: Callable[[Model], Any]) -> Callable[[Mod
         named = model if model.name else model.named("anonymous")
         found = interpreted(named)
         source = package(named).files["likelihood.py"].decode()
-        source = source.replace("from numba import njit", "def njit(**options):\n    return lambda function: function\n")
+        source = source.replace(
+            "from numba import njit", "def njit(**options):\n    return lambda function: function\n"
+        )
         source = source.replace("from . import one_name\n\n__name__ = one_name(__spec__)\n", "")
         module = types.ModuleType("likelihood")
         module.__dict__.update(found.kernels.__dict__)
@@ -77,7 +79,9 @@ class ExactFilter:
                 h, C = self._linear(lambda p, k=k: self.model.observation(k, p[: self.nx], p[self.nx :]), z)
                 h, C = [h[a] for a in used], mpmath.matrix([[C[a, j] for j in range(C.cols)] for a in used])
                 S = C * P * C.T + mpmath.matrix([[R[a, b] for b in used] for a in used])
-                e = mpmath.matrix([0 if expected else mpmath.mpf(float(measurements[k, a])) - v for a, v in zip(used, h)])
+                e = mpmath.matrix(
+                    [0 if expected else mpmath.mpf(float(measurements[k, a])) - v for a, v in zip(used, h)]
+                )
                 V = S**-1
                 total -= ((e.T * V * e)[0] + mpmath.log(mpmath.det(S)) + len(used) * mpmath.log(2 * mpmath.pi)) / 2
                 step = P * C.T * V * e

@@ -71,9 +71,7 @@ class Case:
         run = ExactFilter(model, list(self.active))
         inputs = changed.pop("inputs", self.inputs)
         given.pop("inputs", None)
-        return run(
-            given["mean"], given["P"], inputs, self.measurements, given["Q"], given["R"], f.transition, expected
-        )
+        return run(given["mean"], given["P"], inputs, self.measurements, given["Q"], given["R"], f.transition, expected)
 
 
 @pytest.mark.parametrize("name", list(MODELS))
@@ -87,12 +85,17 @@ def test_value_and_gradient_against_50_digits(name: str, interpreted_likelihood:
     found, wanted = [], []
     with mpmath.workdps(60):
         for i in range(len(mean)):
-            up, down = ([mpmath.mpf(m) + (sign * STEP if j == i else 0) for j, m in enumerate(case.filter.mean)] for sign in (1, -1))
+            up, down = (
+                [mpmath.mpf(m) + (sign * STEP if j == i else 0) for j, m in enumerate(case.filter.mean)]
+                for sign in (1, -1)
+            )
             found.append(mean[i])
             wanted.append((case.exact(model, mean=up)[0] - case.exact(model, mean=down)[0]) / (2 * STEP))
         random = np.random.default_rng(1)
         for key, slope in (("P", covariance), ("Q", noise), ("R", measured)):
-            base = {"P": case.filter.covariance, "Q": case.filter.process_noise, "R": case.filter.measurement_noise}[key]
+            base = {"P": case.filter.covariance, "Q": case.filter.process_noise, "R": case.filter.measurement_noise}[
+                key
+            ]
             root = random.normal(size=base.shape)
             along = root + root.T
             up, down = (mpmath.matrix(base.tolist()) + sign * STEP * mpmath.matrix(along.tolist()) for sign in (1, -1))
@@ -179,7 +182,9 @@ def test_a_linear_model_has_the_likelihood_of_the_joint_gaussian(
         along = root + root.T if slope.ndim == 2 else root
         # a fourth-order difference: errors far below 1e-9
         h = 1e-4
-        exact = (8 * (change(h * along) - change(-h * along)) - change(2 * h * along) + change(-2 * h * along)) / (12 * h)
+        exact = (8 * (change(h * along) - change(-h * along)) - change(2 * h * along) + change(-2 * h * along)) / (
+            12 * h
+        )
         assert float(np.sum(slope * along)) == pytest.approx(exact, rel=1e-8)
 
 
@@ -255,7 +260,9 @@ def test_a_component_that_is_known_exactly_says_nothing(interpreted_likelihood: 
     assert filtered.stats[:, 2].tolist() == [1, 1]  # the second is the first once more
     single = Model([x], [u], [0.5 * x + u], observation=[x], name="single")
     alone = own._replace(package=interpreted_likelihood(single), measurement_noise=np.zeros((1, 1)))
-    assert filtered.log_likelihood == pytest.approx(alone.run(np.zeros((2, 1)), np.array([[0.3], [0.1]])).log_likelihood)
+    assert filtered.log_likelihood == pytest.approx(
+        alone.run(np.zeros((2, 1)), np.array([[0.3], [0.1]])).log_likelihood
+    )
     assert np.isfinite(own.back(np.zeros((2, 1)), np.array([[0.3, 0.6], [0.1, 0.2]]), filtered)[3]).all()
 
 
