@@ -12,7 +12,8 @@ and programs use
     load, problem, controller                a package, its task, and a controller that is asked for inputs
     simulate, sweep, run_sweep, Results      episodes by the thousand, in memory or in files
     run_foreign, GymPlant                    a plant that is not a model
-    replay, read_recording, fit, read_task   recorded data
+    replay, read_recording                   recorded data through the filter
+    fit, validate, identify                  from recordings to priors and noise, and what can be learned at all
     evaluate, posterior                      derivatives of a model, and what a belief says about an unknown function
 
 Everything is imported when it is first used, so that `import symdual` and the runtime stay light.
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
     from symdual.api import prepare as prepare
     from symdual.errors import SymdualError as SymdualError
     from symdual.errors import SymdualWarning as SymdualWarning
-    from symdual.fitting.result import fit as fit
+    from symdual.estimation.fit import fit as fit
+    from symdual.estimation.identify import identify as identify
+    from symdual.estimation.validation import validate as validate
     from symdual.fitting.task import read_task as read_task
     from symdual.runtime import evaluate as evaluate
     from symdual.runtime.closed_loop import Episodes as Episodes
@@ -74,8 +77,9 @@ _PLACES = {
     "covariances": "symdual.spec",
     "evaluate": "symdual.runtime",
     "features": "symdual.spec",
-    "fit": "symdual.fitting.result",
+    "fit": "symdual.estimation.fit",
     "generate": "symdual.api",
+    "identify": "symdual.estimation.identify",
     "load": "symdual.runtime.loading",
     "logistic": "symdual.spec.symbols",
     "posterior": "symdual.runtime.posterior",
@@ -89,6 +93,7 @@ _PLACES = {
     "simulate": "symdual.runtime.closed_loop",
     "sweep": "symdual.runtime.sweep",
     "unknown": "symdual.spec.symbols",
+    "validate": "symdual.estimation.validation",
 }
 _MODULES = ("covariances", "evaluate", "features")
 

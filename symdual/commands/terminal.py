@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
 
 _WIDE = 10_000  # columns; nothing that is printed has as many
 _PAGE = 120
+
+PATIENCE = 2.0  #: seconds after which work that goes on is shown
 
 
 def new_console() -> Console:
@@ -49,6 +53,28 @@ def headed(name: str, rest: str = "") -> Text:
     from rich.text import Text
 
     return Text.assemble((name, "bold"), rest)
+
+
+@contextmanager
+def late_progress() -> Iterator[Callable[[str, float | None], None]]:
+    """A function that is told what is being done and which share of it is done; its bar appears when work goes on.
+
+    A share of None means that nobody knows.
+    """
+    started = time.perf_counter()
+    bar = new_progress()
+    number = bar.add_task("", total=None)
+
+    def report(what: str, share: float | None) -> None:
+        if not bar.live.is_started and time.perf_counter() - started > PATIENCE:
+            bar.start()
+        bar.update(number, description=what, total=None if share is None else 1.0, completed=share or 0.0)
+
+    try:
+        yield report
+    finally:
+        if bar.live.is_started:
+            bar.stop()
 
 
 def shown(folder: Path) -> str:

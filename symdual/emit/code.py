@@ -25,6 +25,7 @@ from symdual.emit.render import render
 from symdual.spec.numbers import Array
 
 Pairs = tuple[tuple[str, object], ...]
+Diagonals = tuple[tuple[int, int, int, int], ...]
 
 
 class InitContext(NamedTuple):
@@ -50,7 +51,7 @@ class KernelsContext(NamedTuple):
     sincos_counts: tuple[int, ...]
     exp_counts: tuple[int, ...]
     helpers: frozenset[str]
-    diagonals: tuple[tuple[int, int, int, int], ...]
+    diagonals: Diagonals
     nx: int
     nu: int
     nz: int
@@ -190,6 +191,30 @@ class CallsContext(NamedTuple):
     lowrank: bool
 
 
+class LikelihoodContext(NamedTuple):
+    """The likelihood of a recording, with its gradient."""
+
+    name: str
+    nx: int
+    nu: int
+    ny: int
+    ns: int
+    ntheta: int
+    nz: int
+    nr: int
+    nhr: int
+    npairs: int
+    theta_rows: tuple[int, ...]
+    h_theta_rows: tuple[int, ...]
+    curved_rows: tuple[int, ...]
+    observation_curved_rows: tuple[int, ...]
+    diagonals: Diagonals
+    diagonal_size: int
+    observation_diagonals: Diagonals
+    observation_diagonal_size: int
+    observation_pairs: int
+
+
 class EpisodeContext(NamedTuple):
     """The closed loop."""
 
@@ -224,6 +249,8 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         steps = points_of_a_step(derivation)
         context = ProcessContext(name, s.nx, facts.nr, s.ntheta, s.theta_rows, facts.processes, steps)
         optional.append(File("process", "process", context))
+    else:  # the belief on a process is relative to a prior that the plain recursions of the likelihood do not know
+        optional.append(File("likelihood", "likelihood", facts.likelihood()))
     if facts.square_root:
         optional.append(File("square_root", "square_root", SquareRootContext(name, facts.transition, facts.diffusion)))
     if facts.iterated:
@@ -383,6 +410,32 @@ class _Facts:
             hessian_core_rows=s.hessian_core_rows,
             hessian_input_rows=s.hessian_input_rows,
             huu_nonzero=s.huu_nonzero,
+        )
+
+    def likelihood(self) -> LikelihoodContext:
+        """The likelihood of a recording."""
+        s, derivation = self.structure, self._derivation
+        observation_diagonals = hessian_diagonals(derivation, derivation.observation_hessian)
+        return LikelihoodContext(
+            name=derivation.model.name,
+            nx=s.nx,
+            nu=s.nu,
+            ny=s.ny,
+            ns=s.ns,
+            ntheta=s.ntheta,
+            nz=s.nz,
+            nr=self.nr,
+            nhr=self.nhr,
+            npairs=s.npairs,
+            theta_rows=s.theta_rows,
+            h_theta_rows=s.h_theta_rows,
+            curved_rows=s.curved_rows,
+            observation_curved_rows=s.observation_curved_rows,
+            diagonals=s.hessian_diagonals,
+            diagonal_size=sum(count for _, _, count, _ in s.hessian_diagonals),
+            observation_diagonals=observation_diagonals,
+            observation_diagonal_size=sum(count for _, _, count, _ in observation_diagonals),
+            observation_pairs=len(derivation.observation_hessian.pairs),
         )
 
     def hessian_tables(self) -> tuple[ShapedTable, ...]:

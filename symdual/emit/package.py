@@ -170,6 +170,7 @@ def input_digest(model: Model, numbers: Mapping[str, Array], plants: Mapping[str
     parts += [sp.srepr(e) for e in (*model.states, *model.inputs, *model.dynamics, *model.observation)]
     parts.append(sp.srepr(model.time) if model.time else "")
     parts += [f"{s.name} {s.mean!r} {s.variance!r}" for s in model.unknowns]
+    parts += [model.prior_mean.tobytes(), model.prior_covariance.tobytes()]
     parts += [f"{c.name} {c.value!r}" for c in model.constants]
     for family in model.families:
         parts += [family.name, family.kind, str(family.count), *(sp.srepr(s) for s in family.summands)]

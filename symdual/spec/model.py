@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from symdual.errors import ModelError, did_you_mean
 from symdual.spec.expressions import as_expression, check_part
+from symdual.spec.fitted import Fitted, Source, read_fit
 from symdual.spec.names import check_name, natural_order
 from symdual.spec.numbers import Array, as_numbers, as_semidefinite, as_vector
 from symdual.spec.symbols import Constant, Family, FamilyToken, FeatureSum, Unknown
@@ -39,6 +40,8 @@ class Model:
             the middle of a step of `"rk4"`.
         filter: `"plain"`; `"square_root"` for ill-conditioned problems; `"iterated"` for strongly curved measurements:
             each update then goes on to the most probable state.
+        fitted: the file that `symdual fit` wrote, or the same as a mapping: its numbers take the place of the priors
+            and the noise given here.
         name: the name of the generated package; the model file's name by default.
     """
 
@@ -60,6 +63,7 @@ class Model:
     lower: Array
     upper: Array
     filter: str
+    fitted: Fitted | None
 
     def __init__(
         self,
@@ -78,6 +82,7 @@ class Model:
         bounds: Mapping[sp.Symbol | str, tuple[float | None, float | None]] | None = None,
         time: sp.Symbol | None = None,
         filter: str = "plain",
+        fitted: Source | None = None,
         name: str = "",
     ) -> None:
         states, inputs = _symbols(states, "state"), _symbols(inputs, "input")
@@ -109,12 +114,17 @@ class Model:
             _refuse_processes(expression, row)
         content.check_names(declared)
         parameters = len(content.unknowns) + sum(family.size for family in content.families)
+        known = None if fitted is None else read_fit(fitted)
+        if known is not None:
+            process_noise = known.noises.get("process_noise", process_noise)
+            measurement_noise = known.noises.get("measurement_noise", measurement_noise)
+            drift = _of_the_same_form(known.noises.get("drift"), drift)
 
         def put(**values: object) -> None:
             for key, value in values.items():
                 object.__setattr__(self, key, value)
 
-        put(name=check_name(name, "the model") if name else "", filter=filter)
+        put(name=check_name(name, "the model") if name else "", filter=filter, fitted=known)
         put(states=states, inputs=inputs, time=clock[0] if clock else None)
         put(unknowns=content.unknowns, families=content.families, constants=content.constants)
         put(dynamics=motion, observation=measured)
@@ -125,6 +135,8 @@ class Model:
         lower, upper = _bounds(bounds or {}, inputs, states)
         put(lower=lower, upper=upper)
         _require_fit_for_processes(self)
+        if known is not None:
+            known.prior(self.unknown_names, *self._own_prior)  # a name that the model does not know is an error
 
     def named(self, name: str) -> Model:
         """Return the same model under another name."""
@@ -148,20 +160,31 @@ class Model:
     @property
     def prior_mean(self) -> Array:
         """The prior mean of theta, (p,)."""
-        parts = [np.array([s.mean for s in self.unknowns])]
-        parts += [w.mean for family in self.families for w in family.weights]
-        return np.concatenate(parts)
+        return self._prior[0]
 
     @property
     def prior_covariance(self) -> Array:
         """The prior covariance of theta, (p, p), or its diagonal (p,) when nothing is correlated."""
+        return self._prior[1]
+
+    @property
+    def _prior(self) -> tuple[Array, Array]:
+        own = self._own_prior
+        return own if self.fitted is None else self.fitted.prior(self.unknown_names, *own)
+
+    @property
+    def _own_prior(self) -> tuple[Array, Array]:
+        """Mean and covariance as the unknowns and families bring them."""
+        means = [np.array([s.mean for s in self.unknowns])]
+        means += [w.mean for family in self.families for w in family.weights]
         parts = [np.array([s.variance for s in self.unknowns])]
         parts += [w.covariance for family in self.families for w in family.weights]
         if all(part.ndim == 1 for part in parts):
-            return np.concatenate(parts)
+            return np.concatenate(means), np.concatenate(parts)
         from scipy.linalg import block_diag
 
-        return np.asarray(block_diag(*(np.diag(part) if part.ndim == 1 else part for part in parts if part.size)))
+        dense = block_diag(*(np.diag(part) if part.ndim == 1 else part for part in parts if part.size))
+        return np.concatenate(means), np.asarray(dense)
 
 
 class _Content:
@@ -387,6 +410,15 @@ def _drift(value: ArrayLike | None, size: int) -> Array | None:
             raise ModelError(f"drift is not positive semidefinite: its smallest eigenvalue is {diagonal.min():.6g}")
         return diagonal
     return as_semidefinite(numbers, size, "drift")
+
+
+def _of_the_same_form(fitted: Array | None, given: ArrayLike | None) -> ArrayLike | None:
+    """A fitted drift, as a diagonal where the model has one: the form decides which code is generated."""
+    if fitted is None:
+        return given
+    whole = np.diag(fitted) if fitted.ndim == 1 else fitted
+    dense = given is not None and np.ndim(given) == 2
+    return whole if dense or np.any(whole - np.diag(np.diag(whole))) else np.diag(whole)
 
 
 def _bounds(
