@@ -24,7 +24,8 @@ import symdual
 from symdual import Model, features, logistic, unknown
 from symdual.derive.derivation import derive
 from symdual.emit.package import Package, package
-from symdual.runtime.loading import LoadedPackage, locked
+from symdual.runtime.loading import LoadedPackage
+from symdual.whole_file.packages import locked
 
 ROOT = Path(__file__).resolve().parent.parent
 

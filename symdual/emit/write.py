@@ -11,7 +11,7 @@ from pathlib import Path
 
 from symdual.emit.package import Package
 from symdual.errors import PackageError, SymdualError
-from symdual.runtime.loading import locked, put_back, read_manifest, set_aside, verified
+from symdual.whole_file.packages import locked, put_back, read_manifest, set_aside, verified
 
 
 def is_unchanged(folder: Path, name: str, input_digest: str) -> bool:

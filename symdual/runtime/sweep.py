@@ -27,7 +27,7 @@ from symdual.runtime.checkpoints import Checkpoints, kept, owner
 from symdual.runtime.closed_loop import Luck, Settings, checked_settings, draw, plant_problem, run_part
 from symdual.runtime.controller import NAMES, controller, require_fit
 from symdual.runtime.evaluate import whole_number
-from symdual.runtime.loading import LoadedPackage, locked
+from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import capacities
 from symdual.runtime.problem import Problem
 from symdual.runtime.results import (
@@ -40,6 +40,7 @@ from symdual.runtime.results import (
     write_results,
     written_format,
 )
+from symdual.whole_file.packages import locked
 
 CHUNK = 16  # runs; fixed, so that a sweep with more runs can use those of a smaller one
 MOST_RUNS = 10_000_000  # all chunks are listed in memory and in the results

@@ -21,14 +21,15 @@ from symdual import Model, api, features
 from symdual.errors import SymdualError
 from symdual.runtime import checkpoints as checkpoints_module
 from symdual.runtime import threads
-from symdual.runtime.archive import array_member, text_member, write_archive
 from symdual.runtime.closed_loop import Settings, simulate
-from symdual.runtime.loading import LoadedPackage, load, locked
+from symdual.runtime.loading import LoadedPackage, load
 from symdual.runtime.problem import Belief, Problem
 from symdual.runtime.results import Chunk, Results
 from symdual.runtime.summary import summarise
 from symdual.runtime.sweep import Doing, Sweep, run_sweep, sweep
 from symdual.runtime.threads import on_this_machine
+from symdual.whole_file.archive import array_member, text_member, write_archive
+from symdual.whole_file.packages import locked
 
 RUNS = 40  # two whole chunks and a half one
 PLAIN = "toy/results.npz"
