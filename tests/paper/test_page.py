@@ -92,7 +92,7 @@ def test_in_a_browser(results: tuple[Result, ...], width: int, tmp_path: Path) -
     options = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
     options += f" --disable-component-update --disable-sync --window-size=1400,900 --user-data-dir={tmp_path / 'user'}"
     command = [CHROMIUM, *options.split(), "--dump-dom", path.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
     found = re.search(r'data-measured="([^"]*)"', done.stdout)
     assert found is not None
     measured = json.loads(html.unescape(found.group(1)))
