@@ -82,7 +82,7 @@ def test_names_are_escaped(results: tuple[Result, ...]) -> None:
     assert "<script>alert" not in page and "&lt;script&gt;" in page and "a&lt;b" in page
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium (Debian: apt install chromium chromium-driver)")
 @pytest.mark.parametrize("width", [1280, 360])
 def test_in_a_browser(results: tuple[Result, ...], width: int, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
