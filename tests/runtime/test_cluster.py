@@ -70,7 +70,8 @@ def run_chunk(key, chunk):
     ran.append(chunk)
     return run(key, chunk)
 
-cluster.run_chunk = run_chunk
+if run.__module__ == cluster.__name__:  # a worker loads this more than once
+    cluster.run_chunk = run_chunk
 """
 
 
