@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 @click.option(
     "--resume", is_flag=True, help="Continue an interrupted sweep, or add runs and controllers to a finished one."
 )
+@click.option("--force", is_flag=True, help="Overwrite what is there, be it the results of another sweep.")
 @json_option
 def simulate(
     model_file: Path,
@@ -71,6 +72,7 @@ def simulate(
     cluster: str | None,
     folder: Path,
     resume: bool,
+    force: bool,
     json_file: Path | None,
 ) -> None:
     """Run closed-loop episodes of a scenario in MODEL.py and compare controllers.
@@ -85,11 +87,13 @@ def simulate(
     from symdual.runtime.summary import summarise
     from symdual.runtime.sweep import sweep
 
+    if resume and force:
+        raise click.UsageError("--resume continues what is there and --force throws it away: give one of them")
     console = new_console()
     with _executor(jobs, cluster) as executor:
         settings = Settings(truth=truth, order=order, window=window)
         plan = sweep(api.prepare(model_file, scenario), controllers, runs, seed, settings)
-        file = _run_sweep(plan, folder, executor, resume)
+        file = _run_sweep(plan, folder, executor, resume, force)
     with Results(file) as results:
         summary = summarise(results)
         console.print(headed(plan.problem.name, f": {runs} runs, seed {seed}, truth: {truth}"))
@@ -126,7 +130,7 @@ def _executor(jobs: int | None, address: str | None) -> Iterator[Executor]:
         client.close(timeout=1)
 
 
-def _run_sweep(plan: Sweep, folder: Path, executor: Executor, resume: bool) -> Path:
+def _run_sweep(plan: Sweep, folder: Path, executor: Executor, resume: bool, force: bool) -> Path:
     from symdual.runtime.sweep import Doing, run_sweep
 
     with new_progress() as progress:
@@ -144,7 +148,7 @@ def _run_sweep(plan: Sweep, folder: Path, executor: Executor, resume: bool) -> P
             progress.update(bars[0], description=what)
 
         try:
-            return run_sweep(plan, folder, executor(say, tell), resume, show, tell)
+            return run_sweep(plan, folder, executor(say, tell), resume, show, tell, force)
         except KeyboardInterrupt:
             progress.stop()
             click.echo(f"symdual: interrupted; what is done is kept in {folder}, continue with --resume", err=True)

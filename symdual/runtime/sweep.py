@@ -218,6 +218,7 @@ def run_sweep(
     resume: bool = False,
     progress: Callable[[Doing], None] = lambda doing: None,
     tell: Callable[[str], None] = lambda sentence: None,
+    force: bool = False,
 ) -> Path:
     """Run what is not done yet and write the results; returns the file, `parent/<scenario>/results.npz`.
 
@@ -226,9 +227,10 @@ def run_sweep(
         resume: use the chunks and results that are there; without it, chunks that were kept are an error.
         progress: is told how far the sweep is.
         tell: is told, in whole sentences, what was found damaged.
+        force: overwrite results, and forget chunks that were kept, of whatever sweep.
 
-    Finished chunks are kept in the folder `chunks` beside the results until those are written. Whatever ends the
-    process, `resume` continues from there.
+    Results that this sweep would not contain again are overwritten only by force. Finished chunks are kept in the
+    folder `chunks` beside the results until those are written. Whatever ends the process, `resume` continues from there.
     """
     folder = Path(parent) / plan.problem.name
     try:
@@ -238,6 +240,10 @@ def run_sweep(
     with locked(folder, wait=False) as held:
         if not held:
             raise SymdualError(f"another symdual is running a sweep in {folder} at this moment")
+        if force:
+            Checkpoints(folder / CHECKPOINTS, plan.description).remove()
+        elif not resume:
+            _refuse_to_overwrite(plan, folder / RESULTS)
         return _run_locked(plan, folder, execute, resume, progress, tell)
 
 
@@ -252,8 +258,6 @@ def _run_locked(
     target = folder / RESULTS
     checkpoints = Checkpoints(folder / CHECKPOINTS, plan.description)
     old = _earlier_results(plan, target, tell) if resume else None
-    if not resume:
-        _tell_of_replaced_results(plan, target, tell)
     _refuse_other_chunks(plan, checkpoints.folder, resume)
     if old is not None and old.description == plan.description and old.is_whole():
         return target
@@ -300,13 +304,14 @@ def _earlier_results(plan: Sweep, target: Path, tell: Callable[[str], None]) -> 
     return old
 
 
-def _tell_of_replaced_results(plan: Sweep, target: Path, tell: Callable[[str], None]) -> None:
-    """Say what is lost when other results than these are replaced."""
-    old = remains(target) if target.exists() else None
-    if old is not None and old.description != plan.description:
-        earlier = old.description
-        what = _differences(plan, earlier) or f"{earlier.runs} runs of {', '.join(earlier.controllers)}"
-        tell(f"{target} holds a sweep with {what}, which is replaced; --resume or another folder with -o keeps it")
+def _refuse_to_overwrite(plan: Sweep, target: Path) -> None:
+    """Never replace the results of another sweep without being asked to."""
+    if target.exists():
+        advice = "overwrite it with --force, or choose another folder with -o"
+        old = remains(target)
+        if old is None:
+            raise SymdualError(f"{target} holds something else than results of this symdual; {advice}")
+        _require_same(plan, old.description, target, advice)
 
 
 def _refuse_other_chunks(plan: Sweep, folder: Path, resume: bool) -> None:
@@ -322,15 +327,17 @@ def _refuse_other_chunks(plan: Sweep, folder: Path, resume: bool) -> None:
         _require_same(plan, earlier, folder)
 
 
-def _require_same(plan: Sweep, earlier: Description, place: Path) -> None:
+def _require_same(
+    plan: Sweep, earlier: Description, place: Path, advice: str = "choose another folder with -o"
+) -> None:
     """Say in what an earlier sweep differs; more runs and more controllers than before are welcome."""
     if (difference := _differences(plan, earlier)) is not None:
-        raise SymdualError(f"{place} holds a sweep with {difference}; choose another folder with -o")
+        raise SymdualError(f"{place} holds a sweep with {difference}; {advice}")
     lost = [name for name in earlier.controllers if name not in plan.controllers]
     if lost or earlier.runs > plan.runs:
         raise SymdualError(
             f"{place} holds {earlier.runs} runs of {', '.join(earlier.controllers)}, and this sweep would drop some; "
-            "ask for at least these, or choose another folder with -o"
+            f"ask for at least these, or {advice}"
         )
 
 
