@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import shutil
 import subprocess
@@ -21,6 +22,7 @@ import sympy as sp
 
 import symdual
 from symdual import Model, features, logistic, unknown
+from symdual.derive.derivation import derive
 from symdual.emit.package import Package, package
 from symdual.runtime.loading import LoadedPackage, locked
 
@@ -41,10 +43,24 @@ class Interpreted:
         return getattr(self.__dict__["_module"], name)
 
 
+#: `math` as numba compiles it under error_model="numpy": NaN or infinity where the interpreter's own raises.
+_MATH = types.SimpleNamespace(
+    pi=np.pi,
+    e=np.e,
+    erf=lambda a: np.float64(math.erf(a)),
+    erfc=lambda a: np.float64(math.erfc(a)),
+    **{name: getattr(np, name) for name in "sin cos tan sinh cosh tanh exp log sqrt copysign".split()},
+    **{name: getattr(np, "arc" + name[1:]) for name in "asin acos atan atan2 asinh acosh atanh".split()},
+    pow=np.power,
+)
+
+
 def _execute(source: str) -> types.ModuleType:
     plain = source.replace("from numba import njit", "def njit(**options):\n    return lambda function: function\n")
     plain = plain.replace("from . import one_name\n\n__name__ = one_name(__spec__)\n", "")
+    plain = plain.replace("import math\n", "")
     module = types.ModuleType("interpreted")
+    module.__dict__["math"] = _MATH
     exec(compile(plain, "interpreted", "exec"), module.__dict__)
     return module
 
@@ -57,7 +73,7 @@ def interpreted() -> Callable[[Model], Interpreted]:
 
     def run(model: Model, kernels: str | None = None) -> Interpreted:
         if id(model) not in rendered:
-            rendered[id(model)] = model, package(model if model.name else model.named("anonymous"))
+            rendered[id(model)] = model, package(derive(model if model.name else model.named("anonymous")))
         return Interpreted(rendered[id(model)][1], kernels)
 
     return run

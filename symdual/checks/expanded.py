@@ -31,7 +31,7 @@ def expand(model: Model) -> DenseModel:
     zero = np.zeros(len(model.inputs))
 
     def compiled(expression: Any) -> Callable[..., Any]:
-        return sp.lambdify(arguments, expression, modules="numpy", cse=True)  # type: ignore[no-any-return]
+        return sp.lambdify(arguments, expression, modules="numpy", cse=True, dummify=True)  # type: ignore[no-any-return]
 
     f, h = compiled(motion), compiled(measured)
     f_z, h_z = compiled(sp.Matrix(motion).jacobian(both)), compiled(sp.Matrix(measured).jacobian(z))

@@ -25,12 +25,13 @@ class Value(NamedTuple):
 
 
 class Transition(NamedTuple):
-    """One step: A (n, n), gains (n, v) of the values that it uses, and the constant c (n,)."""
+    """One step: A (n, n), gains (n, v) of the values that it uses, the constant c (n,), and noise beside that of x."""
 
     A: Array
     gains: Array
     values: Sequence[Value]
     c: Array
+    more_noise: Array | float = 0.0
 
 
 class Measurement(NamedTuple):
@@ -83,7 +84,7 @@ def posterior(
     prior[:n, :n] = covariance0
     used = slice(n, n + len(values))
     prior[used, used] = [[covariance(a, b) for b in values] for a in values]
-    prior[used.stop :, used.stop :] = np.kron(np.eye(k), process_noise)
+    prior[used.stop :, used.stop :] = _blocks([process_noise + step.more_noise for step in transitions])
     maps, offset, position = np.eye(n, size), mean0, n
     observed, residual, noise = [], [], []
     for j, (step, seen) in enumerate(zip(transitions, measurements, strict=True)):

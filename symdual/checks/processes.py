@@ -8,12 +8,16 @@ at the plan's own points, with mean and covariance from the Gram form, and the d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import NamedTuple
 
+import mpmath
 import numpy as np
 
 from symdual.checks import dense, gram
+from symdual.checks.arithmetic import EPSILON, Arithmetic
+from symdual.checks.places import Place
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import posterior
@@ -23,6 +27,8 @@ from symdual.spec.model import Model
 from symdual.spec.numbers import Array
 from symdual.spec.symbols import DataArray, Family, FeatureSum
 
+#: Deviation that is allowed where values are combinations of others: the package adds JITTER to its Gram matrix then.
+COMBINED = 1e-5
 PAST = 4
 HORIZON = 3
 
@@ -42,14 +48,19 @@ class Linearised(NamedTuple):
 class ProcessTask:
     """One random problem with both ways to compute."""
 
-    def __init__(self, model: Model, package: LoadedPackage, random: np.random.Generator) -> None:
-        self._model, self._package, self._random = model, package, random
+    def __init__(self, model: Model, package: LoadedPackage, home: Place, random: np.random.Generator) -> None:
+        self._model, self._package, self._home = model, package, home
+        self._seed = int(random.integers(2**62))
+        self._random = np.random.default_rng(self._seed)
         self._families = [family for family in model.families if family.process is not None]
         self._functions = [(family, o) for family in self._families for o in range(len(family.weights))]
         self._kernels = [_kernel(family) for family, _ in self._functions]
         numbers = package.numbers
-        self._Q = numbers["process_noise"] + 1e-2 * np.eye(package.NX)
-        self._R = numbers["measurement_noise"] + 1e-2 * np.eye(package.NY)
+        self._Q = numbers["process_noise"] + 1e-2 * np.diag(home.x_spread**2)
+        sensitivity = evaluate.observation_jacobian(package, home.x, home.theta).h_x
+        seen = np.abs(sensitivity) @ home.x_spread
+        self._seen = np.where(np.isfinite(seen) & (seen > 0), seen, 1.0)
+        self._R = numbers["measurement_noise"] + 1e-2 * np.diag(self._seen**2)
         self._D, self._Xi = numbers["transition"], numbers["drift"]
         first = self._families[0]
         start, _ = package.UNKNOWNS[first.weights[0].symbol.name]
@@ -57,16 +68,26 @@ class ProcessTask:
         growth = 0.0 if model.drift is None else float(model.drift[start])
         self._persistence, self._growth = persistence, growth
         self._covariance = gram.drifting(self._kernels, persistence, growth)
-        self._inputs = np.clip(
-            0.7 * random.normal(size=(PAST + HORIZON, package.NU)), numbers["lower"], numbers["upper"]
-        )
+        inputs = home.u + home.u_spread * self._random.normal(size=(PAST + HORIZON, package.NU)) / 2
+        self._inputs = np.clip(inputs, numbers["lower"], numbers["upper"])
+
+        self._bits, self.combined = 0.0, False
+
+    def with_other_last_bits(self) -> ProcessTask:
+        """The same problem with a start that differs by rounding."""
+        twin = copy(self)
+        twin._bits = EPSILON
+        return twin
 
     def comparisons(self) -> Iterator[Comparison]:
         """Pairs of computed and expected numbers, each with the name of what they are."""
+        self._random = np.random.default_rng(self._seed + 1)
         belief, start, transitions, measurements = self._filtered()
         nx = self._package.NX
         for number, (family, output) in enumerate(self._functions):
-            points = self._random.normal(size=(5, len(family.arguments)))
+            seen = np.array([v.point for step in transitions for v in step.values if v.function == number])
+            middle, width = seen.mean(axis=0), seen.std(axis=0) + 1e-2 * (1.0 + np.abs(seen.mean(axis=0)))
+            points = middle + width * self._random.normal(size=(5, len(family.arguments)))
             asked = [gram.Value(number, point, PAST) for point in points]
             mean, covariance = gram.posterior(start, transitions, measurements, self._Q, self._covariance, asked)
             got = posterior(self._package, belief, points, family.name, output)
@@ -86,28 +107,37 @@ class ProcessTask:
         """Run the generated filter over a made-up recording, and write down its linearisations."""
         package, random = self._package, self._random
         nx = package.NX
-        module = package.filter
-        data, (work, ws) = package.numbers["data"].copy(), module.workspace()
+        module, records = package.filter, package.records
+        limits = np.array([package.numbers["lower"], package.numbers["upper"]])
+        task = records.make_task(self._Q, self._R, self._D, self._Xi, limits, package.numbers["data"])
+        data, tray = task["numbers"][0], module.tray(task)
         mean, covariance = np.zeros(package.NZ), np.zeros((package.NZ, package.NZ))
         mean[nx:] = package.numbers["prior_mean"]  # of other unknowns, which are taken as known here
-        mean[:nx] = 0.3 * random.normal(size=nx)
+        mean[:nx] = self._home.x + 0.2 * self._home.x_spread * random.normal(size=nx)
+        mean[:nx] *= 1.0 + self._bits
         root = random.normal(size=(nx, nx))
-        covariance[:nx, :nx] = 0.05 * (root @ root.T + np.eye(nx))
+        unit = np.outer(self._home.x_spread, self._home.x_spread)
+        covariance[:nx, :nx] = 0.02 * (root @ root.T + np.eye(nx)) * unit
         covariance[:nx, :nx] = 0.5 * (covariance[:nx, :nx] + covariance[:nx, :nx].T)
         start = mean[:nx].copy(), covariance[:nx, :nx].copy()
         transitions, measurements = [], []
+        belief = records.make_belief(mean, covariance)
+        mean = belief["z"][0]
         for k in range(PAST):
             u = self._inputs[k]
-            transitions.append(self._transition(k, self._linearised(k, mean, u, data), mean[:nx], mean, data))
-            module.predict(k, mean, covariance, u, self._Q, self._D, self._Xi, data, work, ws)
+            before, known = mean.copy(), data.copy()
+            step = self._linearised(k, mean, u, data)
+            module.predict(k, belief, u, tray)
+            transitions.append(self._transition(k, step, before, known, data))
             seen = evaluate.observation_jacobian(package, mean[:nx], mean[nx:], k + 1)
-            y = seen.h + 0.2 * random.normal(size=package.NY)
+            y = seen.h + 0.1 * self._seen * random.normal(size=package.NY)
             if k == 1 and package.NY > 1:
                 y[0] = np.nan
             # y - h(x^) = C (x - x^) + r, so C x + r is measured as y - h + C x^
             measurements.append(gram.Measurement(seen.h_x, y - seen.h + seen.h_x @ mean[:nx], self._R))
-            module.update(k + 1, mean, covariance, y, self._R, data, work, ws, np.zeros(3))
-        return Belief(mean, covariance, data), start, transitions, measurements
+            module.update(k + 1, belief, y, tray, np.zeros(3))
+        found = Belief(mean.copy(), records.read_covariance(belief), data.copy())
+        return found, start, transitions, measurements
 
     def _linearised(self, k: int, z: Array, u: Array, data: Array) -> Linearised:
         p = self._package
@@ -141,11 +171,46 @@ class ProcessTask:
             found.append(posterior(self._package, belief, value.point[None], family.name, output).mean[0])
         return np.array(found)
 
-    def _transition(self, k: int, step: Linearised, x: Array, z: Array, data: Array) -> gram.Transition:
-        """f(x^) + A (x - x^) + gains (g - g^) in the form A x + gains g + c."""
-        values = self._values(k, step.points)
-        c = step.f - step.f_x @ x - step.gains @ self._means(values, z, data)
-        return gram.Transition(step.f_x, step.gains, values, c)
+    def _transition(self, k: int, step: Linearised, z: Array, data: Array, after: Array) -> gram.Transition:
+        """f(x^) + A (x - x^) + gains (g - g^) in the form A x + gains g + c, `after` what is remembered after the step.
+
+        A value that is not remembered is the combination k' K^-1 g(s) of those at the remembered points s, and what
+        that leaves open of its variance is noise.
+        """
+        values: list[gram.Value] = []
+        columns: list[Array] = []
+        noise = np.zeros((self._package.NX,) * 2)
+        for value, gain in zip(self._values(k, step.points), step.gains.T, strict=True):
+            kept = self._remembered(value, after)
+            if any(np.array_equal(point, value.point) for point in kept):
+                values.append(value)
+                columns.append(gain)
+                continue
+            self.combined = True
+            others = [value._replace(point=point) for point in self._remembered(value, data)]
+            shares, rest = self._combination(value, others)
+            values += others
+            columns += [share * gain for share in shares]
+            noise += rest * np.outer(gain, gain)
+        gains = np.stack(columns, axis=1)
+        c = step.f - step.f_x @ z[: self._package.NX] - gains @ self._means(values, z, data)
+        return gram.Transition(step.f_x, gains, values, c, noise)
+
+    def _remembered(self, value: gram.Value, data: Array) -> Array:
+        """The points at which values of the same function are remembered."""
+        family, _ = self._functions[value.function]
+        assert family.process is not None
+        entries = self._package.DATA_ENTRIES
+        count = int(data[entries[f"{family.name}_state"][0]])
+        starts = [entries[place.name][0] for place in family.process.places]
+        return np.stack([data[start : start + count] for start in starts], axis=1)
+
+    def _combination(self, value: gram.Value, others: Sequence[gram.Value]) -> tuple[Array, float]:
+        """The shares k' K^-1 of other values in a value, and the variance that they leave open."""
+        between = np.array([[self._covariance(a, b) for b in others] for a in others])
+        across = np.array([self._covariance(value, b) for b in others])
+        shares = np.linalg.solve(between + self._package.process.JITTER * np.diag(np.diag(between)), across)
+        return shares, float(self._covariance(value, value) - shares @ across)
 
     # ------------------------------------------------------------ plan
 
@@ -156,34 +221,40 @@ class ProcessTask:
         transitions: list[gram.Transition],
         measurements: list[gram.Measurement],
     ) -> Iterator[Comparison]:
-        package, random = self._package, self._random
+        package, random, home = self._package, self._random, self._home
         n, m = package.NX, package.NU
+        per_state, per_input = np.outer(home.x_spread, home.x_spread), np.outer(home.u_spread, home.u_spread)
         cost = dense.Cost(
-            np.stack([_spread(random, n) for _ in range(PAST + HORIZON + 1)]),
-            np.stack([_spread(random, m) for _ in range(PAST + HORIZON)]),
-            0.5 * random.normal(size=(PAST + HORIZON + 1, n)),
+            np.stack([_spread(random, n) / per_state for _ in range(PAST + HORIZON + 1)]),
+            np.stack([_spread(random, m) / per_input for _ in range(PAST + HORIZON)]),
+            home.x + 0.3 * home.x_spread * random.normal(size=(PAST + HORIZON + 1, n)),
             np.array([package.numbers["lower"], package.numbers["upper"]]),
         )
         assert belief.memory is not None
+        if not package.process.room_for(HORIZON, belief.memory):
+            return  # values of the plan would be combinations too
         reference, known, values = self._plan_model(belief, start, transitions, measurements)
         moved = [[gram.drifting(self._kernels, 0.0, 1.0)(a, b) for b in values] for a in values]
         noise = dense.Noise(self._Q, self._R, self._persistence * np.eye(len(values)), self._growth * np.array(moved))
-        module, nominal = package.dual_cost, package.nominal
-        forms = ["structured"] + (["lowrank"] if module.LOWRANK and HORIZON * package.NR <= nominal.PADDED else [])
+        module, records, calls = package.dual_cost, package.records, package.calls
+        task = records.make_task(self._Q, self._R, self._D, self._Xi, cost.bounds, belief.memory)
+        desk = records.desk(HORIZON, records.make_weights(*cost[:3]), task)
+        held, end = records.make_belief(*belief[:2]), PAST + HORIZON
+        forms = ["structured"] + (["lowrank"] if module.LOWRANK and HORIZON * package.NR <= package.NTHETA else [])
         for form in forms:
             for learning in (True, False):
-                settings, out = nominal.default_settings(), np.zeros(module.OUT)
-                settings[nominal.SET_LEARNING] = float(learning)
-                getattr(module, f"cost_of_inputs_{form}")(
-                    PAST, PAST + HORIZON, *belief[:2], self._Q, self._R, self._D, self._Xi, *cost,
-                    belief.memory.copy(), settings, self._inputs[PAST:], *nominal.workspace(HORIZON), out,
-                )  # fmt: skip
+                task["learning"] = float(learning)
+                nominal = calls.follow(PAST, end, held, self._inputs[PAST:], desk)
+                if form == "lowrank":
+                    uncertain = calls.jd_lowrank(PAST, end, 0, held, desk)
+                else:
+                    uncertain, _ = calls.jd_structured(PAST, end, 0, 1, held, desk)
                 exact = dense.dual_cost(
                     reference, noise, cost, PAST, known, self._inputs[PAST:], order=1, learning=learning
                 )
                 label = f"{form}{'' if learning else ', learning off'}"
-                yield f"nominal cost, {label}", np.array([out[module.OUT_NOMINAL]]), np.array([exact.nominal])
-                yield f"dual cost, {label}", np.array([out[module.OUT_UNCERTAIN]]), np.array([exact.uncertain])
+                yield f"nominal cost, {label}", np.array([nominal]), np.array([exact.nominal])
+                yield f"dual cost, {label}", np.array([uncertain]), np.array([exact.uncertain])
 
     def _plan_model(
         self,
@@ -234,11 +305,14 @@ class ProcessTask:
         return model, dense.Belief(mean, 0.5 * (covariance + covariance.T)), asked
 
 
-def awake(model: Model, package: LoadedPackage, random: np.random.Generator) -> tuple[Model, LoadedPackage]:
-    """The model and its package with random points remembered of every Gaussian process, so that kernels have work."""
-    twins = {family: _awake(family, random) for family in model.families if family.process is not None}
-    if not twins:
+def awake(
+    model: Model, package: LoadedPackage, homes: Sequence[Place], random: np.random.Generator
+) -> tuple[Model, LoadedPackage]:
+    """The model and its package with points remembered of every Gaussian process, where it is evaluated from there."""
+    processes = [family for family in model.families if family.process is not None]
+    if not processes:
         return model, package
+    twins = {family: _awake(family, _visited(model, family, homes, random)) for family in processes}
     features = {
         part: FeatureSum.of(twins[part.family], part.output, part.points)
         for e in model.dynamics
@@ -257,14 +331,25 @@ def awake(model: Model, package: LoadedPackage, random: np.random.Generator) -> 
     return twin, replace(package, numbers=package.numbers | {"data": data})
 
 
-def _awake(family: Family, random: np.random.Generator) -> Family:
+def _visited(model: Model, family: Family, homes: Sequence[Place], random: np.random.Generator) -> Array:
+    """Arguments of a process at states and inputs of these places, a row for each place in its memory."""
+    used = {part.points for e in model.dynamics for part in e.atoms(FeatureSum) if part.family is family}
+    clock = [model.time] if model.time is not None else []
+    symbols = [*model.states, *model.inputs, *model.constants, *clock]
+    evaluated = [Arithmetic(symbols, points) for points in sorted(used, key=str)]
+    rows = []
+    for number in range(family.count):
+        x, u, _ = homes[int(random.integers(len(homes)))].draw(random)
+        numbers = [mpmath.mpf(v) for v in (*x, *u, *(c.value for c in model.constants), *([0.0] if clock else []))]
+        rows.append([float(v) for v in evaluated[number % len(evaluated)].values(numbers)])
+    found = np.array(rows)
+    return np.where(np.isfinite(found), found, 0.0)
+
+
+def _awake(family: Family, visited: Array) -> Family:
     assert family.process is not None
-    arrays = []
-    for array in family.data:
-        used = array.symbol == family.process.known
-        values = np.ones(family.count) if used else 1.5 * random.normal(size=family.count)
-        arrays.append(DataArray(array.symbol, values))
-    return replace(family, data=tuple(arrays))
+    columns = dict(zip(family.process.places, visited.T, strict=True)) | {family.process.known: np.ones(family.count)}
+    return replace(family, data=tuple(DataArray(a.symbol, columns[a.symbol].copy()) for a in family.data))
 
 
 def _kernel(family: Family) -> Callable[[Array, Array], float]:

@@ -6,22 +6,27 @@ compares with the model as written; what is compared here is everything that is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 
 import numpy as np
 
 from symdual.checks import dense
-from symdual.checks.kernels import TOLERANCE, BlockResult
-from symdual.checks.processes import ProcessTask
+from symdual.checks.kernels import EPSILON, TOLERANCE, BlockResult
+from symdual.checks.places import Place, places
+from symdual.checks.processes import COMBINED, ProcessTask
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 from symdual.spec.model import Model
 from symdual.spec.numbers import Array
+from symdual.spec.scenario import Scenario
 
 HORIZON = 5
 PROBLEMS = 3
 #: A plan counts as optimal when a general optimiser cannot take more than this share off its cost.
 OPTIMALITY = 1e-6
+#: How often a deviation may be that which the last bits of the belief make in the dense recursions themselves.
+CONDITION = 1000
 
 Comparison = tuple[str, Array, Array]
 
@@ -31,15 +36,33 @@ def check_recursions(
     package: LoadedPackage,
     seed: int = 0,
     progress: Callable[[float], None] = lambda fraction: None,
+    scenarios: Sequence[Scenario] = (),
 ) -> list[BlockResult]:
-    """Compare filter, dual cost and plans with dense numpy; one result per quantity."""
+    """Compare filter, dual cost and plans with dense numpy, where the model lives; one result per quantity."""
+    homes = _finite_places(package, places(model, scenarios, np.random.default_rng(seed)))
+
+    def home(random: np.random.Generator) -> Place:
+        return homes[int(random.integers(len(homes)))]
+
     if package.PROCESSES:
-        return _judged(lambda random: ProcessTask(model, package, random), "Gram matrix", seed, progress)
+        return _judged(lambda random: ProcessTask(model, package, home(random), random), "Gram matrix", seed, progress)
     reference = dense_model(package)
-    results = _judged(lambda random: _Task(model, package, reference, random), "dense", seed, progress)
+    results = _judged(lambda random: _Task(package, reference, home(random), random), "dense", seed, progress)
     random = np.random.default_rng(seed + 1)
-    gain = max(_Task(model, package, reference, random).left_to_gain() for _ in range(PROBLEMS))
-    return [*results, BlockResult("nominal plan", "optimiser", PROBLEMS, gain, gain <= OPTIMALITY)]
+    gains = [_Task(package, reference, home(random), random).left_to_gain() for _ in range(PROBLEMS)]
+    defined = [gain for gain in gains if not np.isnan(gain)]
+    worst = max(defined, default=0.0)
+    plan = BlockResult("nominal plan", "optimiser", PROBLEMS, worst, worst <= OPTIMALITY, len(gains) - len(defined))
+    return [*results, plan]
+
+
+def _finite_places(package: LoadedPackage, groups: list[list[Place]]) -> list[Place]:
+    """The first group with places at which the kernels are finite."""
+    for group in groups:
+        fine = [p for p in group if np.all(np.isfinite(evaluate.jacobian(package, p.x, p.u, p.theta).f_x))]
+        if fine:
+            return fine
+    return groups[0]
 
 
 def _judged(
@@ -48,20 +71,36 @@ def _judged(
     seed: int,
     progress: Callable[[float], None],
 ) -> list[BlockResult]:
-    """The worst relative deviation of each quantity over a few random problems."""
-    worst: dict[str, float] = {}
-    counts: dict[str, int] = {}
+    """The worst relative deviation of each quantity over a few random problems.
+
+    What the last bits of the belief make in the reference is no fault; where the reference is not finite, nothing is.
+    """
+    found: dict[str, list[tuple[int, float, bool, bool]]] = {}
     random = np.random.default_rng(seed)
     for number in range(PROBLEMS):
         task = make(random)
-        for name, got, exact in task.comparisons():
+        moved = task.with_other_last_bits()
+        for (name, got, exact), (_, _, beside) in zip(task.comparisons(), moved.comparisons(), strict=True):
+            defined = bool(np.all(np.isfinite(exact)))
             size = max(float(np.max(np.abs(exact), initial=0.0)), 1e-300)
             error = float(np.max(np.abs(got - exact), initial=0.0)) / size if np.all(np.isfinite(got)) else np.inf
-            worst[name] = max(worst.get(name, 0.0), error)
-            counts[name] = counts.get(name, 0) + got.size
-            progress((number + len(worst) / 12) / PROBLEMS)
+            inherent = float(np.max(np.abs(beside - exact), initial=0.0)) / size if defined else 0.0
+            tolerance = COMBINED if task.combined else TOLERANCE
+            passed = not defined or error <= max(tolerance, CONDITION * inherent)
+            found.setdefault(name, []).append((got.size, error if defined else 0.0, passed, defined))
+            progress((number + len(found) / 12) / PROBLEMS)
     progress(1.0)
-    return [BlockResult(name, oracle, counts[name], error, error <= TOLERANCE) for name, error in worst.items()]
+    return [
+        BlockResult(
+            name,
+            oracle,
+            sum(count for count, _, _, _ in rows),
+            max(error for _, error, _, _ in rows),
+            all(passed for _, _, passed, _ in rows),
+            sum(not defined for _, _, _, defined in rows),
+        )
+        for name, rows in found.items()
+    ]
 
 
 def dense_model(package: LoadedPackage) -> dense.DenseModel:
@@ -96,42 +135,55 @@ def dense_model(package: LoadedPackage) -> dense.DenseModel:
 class _Task:
     """One random problem: a belief, a cost, inputs, and both ways to compute with them."""
 
+    combined = False
+
     def __init__(
-        self, model: Model, package: LoadedPackage, reference: dense.DenseModel, random: np.random.Generator
+        self, package: LoadedPackage, reference: dense.DenseModel, home: Place, random: np.random.Generator
     ) -> None:
         self._package, self._reference, self._random = package, reference, random
-        n, m, p = reference.nx, reference.nu, reference.ntheta
-        prior = model.prior_covariance
-        spread = np.sqrt(np.clip(prior if prior.ndim == 1 else np.diag(prior), 1e-4, 4.0))
-        scale = np.concatenate([np.full(n, 0.3), spread])
-        theta = model.prior_mean + 0.3 * spread * random.normal(size=p)
-        mean = np.concatenate([0.5 * random.normal(size=n), theta])
-        self._belief = dense.Belief(mean, self._covariance(reference.nz) * np.outer(scale, scale))
+        n, m = reference.nx, reference.nu
+        self._scale = np.concatenate([0.2 * home.x_spread, home.theta_spread])
+        x, _, theta = home.draw(random, share=0.3)
+        mean = np.concatenate([x, theta])
+        self._belief = dense.Belief(mean, self._covariance(reference.nz) * np.outer(self._scale, self._scale))
         drift = package.numbers["drift"]
         transition = package.numbers["transition"]
+        seen = np.abs(reference.observation_jacobian(0, mean)) @ self._scale
+        self._seen = np.where(np.isfinite(seen) & (seen > 0), seen, 1.0)
         self._noise = dense.Noise(
-            package.numbers["process_noise"] + 1e-3 * np.eye(n),
-            package.numbers["measurement_noise"] + 1e-3 * np.eye(reference.ny),
+            package.numbers["process_noise"] + 1e-3 * np.diag(home.x_spread**2),
+            package.numbers["measurement_noise"] + 1e-3 * np.diag(self._seen**2),
             transition if transition.ndim == 2 else np.diag(transition),
             drift if drift.ndim == 2 else np.diag(drift),
         )
+        per_state, per_input = np.outer(home.x_spread, home.x_spread), np.outer(home.u_spread, home.u_spread)
         self._cost = dense.Cost(
-            np.stack([self._covariance(n) for _ in range(HORIZON + 1)]),
-            np.stack([self._covariance(m) + np.eye(m) for _ in range(HORIZON)]),
-            0.5 * random.normal(size=(HORIZON + 1, n)),
+            np.stack([self._covariance(n) / per_state for _ in range(HORIZON + 1)]),
+            np.stack([(self._covariance(m) + np.eye(m)) / per_input for _ in range(HORIZON)]),
+            home.x + home.x_spread * random.normal(size=(HORIZON + 1, n)) / 3,
             np.array([package.numbers["lower"], package.numbers["upper"]]),
         )
-        self._inputs = np.clip(0.5 * random.normal(size=(HORIZON, m)), *self._cost.bounds)
-        self._spaces = package.nominal.workspace(HORIZON)
+        inputs = home.u + home.u_spread * random.normal(size=(HORIZON, m)) / 3
+        self._inputs = np.clip(inputs, *self._cost.bounds)
+        self._surprise = 0.1 * self._seen * random.normal(size=reference.ny)
+        records, motion = package.records, (package.numbers["transition"], package.numbers["drift"])
+        self._task = records.make_task(*self._noise[:2], *motion, self._cost.bounds, package.numbers["data"])
+        self._desk = records.desk(HORIZON, records.make_weights(*self._cost[:3]), self._task, order=2)
+        self._held = records.make_belief(*self._belief)
+
+    def with_other_last_bits(self) -> _Task:
+        """The same problem with a belief that differs by rounding."""
+        twin = copy(self)
+        mean, covariance = self._belief
+        factors = 1.0 + EPSILON * self._random.normal(size=len(mean))
+        twin._belief = dense.Belief(mean * factors, covariance * np.outer(factors, factors))
+        twin._held = self._package.records.make_belief(*twin._belief)
+        return twin
 
     def _covariance(self, size: int) -> Array:
         root = self._random.normal(size=(size, size))
         product = 0.3 * root @ root.T / size + 0.7 * np.eye(size)
         return np.asarray((product + product.T) / 2)
-
-    @property
-    def _motion(self) -> tuple[Array, Array]:
-        return self._package.numbers["transition"], self._package.numbers["drift"]
 
     def comparisons(self) -> Iterator[Comparison]:
         """Pairs of computed and expected numbers, each with the name of what they are."""
@@ -144,49 +196,48 @@ class _Task:
         u = self._inputs[0]
         expected = dense.predict(self._reference, self._noise, 0, self._belief, u)
         predicted = self._filtered(self._belief, u, None, "update")
-        yield "predicted mean", predicted.mean, expected.mean
-        yield "predicted covariance", predicted.covariance, expected.covariance
-        seen = self._reference.observation(1, expected.mean)
-        y = seen + 0.1 * self._random.normal(size=len(seen))
+        yield from self._both("predicted", "", predicted, expected)
+        y = self._reference.observation(1, expected.mean) + self._surprise
         for name, learning in (("update", True), ("update_consider", False)):
             exact = dense.update(self._reference, self._noise, 1, expected, y, learning=learning)
             got = self._filtered(self._belief, u, y, name)
             label = "updated" if learning else "considered"
-            yield f"{label} mean", got.mean, exact.mean
-            yield f"{label} covariance", got.covariance, exact.covariance
+            yield from self._both(label, "", got, exact)
         y[0] = np.nan
         if len(y) > 1:
             exact = dense.update(self._reference, self._noise, 1, expected, y)
             got = self._filtered(self._belief, u, y, "update")
-            yield "updated covariance, one entry missing", got.covariance, exact.covariance
+            yield from self._both("updated", ", one entry missing", got, exact)
+
+    def _both(self, label: str, condition: str, got: dense.Belief, exact: dense.Belief) -> Iterator[Comparison]:
+        """Means and covariances in units of the belief's deviations."""
+        square = np.outer(self._scale, self._scale)
+        yield f"{label} mean{condition}", got.mean / self._scale, exact.mean / self._scale
+        yield f"{label} covariance{condition}", got.covariance / square, exact.covariance / square
 
     def _filtered(self, belief: dense.Belief, u: Array, y: Array | None, name: str) -> dense.Belief:
         """Predict with u and update with y by the generated filter."""
-        module, data = self._package.filter, self._package.numbers["data"]
-        work, ws = module.workspace()
-        mean, covariance = belief.mean.copy(), np.ascontiguousarray(belief.covariance)
-        held = covariance.copy()
-        if self._package.SQUARE_ROOT:
-            module.factorise(covariance, held)
-        D, Xi = self._motion
-        module.predict(0, mean, held, u, self._noise.process, D, Xi, data, work, ws)
+        package, held = self._package, self._package.records.make_belief(*belief)
+        tray = package.filter.tray(self._task)
+        if package.SQUARE_ROOT:
+            package.square_root.factorise(held)
+        package.filter.predict(0, held, u, tray)
         if y is not None:
-            getattr(module, name)(1, mean, held, y, self._noise.measurement, data, work, ws, np.zeros(3))
-        if self._package.SQUARE_ROOT:
-            module.covariance(held, covariance)
-            held = covariance
-        return dense.Belief(mean, held)
+            getattr(package.filter, name)(1, held, y, tray, np.zeros(3))
+        if package.SQUARE_ROOT:
+            package.square_root.complete(held)
+        return dense.Belief(held["z"][0].copy(), package.records.read_covariance(held))
 
     # ------------------------------------------------------------ costs
 
     def _costs(self) -> Iterator[Comparison]:
-        module = self._package.dual_cost
+        package = self._package
         forms = [("structured", 1), ("second_order", 2)]
-        if module.LOWRANK and HORIZON * (self._package.NR + self._package.NHR) <= self._package.nominal.PADDED:
+        if package.dual_cost.LOWRANK and HORIZON * (package.NR + package.NHR) <= package.NTHETA:
             forms.append(("lowrank", 1))
         for form, order in forms:
             for learning in (True, False) if order == 1 else (True,):
-                got = self._cost_of(form, learning)
+                nominal, uncertain = self._cost_of(form, learning)
                 exact = dense.dual_cost(
                     self._reference,
                     self._noise,
@@ -198,30 +249,29 @@ class _Task:
                     learning=learning,
                 )
                 label = f"{form.replace('_', ' ')}{'' if learning else ', learning off'}"
-                yield f"nominal cost, {label}", np.array([got[module.OUT_NOMINAL]]), np.array([exact.nominal])
-                yield f"dual cost, {label}", np.array([got[module.OUT_UNCERTAIN]]), np.array([exact.uncertain])
+                yield f"nominal cost, {label}", np.array([nominal]), np.array([exact.nominal])
+                yield f"dual cost, {label}", np.array([uncertain]), np.array([exact.uncertain])
 
-    def _cost_of(self, form: str, learning: bool) -> Array:
-        module, nominal = self._package.dual_cost, self._package.nominal
-        settings, out = nominal.default_settings(), np.zeros(module.OUT)
-        settings[nominal.SET_LEARNING] = float(learning)
-        getattr(module, f"cost_of_inputs_{form}")(
-            0, HORIZON, *self._belief, self._noise.process, self._noise.measurement, *self._motion, *self._cost,
-            self._package.numbers["data"], settings, self._inputs, *self._spaces, out,
-        )  # fmt: skip
-        return out
+    def _cost_of(self, form: str, learning: bool) -> tuple[float, float]:
+        """Jbar and Jd of the given inputs."""
+        calls, place = self._package.calls, (self._held, self._desk)
+        self._task["learning"] = float(learning)
+        nominal = calls.follow(0, HORIZON, self._held, self._inputs, self._desk)
+        if form == "lowrank":
+            return nominal, calls.jd_lowrank(0, HORIZON, 0, *place)
+        return nominal, calls.jd_structured(0, HORIZON, 0, 2 if form == "second_order" else 1, *place)[0]
 
     def left_to_gain(self) -> float:
         """The share of its cost that a general optimiser can still take off a plan with a given first input."""
-        nominal, data = self._package.nominal, self._package.numbers["data"]
-        D, _ = self._motion
-        settings = nominal.default_settings()
-        nominal.begin(0, HORIZON, self._belief.mean, D, *self._cost, data, *self._spaces)
-        cost, status, slot, _ = nominal.nominal(0, HORIZON, self._inputs[0], *self._cost, data, settings, *self._spaces)
+        states = dense.rollout(self._reference, self._noise, 0, self._belief.mean, self._inputs)
+        if not np.isfinite(dense.nominal_cost(self._reference, self._cost, 0, states, self._inputs)):
+            return np.nan  # the model is not finite here
+        calls, nominal = self._package.calls, self._package.nominal
+        calls.begin(0, HORIZON, self._held, self._desk)
+        cost, status, slot, _ = calls.plan_through(0, HORIZON, self._inputs[0], self._desk)
         if status not in (nominal.CONVERGED, nominal.STALLED):
             return np.inf
-        states, inputs = np.zeros((HORIZON + 1, self._reference.nx)), np.zeros((HORIZON, self._reference.nu))
-        nominal.trajectory(0, HORIZON, slot, *self._spaces[1:], states, inputs)
+        inputs = self._desk.plan["u"][slot, :HORIZON].copy()
         start = self._belief.mean
         best, _ = dense.best_plan(self._reference, self._noise, self._cost, 0, start, self._inputs[0], inputs)
         return float(max(cost - best, 0.0) / max(cost, 1e-300))

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from symdual.commands.json_file import finite, write_json
+from symdual.commands.json_file import write_json
 from symdual.commands.options import folder_option, json_option, model_file_argument
-from symdual.commands.terminal import new_console, new_progress
+from symdual.commands.terminal import headed, new_console, new_progress
 
 
 @click.command()
@@ -21,7 +21,7 @@ from symdual.commands.terminal import new_console, new_progress
     default=20,
     show_default=True,
     type=click.IntRange(min=1),
-    help="Random points for each kernel.",
+    help="Points for each kernel, besides those at the boundaries of cases.",
 )
 @click.option("--kernels", is_flag=True, help="Only the kernels, which compile in seconds, without the recursions.")
 @json_option
@@ -31,7 +31,7 @@ def check(model_file: Path, folder: Path | None, points: int, kernels: bool, jso
     from symdual.report.terminal import check_table
 
     console = new_console()
-    with new_progress(console) as progress:
+    with new_progress() as progress:
         tasks: dict[str, Any] = {}
 
         def report(name: str, fraction: float) -> None:
@@ -43,15 +43,26 @@ def check(model_file: Path, folder: Path | None, points: int, kernels: bool, jso
     misses = [(name, r) for name, blocks in results.items() for r in blocks if not r.passed]
     for name, blocks in results.items():
         worst = max(blocks, key=lambda r: r.error)
-        console.print(
-            f"[bold]{name}[/]: {len(blocks)} comparisons, worst {worst.ulps:.1f} ulp ({worst.block}, {worst.oracle})"
-        )
+        found = f"{len(blocks)} comparisons, worst {worst.ulps:.1f} ulp ({worst.block}, {worst.oracle})"
+        console.print(headed(name, f": {found}"))
         console.print(check_table(blocks))
+        if any(r.undefined for r in blocks):
+            console.print(
+                "not finite: there the model, its derivative, or a number on the way to it is not finite in double "
+                "precision, so nothing is compared; that alone is no miss"
+            )
     for name, result in misses:
-        console.print(f"[bold red]miss[/] in {name}: {result.block} differs from {result.oracle} by {result.error:.2e}")
+        console.print(f"miss in {name}: {result.block} differs from {result.oracle} by {result.error:.2e}", style="red")
     rows = {
         name: [
-            {"block": r.block, "oracle": r.oracle, "entries": r.entries, "error": finite(r.error), "passed": r.passed}
+            {
+                "block": r.block,
+                "oracle": r.oracle,
+                "entries": r.entries,
+                "error": r.error,
+                "passed": r.passed,
+                "undefined": r.undefined,
+            }
             for r in blocks
         ]
         for name, blocks in results.items()

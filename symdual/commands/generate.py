@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import folder_option, json_option, model_file_argument
-from symdual.commands.terminal import new_console, new_progress, shown
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from symdual.commands.terminal import headed, new_console, new_progress, print_remarks, shown
 
 
 @click.command()
@@ -25,7 +22,6 @@ if TYPE_CHECKING:
 def generate(model_file: Path, folder: Path | None, force: bool, no_compile: bool, json_file: Path | None) -> None:
     """Write and compile the package of every Model in MODEL.py."""
     from symdual import api
-    from symdual.derive.derivation import derive
     from symdual.derive.structure import structure
     from symdual.emit.kernels import kernel_functions
     from symdual.report.terminal import kernel_table, model_summary
@@ -40,19 +36,20 @@ def generate(model_file: Path, folder: Path | None, force: bool, no_compile: boo
         name = item.model.name
         entry: dict[str, Any] = {"name": name, "folder": str(item.folder), "changed": item.changed}
         report.append(entry)
-        if not item.changed:
-            console.print(f"[bold]{name}[/] is up to date in {shown(item.folder)}")
+        if item.derivation is None:
+            console.print(headed(name, f" is up to date in {shown(item.folder)}"))
             if not no_compile and not is_compiled(item.folder):
-                entry["compile_seconds"] = _compile(console, item.folder)
+                entry["compile_seconds"] = _compile(item.folder)
             continue
-        derivation = derive(item.model)
-        pattern = structure(derivation)
-        functions = kernel_functions(derivation, pattern)
-        console.print(f"[bold]{name}[/] -> {shown(item.folder)}")
-        seconds = None if no_compile else _compile(console, item.folder)
+        pattern = structure(item.derivation)
+        functions = kernel_functions(item.derivation, pattern)
+        console.print(headed(name, f" -> {shown(item.folder)}"))
+        seconds = None if no_compile else _compile(item.folder)
         console.print(model_summary(item.model, pattern))
         console.print(kernel_table(functions, seconds))
+        print_remarks(console, item.derivation.remarks)
         entry["operations"] = {f.name: f.kernel.operations for f in functions}
+        entry["remarks"] = item.derivation.remarks
         entry["compile_seconds"] = seconds
     if any(item.changed for item in items) and not no_compile:
         console.print(
@@ -61,10 +58,10 @@ def generate(model_file: Path, folder: Path | None, force: bool, no_compile: boo
     write_json(json_file, {"models": report})
 
 
-def _compile(console: Console, folder: Path) -> dict[str, float]:
+def _compile(folder: Path) -> dict[str, float]:
     from symdual.runtime.loading import load
     from symdual.runtime.warm import warm
 
-    with new_progress(console) as progress:
+    with new_progress() as progress:
         task = progress.add_task(f"compiling {folder.name}", total=1.0)
         return warm(load(folder), lambda fraction: progress.update(task, completed=fraction))

@@ -9,7 +9,7 @@ import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import json_option, writable
-from symdual.commands.terminal import new_console, new_progress, shown
+from symdual.commands.terminal import new_marked_console, new_progress, shown
 
 
 @click.group()
@@ -26,8 +26,8 @@ def paper_check(only: str | None, html_file: Path | None, errata_file: Path | No
     """Confront the paper's formulas with derivations; exit status 1 when a verdict is not the recorded one."""
     from symdual.paper import checking
 
-    console = new_console()
-    with new_progress(console) as progress:
+    console = new_marked_console()
+    with new_progress() as progress:
         task = progress.add_task("deriving", total=1.0)
 
         def report(done: int, total: int, name: str) -> None:
@@ -82,9 +82,9 @@ def paper_run(
     """Run the paper's experiments: its table beside ours, its figures, and one page with all of it."""
     from symdual.paper.experiments import command, outcome, terminal
 
-    console = new_console()
+    console = new_marked_console()
     asked = command.request(experiments, runs, seed, truth, folder, extra, quick, resume)
-    with new_progress(console) as progress:
+    with new_progress() as progress:
         task = progress.add_task("starting", total=1.0)
 
         def report(what: str, fraction: float) -> None:
@@ -101,4 +101,4 @@ def paper_run(
             sys.exit(130)
     terminal.show(console, written.outcome)
     write_json(json_file, outcome.outcome_json(written.outcome))
-    console.print(f"page written to {shown(written.page)}, figures to {shown(written.figures)}")
+    console.print(f"page written to {shown(written.page)}, figures to {shown(written.figures)}", markup=False)

@@ -18,10 +18,14 @@ by theta is a diagonal plus one pair of vectors per family value, whatever the n
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
 
 import sympy as sp
 
+from symdual.derive.branches import derivative, gradient, indicator, product, total
 from symdual.derive.program import Definition, Point, Program
 
 
@@ -60,45 +64,113 @@ class VectorTerm:
 Vector = tuple[VectorTerm, ...]
 
 
-def almost_everywhere(expression: sp.Expr) -> sp.Expr:
-    """Drop the point masses that differentiating a kink or a jump leaves: derivatives hold on either side of it."""
-    return (
-        expression.replace(sp.DiracDelta, lambda *arguments: sp.S.Zero) if expression.has(sp.DiracDelta) else expression
-    )
-
-
+@dataclass(frozen=True, eq=False)
 class Calculus:
-    """Differentiates one program; collects the scalar definitions and sums that the derivatives need.
+    """A program with its first and second derivatives.
 
-    `variables` are the core variables in order. Everything is found when asked for, and found once.
+    `variables` are the core variables in order, `costate` the symbols lam; `definitions` and `sums` are all that the
+    derivatives are made of, in an order in which each uses only what stands before it; `tangents` are the T[t] and
+    `rows` the T[F_i].
     """
 
-    def __init__(self, program: Program, variables: tuple[sp.Symbol, ...]) -> None:
-        self.program = program
-        self.variables = variables
-        self.evaluations = tuple(Evaluation(p, o, s) for p in program.points for o, s in p.values)
-        self.definitions: dict[sp.Symbol, sp.Expr] = {
-            node.symbol: node.expression for node in program.nodes if isinstance(node, Definition)
-        }
-        self.sums: dict[sp.Symbol, Sum] = {e.symbol: Sum(e.symbol, e.point, e.summand) for e in self.evaluations}
-        self.costate = tuple(sp.Symbol(f"_lam{i}", real=True) for i in range(len(program.outputs)))
-        self._tangents: dict[sp.Symbol, dict[sp.Symbol, sp.Expr]] = {v: {v: sp.S.One} for v in variables}
-        for node in program.nodes:
-            self._push_forward(node)
-        self._rows = [self._tangent_of(e) for e in program.outputs]
-
-    @property
-    def injections(self) -> tuple[sp.Symbol, ...]:
-        """The symbols of the family values, each standing for its injection."""
-        return tuple(e.symbol for e in self.evaluations)
+    program: Program
+    variables: tuple[sp.Symbol, ...]
+    costate: tuple[sp.Symbol, ...]
+    evaluations: tuple[Evaluation, ...]
+    definitions: Mapping[sp.Symbol, sp.Expr]
+    sums: Mapping[sp.Symbol, Sum]
+    tangents: Mapping[sp.Symbol, Mapping[sp.Symbol, sp.Expr]]
+    rows: tuple[Mapping[sp.Symbol, sp.Expr], ...]
+    hessian: Hessian
 
     def jacobian(self, row: int, variable: sp.Symbol) -> sp.Expr:
         """T[F_row][variable] for a core variable or an injection."""
-        return self._rows[row].get(variable, sp.S.Zero)
+        return self.rows[row].get(variable, sp.S.Zero)
+
+    def tangent(self, symbol: sp.Symbol, variable: sp.Symbol) -> sp.Expr:
+        """T[symbol][variable]."""
+        return self.tangents.get(symbol, {}).get(variable, sp.S.Zero)
 
     def weight_jacobian(self, row: int, weight: sp.Symbol) -> Vector:
         """dF_row / dw_i for a generic index i."""
-        return _vector((self.jacobian(row, e.symbol), e.point, _diff(e.summand, weight)) for e in self.evaluations)
+        return _vector((self.jacobian(row, e.symbol), e.point, derivative(e.summand, weight)) for e in self.evaluations)
+
+
+class Pair(NamedTuple):
+    """The vectors phi_c and rho_c of a family value c, by weight array; theta by theta is sum_c phi_c rho_c' + (.)'.
+
+    phi_c[w] = s_c,w          rho_c[w'] = H[g_c][g_c]/2 s_c,w' + sum_{d > c} H[g_c][g_d] s_d,w'
+                                        + sum_d tau[g_d] sum_q T[arg_q of d][g_c] s_d,w'q
+    """
+
+    evaluation: Evaluation
+    left: Mapping[sp.Symbol, Vector]
+    right: Mapping[sp.Symbol, Vector]
+
+
+@dataclass(frozen=True, eq=False)
+class Hessian:
+    """The contracted second derivative of a program, H = sum_i lam_i d2 F_i, by structure; what is absent is zero.
+
+    `core` is over core variables and injections, `mixed_vectors` over a core variable and a weight array,
+    `diagonals` over two weight arrays of one family.
+    """
+
+    core: Mapping[tuple[sp.Symbol, sp.Symbol], sp.Expr]
+    mixed_vectors: Mapping[tuple[sp.Symbol, sp.Symbol], Vector]
+    diagonals: Mapping[tuple[sp.Symbol, sp.Symbol], Vector]
+    pairs: tuple[Pair, ...]
+
+    def entry(self, one: sp.Symbol, other: sp.Symbol) -> sp.Expr:
+        """H[one][other] for core variables and injections."""
+        return self.core.get((one, other), sp.S.Zero)
+
+    def mixed(self, variable: sp.Symbol, weight: sp.Symbol) -> Vector:
+        """H[variable][w_i] for a core variable and a generic index i."""
+        return self.mixed_vectors.get((variable, weight), ())
+
+    def diagonal(self, weight: sp.Symbol, other: sp.Symbol) -> Vector:
+        """The part of H[w_i][w'_j] at i = j that comes from the summands' own curvature."""
+        return self.diagonals.get((weight, other), ())
+
+
+def differentiate(program: Program, variables: tuple[sp.Symbol, ...]) -> Calculus:
+    """Find all first and second derivatives of a program by its core variables and the weights of its families."""
+    return _Differentiation(program, variables).finished()
+
+
+class _Differentiation:
+    """Collects the scalar definitions and sums that the derivatives of one program need."""
+
+    def __init__(self, program: Program, variables: tuple[sp.Symbol, ...]) -> None:
+        self._program = program
+        self._variables = variables
+        self._evaluations = tuple(Evaluation(p, o, s) for p in program.points for o, s in p.values)
+        self._definitions: dict[sp.Symbol, sp.Expr] = {
+            node.symbol: node.expression for node in program.nodes if isinstance(node, Definition)
+        }
+        self._sums: dict[sp.Symbol, Sum] = {e.symbol: Sum(e.symbol, e.point, e.summand) for e in self._evaluations}
+        self._costate = tuple(sp.Symbol(f"_lam{i}", real=True) for i in range(len(program.outputs)))
+        self._tangents: dict[sp.Symbol, dict[sp.Symbol, sp.Expr]] = {v: {v: sp.S.One} for v in variables}
+
+    def finished(self) -> Calculus:
+        """Differentiate once, then twice."""
+        for node in self._program.nodes:
+            self._push_forward(node)
+        rows = [self._tangent_of(e) for e in self._program.outputs]
+        tau = self._adjoints()
+        core = self._core(tau)
+        return Calculus(
+            program=self._program,
+            variables=self._variables,
+            costate=self._costate,
+            evaluations=self._evaluations,
+            definitions=MappingProxyType(self._definitions),
+            sums=MappingProxyType(self._sums),
+            tangents=MappingProxyType({s: MappingProxyType(tangent) for s, tangent in self._tangents.items()}),
+            rows=tuple(MappingProxyType(row) for row in rows),
+            hessian=_by_structure(self._variables, self._evaluations, self._tangents, tau, core),
+        )
 
     # ---------------------------------------------------------------- first order
 
@@ -107,98 +179,105 @@ class Calculus:
             tangent = self._tangent_of(node.expression)
             self._tangents[node.symbol] = {v: self._name(e) for v, e in tangent.items()}
             return
-        for evaluation in self.evaluations:
+        for evaluation in self._evaluations:
             if evaluation.point is not node:
                 continue
             tangent = {evaluation.symbol: sp.S.One}
             for position, argument in enumerate(node.arguments):
                 slope = self._sum(evaluation, (position,))
                 for variable, change in self._tangents.get(argument, {}).items():
-                    tangent[variable] = tangent.get(variable, sp.S.Zero) + slope * change
+                    tangent[variable] = total([tangent.get(variable, sp.S.Zero), product(slope, change)])
             self._tangents[evaluation.symbol] = _nonzero(tangent)
 
     def _tangent_of(self, expression: sp.Expr) -> dict[sp.Symbol, sp.Expr]:
-        tangent: dict[sp.Symbol, sp.Expr] = {}
-        for leaf in _leaves(expression, self._tangents):
-            slope = _diff(expression, leaf)
+        terms: dict[sp.Symbol, list[sp.Expr]] = {}
+        for leaf, slope in gradient(expression, self._leaves(expression)).items():
             for variable, change in self._tangents[leaf].items():
-                tangent[variable] = tangent.get(variable, sp.S.Zero) + slope * change
-        return _nonzero(tangent)
+                terms.setdefault(variable, []).append(product(slope, change))
+        return _nonzero({variable: total(parts) for variable, parts in terms.items()})
+
+    def _leaves(self, expression: sp.Expr) -> list[sp.Symbol]:
+        """The symbols of an expression that depend on a variable, in a fixed order."""
+        return sorted((s for s in expression.free_symbols if self._tangents.get(s)), key=lambda s: str(s.name))
 
     def _sum(self, evaluation: Evaluation, orders: tuple[int, ...]) -> sp.Expr:
         """The sum over i of the summand's derivative by the arguments at `orders`."""
         orders = tuple(sorted(orders))
         body = evaluation.summand
         for position in orders:
-            body = _diff(body, evaluation.point.arguments[position])
+            body = derivative(body, evaluation.point.arguments[position])
         if body == 0:
             return sp.S.Zero
         symbol = sp.Symbol(evaluation.symbol.name + "_d" + "_".join(map(str, orders)), real=True)
-        self.sums.setdefault(symbol, Sum(symbol, evaluation.point, body))
+        self._sums.setdefault(symbol, Sum(symbol, evaluation.point, body))
         return symbol
 
     def _name(self, expression: sp.Expr) -> sp.Expr:
-        """Give a composite expression a name of its own, so that it is computed once."""
-        if expression.is_Atom or (-expression).is_Atom:
+        """Give a composite expression a name of its own, so that it is computed once.
+
+        Cases stay as they are: what they are multiplied with has to be taken into them.
+        """
+        if expression.is_Atom or (-expression).is_Atom or isinstance(expression, sp.Piecewise):
             return expression
-        symbol = sp.Symbol(f"_n{len(self.definitions)}", real=True)
-        self.definitions[symbol] = expression
+        symbol = sp.Symbol(f"_n{len(self._definitions)}", real=True)
+        self._definitions[symbol] = expression
         return symbol
 
     # ---------------------------------------------------------------- second order
 
-    def adjoints(self) -> dict[sp.Symbol, sp.Expr]:
+    def _adjoints(self) -> dict[sp.Symbol, sp.Expr]:
         """tau[t] = d(lam' F)/dt for every definition and family value, through the costate symbols."""
-        tau: dict[sp.Symbol, sp.Expr] = {}
+        terms: dict[sp.Symbol, list[sp.Expr]] = {}
         named: dict[sp.Symbol, sp.Expr] = {}
+        variables = set(self._variables)
 
         def pull(expression: sp.Expr, weight: sp.Expr) -> None:
-            for leaf in _leaves(expression, self._tangents):
-                if leaf not in self.variables:
-                    tau[leaf] = tau.get(leaf, sp.S.Zero) + weight * _diff(expression, leaf)
+            leaves = [leaf for leaf in self._leaves(expression) if leaf not in variables]
+            for leaf, slope in gradient(expression, leaves).items():
+                terms.setdefault(leaf, []).append(product(weight, slope))
 
-        for row, expression in enumerate(self.program.outputs):
-            pull(expression, self.costate[row])
-        for node in reversed(self.program.nodes):
+        def named_total(symbol: sp.Symbol) -> sp.Expr:
+            named[symbol] = self._name(total(terms[symbol]))
+            return named[symbol]
+
+        for row, expression in enumerate(self._program.outputs):
+            pull(expression, self._costate[row])
+        for node in reversed(self._program.nodes):
             if isinstance(node, Definition):
-                if node.symbol in tau:
-                    named[node.symbol] = self._name(tau[node.symbol])
-                    pull(node.expression, named[node.symbol])
+                if node.symbol in terms:
+                    pull(node.expression, named_total(node.symbol))
                 continue
-            for evaluation in self.evaluations:
-                if evaluation.point is node and evaluation.symbol in tau:
-                    weight = named[evaluation.symbol] = self._name(tau[evaluation.symbol])
+            for evaluation in self._evaluations:
+                if evaluation.point is node and evaluation.symbol in terms:
+                    weight = named_total(evaluation.symbol)
                     for position, argument in enumerate(node.arguments):
-                        if argument not in self.variables and argument in self._tangents:
+                        if argument not in variables and argument in self._tangents:
                             slope = self._sum(evaluation, (position,))
-                            tau[argument] = tau.get(argument, sp.S.Zero) + weight * slope
+                            terms.setdefault(argument, []).append(product(weight, slope))
         return named
 
-    def hessian(self) -> Hessian:
-        """H = sum_i lam_i d2 F_i, by structure."""
-        tau = self.adjoints()
-        core: dict[tuple[sp.Symbol, sp.Symbol], sp.Expr] = {}
+    def _core(self, tau: Mapping[sp.Symbol, sp.Expr]) -> dict[tuple[sp.Symbol, sp.Symbol], sp.Expr]:
+        """H over core variables and injections."""
+        terms: dict[tuple[sp.Symbol, sp.Symbol], list[sp.Expr]] = {}
 
         def add(weight: sp.Expr, curvature: sp.Expr, one: sp.Symbol, other: sp.Symbol) -> None:
             for a, change in self._tangents.get(one, {}).items():
                 for b, reaction in self._tangents.get(other, {}).items():
-                    core[a, b] = core.get((a, b), sp.S.Zero) + weight * curvature * change * reaction
+                    terms.setdefault((a, b), []).append(product(weight, curvature, change, reaction))
 
-        curved = [(self.costate[row], e) for row, e in enumerate(self.program.outputs)]
+        curved = [(self._costate[row], e) for row, e in enumerate(self._program.outputs)]
         curved += [
             (tau[node.symbol], node.expression)
-            for node in self.program.nodes
+            for node in self._program.nodes
             if isinstance(node, Definition) and node.symbol in tau
         ]
         for weight, expression in curved:
-            leaves = _leaves(expression, self._tangents)
-            for one in leaves:
-                slope = _diff(expression, one)
-                for other in leaves:
-                    curvature = _diff(slope, other)
+            leaves = self._leaves(expression)
+            for one, slope in gradient(expression, leaves).items():
+                for other, curvature in gradient(slope, leaves).items():
                     if curvature != 0:
                         add(weight, curvature, one, other)
-        for evaluation in self.evaluations:
+        for evaluation in self._evaluations:
             if evaluation.symbol in tau:
                 arguments = evaluation.point.arguments
                 for p, one in enumerate(arguments):
@@ -206,88 +285,73 @@ class Calculus:
                         curvature = self._sum(evaluation, (p, q))
                         if curvature != 0:
                             add(tau[evaluation.symbol], curvature, one, other)
-        return Hessian(self, tau, {pair: e for pair, e in core.items() if e != 0})
-
-    def tangent(self, symbol: sp.Symbol, variable: sp.Symbol) -> sp.Expr:
-        """T[symbol][variable]."""
-        return self._tangents.get(symbol, {}).get(variable, sp.S.Zero)
+        return {pair: e for pair, parts in terms.items() if (e := total(parts)) != 0}
 
 
-@dataclass(frozen=True)
-class Hessian:
-    """The contracted second derivative of a program; `core` is over core variables and injections."""
+def _by_structure(
+    variables: tuple[sp.Symbol, ...],
+    evaluations: tuple[Evaluation, ...],
+    tangents: Mapping[sp.Symbol, Mapping[sp.Symbol, sp.Expr]],
+    tau: Mapping[sp.Symbol, sp.Expr],
+    core: dict[tuple[sp.Symbol, sp.Symbol], sp.Expr],
+) -> Hessian:
+    """The blocks of H that belong to weights, from those over core variables and injections."""
+    families = {id(e.point.family): e.point.family for e in evaluations}
+    weights = [w.symbol for family in families.values() for w in family.weights]
+    slopes = {(e, w): derivative(e.summand, w) for e in evaluations for w in weights}
+    bends = {(e, w, a): derivative(slope, a) for (e, w), slope in slopes.items() for a in e.point.arguments}
 
-    calculus: Calculus
-    tau: dict[sp.Symbol, sp.Expr]
-    core: dict[tuple[sp.Symbol, sp.Symbol], sp.Expr]
+    def entry(one: sp.Symbol, other: sp.Symbol) -> sp.Expr:
+        return core.get((one, other), sp.S.Zero)
 
-    def entry(self, one: sp.Symbol, other: sp.Symbol) -> sp.Expr:
-        """H[one][other] for core variables and injections."""
-        return self.core.get((one, other), sp.S.Zero)
+    def bent(variable: sp.Symbol, weight: sp.Symbol) -> list[tuple[sp.Expr, Point, sp.Expr]]:
+        """sum_c tau[g_c] sum_q s_c,wq T[arg_q][variable]."""
+        return [
+            (product(tau[e.symbol], change), e.point, bends[e, weight, argument])
+            for e in evaluations
+            if e.symbol in tau
+            for argument in e.point.arguments
+            if (change := tangents.get(argument, {}).get(variable, sp.S.Zero)) != 0
+        ]
 
-    def mixed(self, variable: sp.Symbol, weight: sp.Symbol) -> Vector:
-        """H[variable][w_i] for a core variable and a generic index i."""
-        calculus = self.calculus
-        terms = [(self.entry(variable, e.symbol), e.point, _diff(e.summand, weight)) for e in calculus.evaluations]
-        for e in calculus.evaluations:
-            for argument in e.point.arguments:
-                coefficient = self.tau.get(e.symbol, sp.S.Zero) * calculus.tangent(argument, variable)
-                terms.append((coefficient, e.point, _diff(_diff(e.summand, weight), argument)))
-        return _vector(terms)
+    def mixed(variable: sp.Symbol, weight: sp.Symbol) -> Vector:
+        terms = [(entry(variable, e.symbol), e.point, slopes[e, weight]) for e in evaluations]
+        return _vector([*terms, *bent(variable, weight)])
 
-    def diagonal(self, weight: sp.Symbol, other: sp.Symbol) -> Vector:
-        """The part of H[w_i][w'_j] at i = j that comes from the summands' own curvature."""
-        evaluations = self.calculus.evaluations
+    def diagonal(weight: sp.Symbol, other: sp.Symbol) -> Vector:
         return _vector(
-            (self.tau.get(e.symbol, sp.S.Zero), e.point, _diff(_diff(e.summand, weight), other)) for e in evaluations
+            (tau.get(e.symbol, sp.S.Zero), e.point, derivative(slopes[e, weight], other)) for e in evaluations
         )
 
-    def pairs(self) -> tuple[tuple[Evaluation, dict[sp.Symbol, Vector]], ...]:
-        """The vectors rho_c, by weight array, of each family value c: theta by theta is sum_c phi_c rho_c' + mirrored.
+    def right(position: int, weight: sp.Symbol) -> Vector:
+        c = evaluations[position]
+        terms = [(product(entry(c.symbol, c.symbol), sp.S.Half), c.point, slopes[c, weight])]
+        terms += [(entry(c.symbol, d.symbol), d.point, slopes[d, weight]) for d in evaluations[position + 1 :]]
+        return _vector([*terms, *bent(c.symbol, weight)])
 
-        phi_c[w] = s_c,w          rho_c[w'] = H[g_c][g_c]/2 s_c,w' + sum_{d > c} H[g_c][g_d] s_d,w'
-                                            + sum_d tau[g_d] sum_q T[arg_q of d][g_c] s_d,w'q
-        """
-        calculus = self.calculus
-        found = []
-        for position, c in enumerate(calculus.evaluations):
-            rho: dict[sp.Symbol, Vector] = {}
-            for weight in self._weights():
-                terms = [(self.entry(c.symbol, c.symbol) / 2, c.point, _diff(c.summand, weight))]
-                for d in calculus.evaluations[position + 1 :]:
-                    terms.append((self.entry(c.symbol, d.symbol), d.point, _diff(d.summand, weight)))
-                for d in calculus.evaluations:
-                    for argument in d.point.arguments:
-                        coefficient = self.tau.get(d.symbol, sp.S.Zero) * calculus.tangent(argument, c.symbol)
-                        terms.append((coefficient, d.point, _diff(_diff(d.summand, weight), argument)))
-                if vector := _vector(terms):
-                    rho[weight] = vector
-            if rho:
-                found.append((c, rho))
-        return tuple(found)
+    def pair(position: int) -> Pair:
+        c = evaluations[position]
+        rho = {weight: vector for weight in weights if (vector := right(position, weight))}
+        present = indicator([term.coefficient for vector in rho.values() for term in vector])
+        phi = {w: vector for w in weights if (vector := _vector([(present, c.point, slopes[c, w])]))}
+        return Pair(c, MappingProxyType(phi), MappingProxyType(rho))
 
-    @staticmethod
-    def own_gradient(evaluation: Evaluation, weight: sp.Symbol) -> Vector:
-        """phi_c[w] = s_c,w for a generic index."""
-        return _vector([(sp.S.One, evaluation.point, _diff(evaluation.summand, weight))])
-
-    def _weights(self) -> list[sp.Symbol]:
-        families = {id(e.point.family): e.point.family for e in self.calculus.evaluations}
-        return [w.symbol for family in families.values() for w in family.weights]
+    pairs = [pair(position) for position in range(len(evaluations))]
+    return Hessian(
+        core=MappingProxyType(core),
+        mixed_vectors=_present({(v, w): mixed(v, w) for v in variables for w in weights}),
+        diagonals=_present({(w, o): diagonal(w, o) for w in weights for o in weights}),
+        pairs=tuple(p for p in pairs if p.right),
+    )
 
 
-def _diff(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
-    return almost_everywhere(sp.diff(expression, symbol)) if symbol in expression.free_symbols else sp.S.Zero
-
-
-def _leaves(expression: sp.Expr, known: dict[sp.Symbol, dict[sp.Symbol, sp.Expr]]) -> list[sp.Symbol]:
-    """The symbols of an expression that depend on a variable, in a fixed order."""
-    return sorted((s for s in expression.free_symbols if known.get(s)), key=lambda s: str(s.name))
+def _present(vectors: dict[tuple[sp.Symbol, sp.Symbol], Vector]) -> Mapping[tuple[sp.Symbol, sp.Symbol], Vector]:
+    return MappingProxyType({pair: vector for pair, vector in vectors.items() if vector})
 
 
 def _nonzero(tangent: dict[sp.Symbol, sp.Expr]) -> dict[sp.Symbol, sp.Expr]:
     return {variable: expression for variable, expression in tangent.items() if expression != 0}
 
 
-def _vector(terms: object) -> Vector:
-    return tuple(VectorTerm(c, p, b) for c, p, b in terms if c != 0 and b != 0)  # type: ignore[attr-defined]
+def _vector(terms: Iterable[tuple[sp.Expr, Point, sp.Expr]]) -> Vector:
+    return tuple(VectorTerm(c, p, b) for c, p, b in terms if c != 0 and b != 0)

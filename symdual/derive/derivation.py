@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import sympy as sp
 
-from symdual.derive.calculus import Calculus, Hessian, Vector
+from symdual.derive.calculus import Calculus, Hessian, Vector, differentiate
 from symdual.derive.program import canonical_symbols, dynamics_program, observation_program
 from symdual.spec.model import Model
 
@@ -53,15 +52,20 @@ class Derivation:
         names = {family.name for family in self.model.families if family.process is not None}
         return tuple(block for block in self.weights if block.family in names)
 
-    @cached_property
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a user should know about the derivatives, a sentence each."""
+        return tuple(dict.fromkeys((*self.dynamics.program.remarks, *self.observation.program.remarks)))
+
+    @property
     def dynamics_hessian(self) -> Hessian:
         """sum_i lam_i f^i_(zz, zu, uu)."""
-        return self.dynamics.hessian()
+        return self.dynamics.hessian
 
-    @cached_property
+    @property
     def observation_hessian(self) -> Hessian:
         """sum_i lam_i h^i_zz."""
-        return self.observation.hessian()
+        return self.observation.hessian
 
 
 def derive(model: Model) -> Derivation:
@@ -85,8 +89,8 @@ def derive(model: Model) -> Derivation:
         inputs=inputs,
         scalars=scalars,
         weights=tuple(blocks),
-        dynamics=Calculus(dynamics_program(model), states + scalars + inputs),
-        observation=Calculus(observation_program(model), states + scalars),
+        dynamics=differentiate(dynamics_program(model), states + scalars + inputs),
+        observation=differentiate(observation_program(model), states + scalars),
     )
 
 

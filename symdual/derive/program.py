@@ -13,11 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import sympy as sp
 
+from symdual.derive.holes import Filled, filled
+from symdual.derive.order import in_order
 from symdual.spec.model import Model
-from symdual.spec.symbols import Family, FeatureSum, tanh
+from symdual.spec.symbols import Constant, Family, FeatureSum, power, tanh
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class Point:
         """The summand of an output for a generic index, at this point's arguments."""
         rule = dict(zip(self.family.arguments, self.arguments, strict=True))
         rule |= {c: sp.Symbol(c.name, real=True) for c in self.family.constants}
-        return _with_exact_tails(self.family.summands[output].xreplace(rule))
+        return _summand(self.family, output).expression.xreplace(rule)
 
 
 Node = Definition | Point
@@ -49,10 +52,11 @@ Node = Definition | Point
 
 @dataclass(frozen=True)
 class Program:
-    """Nodes in an order in which each uses only what stands before it, and the outputs."""
+    """Nodes in an order in which each uses only what stands before it, the outputs, and remarks for the user."""
 
     nodes: tuple[Node, ...]
     outputs: tuple[sp.Expr, ...]
+    remarks: tuple[str, ...] = ()
 
     @property
     def points(self) -> tuple[Point, ...]:
@@ -76,20 +80,23 @@ def dynamics_program(model: Model) -> Program:
     """The next state x_{k+1} = f(x, u, theta), discretised if the model was given in continuous time."""
     symbols = canonical_symbols(model)
     states = tuple(symbols[s] for s in model.states)
-    motion = tuple(e.xreplace(symbols) for e in model.dynamics)
+    prepared = [_prepared(e) for e in model.dynamics]
+    motion = tuple(e.expression.xreplace(symbols) for e in prepared)
+    remarks = _remarks(prepared)
     if model.step is None:
-        return _build([], motion)
+        return _build([], motion, remarks)
     step = sp.Symbol("step_length", real=True)
     if model.method == "euler":
-        return _build([], tuple(x + step * dx for x, dx in zip(states, motion, strict=True)))
+        return _build([], tuple(x + step * dx for x, dx in zip(states, motion, strict=True)), remarks)
     clock = symbols[model.time] if model.time else None
-    return _build(*_runge_kutta(states, motion, step, clock))
+    return _build(*_runge_kutta(states, motion, step, clock), remarks)
 
 
 def observation_program(model: Model) -> Program:
     """The measurement y = h(x, theta)."""
     symbols = canonical_symbols(model)
-    return _build([], tuple(e.xreplace(symbols) for e in model.observation))
+    prepared = [_prepared(e) for e in model.observation]
+    return _build([], tuple(e.expression.xreplace(symbols) for e in prepared), _remarks(prepared))
 
 
 def _runge_kutta(
@@ -114,17 +121,36 @@ def _runge_kutta(
     return definitions, outputs
 
 
-def _with_exact_tails(expression: sp.Expr) -> sp.Expr:
-    """Use the hyperbolic tangent whose derivatives are accurate where it saturates."""
-    return expression.replace(sp.tanh, tanh) if expression.has(sp.tanh) else expression
+def _prepared(expression: sp.Expr) -> Filled:
+    """The expression in a form whose derivatives are accurate wherever it has some."""
+    plain = expression.replace(sp.tanh, tanh) if expression.has(sp.tanh) else expression
+    return filled(plain.replace(_may_vanish, lambda part: power(*part.args, 0, 0)))
 
 
-def _build(definitions: Sequence[Definition], outputs: Iterable[sp.Expr]) -> Program:
+def _may_vanish(part: sp.Basic) -> bool:
+    """Whether this is a power with an exponent that is no number, of a base that may be zero."""
+    if not isinstance(part, sp.Pow) or part.exp.is_number or part.base.is_number:
+        return False
+    constants = {s: sp.Float(s.value) for s in part.base.free_symbols if isinstance(s, Constant)}
+    real = {s: sp.Symbol(s.name, real=True) for s in part.base.free_symbols - constants.keys()}
+    return part.base.xreplace(constants | real).is_positive is not True
+
+
+@lru_cache(maxsize=1024)
+def _summand(family: Family, output: int) -> Filled:
+    return _prepared(family.summands[output])
+
+
+def _remarks(prepared: Iterable[Filled]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(remark for part in prepared for remark in part.remarks))
+
+
+def _build(definitions: Sequence[Definition], outputs: Iterable[sp.Expr], remarks: tuple[str, ...]) -> Program:
     """Take the families out of the expressions, share common subexpressions, and put the nodes in order."""
     listed = tuple(outputs)
     taken = _FamilyExtraction()
-    scalars = [Definition(d.symbol, taken.replace(_with_exact_tails(d.expression))) for d in definitions]
-    results = [taken.replace(_with_exact_tails(e)) for e in listed]
+    scalars = [Definition(d.symbol, taken.replace(d.expression)) for d in definitions]
+    results = [taken.replace(e) for e in listed]
     scalars += taken.argument_definitions
     shared, reduced = sp.cse(
         [d.expression for d in scalars] + results,
@@ -134,7 +160,9 @@ def _build(definitions: Sequence[Definition], outputs: Iterable[sp.Expr]) -> Pro
     nodes: list[Node] = [Definition(symbol, expression) for symbol, expression in shared]
     nodes += [Definition(d.symbol, e) for d, e in zip(scalars, reduced, strict=False)]
     nodes += taken.points()
-    return Program(tuple(_in_order(nodes)), tuple(reduced[len(scalars) :]))
+    summands = [_summand(point.family, output) for point in taken.points() for output, _ in point.values]
+    said = dict.fromkeys((*remarks, *_remarks(summands)))
+    return Program(tuple(_sorted(nodes)), tuple(reduced[len(scalars) :]), tuple(said))
 
 
 class _FamilyExtraction:
@@ -184,18 +212,9 @@ class _FamilyExtraction:
         ]
 
 
-def _in_order(nodes: Sequence[Node]) -> list[Node]:
+def _sorted(nodes: Sequence[Node]) -> list[Node]:
     """Sort so that each node uses only symbols defined before it, keeping the given order otherwise."""
-    defined = {symbol for node in nodes for symbol in _defines(node)}
-    ready: set[sp.Symbol] = set()
-    ordered: list[Node] = []
-    waiting = list(nodes)
-    while waiting:
-        node = next(n for n in waiting if not (_uses(n) & defined) - ready)
-        waiting.remove(node)
-        ordered.append(node)
-        ready.update(_defines(node))
-    return ordered
+    return [nodes[n] for n in in_order([_defines(node) for node in nodes], [_uses(node) for node in nodes])]
 
 
 def _defines(node: Node) -> tuple[sp.Symbol, ...]:

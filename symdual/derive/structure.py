@@ -38,6 +38,8 @@ class Structure:
     hessian_diagonals: tuple[tuple[int, int, int, int], ...]
     npairs: int
     huu_nonzero: bool
+    curved_rows: tuple[int, ...]
+    observation_curved_rows: tuple[int, ...]
 
     @property
     def nz(self) -> int:
@@ -71,8 +73,10 @@ def structure(derivation: Derivation) -> Structure:
         hessian_core_rows=_hessian_rows(derivation, hessian, derivation.core),
         hessian_input_rows=_hessian_rows(derivation, hessian, inputs),
         hessian_diagonals=hessian_diagonals(derivation, hessian),
-        npairs=len(hessian.pairs()),
+        npairs=len(hessian.pairs),
         huu_nonzero=any(hessian.entry(a, b) != 0 for a in inputs for b in inputs),
+        curved_rows=_curved_rows(derivation, f),
+        observation_curved_rows=_curved_rows(derivation, h),
     )
 
 
@@ -96,13 +100,9 @@ def _spans(derivation: Derivation, scalars: dict[int, sp.Expr], vectors: dict[in
 
 
 def _hessian_rows(derivation: Derivation, hessian: Hessian, variables: tuple[sp.Symbol, ...]) -> tuple[int, ...]:
-    core, weights = derivation.core, derivation.weights
-    return tuple(
-        i
-        for i, variable in enumerate(variables)
-        if any(hessian.entry(variable, other) != 0 for other in core)
-        or any(hessian.mixed(variable, block.symbol) for block in weights)
-    )
+    core = set(derivation.core)
+    touched = {one for one, other in hessian.core if other in core} | {one for one, _ in hessian.mixed_vectors}
+    return tuple(i for i, variable in enumerate(variables) if variable in touched)
 
 
 def hessian_diagonals(derivation: Derivation, hessian: Hessian) -> tuple[tuple[int, int, int, int], ...]:
@@ -160,6 +160,19 @@ def is_affine(derivation: Derivation) -> bool:
     return not _depends(entries, known) & set(variables)
 
 
+def _curved_rows(derivation: Derivation, calculus: Calculus) -> tuple[int, ...]:
+    """The outputs whose derivatives by z depend on z or u: their second derivatives are not all zero."""
+    variables = {*derivation.core, *derivation.inputs, *(block.symbol for block in derivation.weights)}
+    rows = []
+    for i in range(len(calculus.program.outputs)):
+        entries = [calculus.jacobian(i, v) for v in derivation.core]
+        for block in derivation.weights:
+            entries += _vector_expressions(calculus.weight_jacobian(i, block.symbol))
+        if _depends(entries, _dependence(calculus)) & variables:
+            rows.append(i)
+    return tuple(rows)
+
+
 def input_delay(derivation: Derivation) -> int:
     """The first step s at which an input u_k can show in the belief on theta at k + s; 0 if it never does.
 
@@ -174,31 +187,30 @@ def input_delay(derivation: Derivation) -> int:
     mean = np.zeros(n, dtype=bool)
     shown = np.zeros((groups, groups), dtype=bool)
     for step in range(1, 2 * groups + n + 2):
-        moves = f.moved(mean, inputs=step == 1)
-        shown = _product_depends(f.present, moves, shown)
+        before = mean, shown
+        shown = _predicted(f.present, f.moved(mean, inputs=step == 1), shown)
         mean = f.next_mean(mean, inputs=step == 1)
         seen = h.moved(mean, inputs=False)
         cross = _times_depends(h.present, seen, shown)
-        innovation = _product_depends(h.present, seen, shown).any()
+        innovation = _product_depends(h.present, seen, cross).any()
         touched = np.asarray(cross.any(axis=0))
         shown = np.asarray(shown | touched[:, None] | touched[None, :] | innovation)
         if shown[theta, theta].any():
             return step
+        if step > 1 and np.array_equal(mean, before[0]) and np.array_equal(shown, before[1]):
+            return 0  # nothing will change any more
     return 0
 
 
 class _Masks:
-    """Non-zero pattern and dependence of the rows of [f_x f_theta; 0 I], or of C~, by groups of columns."""
+    """Non-zero pattern and dependence of the rows of [f_x f_theta], or of C~, by groups of columns."""
 
     def __init__(self, derivation: Derivation, calculus: Calculus, rows: int) -> None:
         known = _dependence(calculus)
         self._states, self._inputs = derivation.states, derivation.inputs
         columns = [*derivation.core, *derivation.weights]
-        square = calculus is derivation.dynamics
-        size = len(columns) if square else rows
-        self.present: NDArray[np.bool_] = (
-            np.eye(size, len(columns), dtype=bool) if square else np.zeros((size, len(columns)), bool)
-        )
+        dynamic = calculus is derivation.dynamics
+        self.present: NDArray[np.bool_] = np.zeros((rows, len(columns)), bool)
         self._needs: dict[tuple[int, int], set[sp.Symbol]] = {}
         for i in range(rows):
             for j, column in enumerate(columns):
@@ -211,7 +223,7 @@ class _Masks:
                     self.present[i, j] = bool(vector)
                     self._needs[i, j] = _depends(_vector_expressions(vector), known)
         self._input_rows = [
-            any(calculus.jacobian(i, u) != 0 for u in derivation.inputs) if square else False for i in range(rows)
+            any(calculus.jacobian(i, u) != 0 for u in derivation.inputs) if dynamic else False for i in range(rows)
         ]
 
     def moved(self, mean: NDArray[np.bool_], inputs: bool) -> NDArray[np.bool_]:
@@ -231,15 +243,27 @@ class _Masks:
 
 def _times_depends(present: NDArray[np.bool_], moves: NDArray[np.bool_], shown: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Dependence mask of A P, for a full P."""
-    a, m, s = present.astype(int), moves.astype(int), shown.astype(int)
-    return np.asarray((m @ np.ones_like(s) + a @ s) > 0)
+    return np.asarray(np.asarray(moves.any(axis=1))[:, None] | _any_product(present, shown))
 
 
 def _product_depends(
-    present: NDArray[np.bool_], moves: NDArray[np.bool_], shown: NDArray[np.bool_]
+    present: NDArray[np.bool_], moves: NDArray[np.bool_], left: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Dependence mask of A P A', for a full P."""
-    left = _times_depends(present, moves, shown).astype(int)
-    a, m = present.astype(int), moves.astype(int)
-    full = (a @ np.ones_like(shown, dtype=int) > 0).astype(int)
-    return np.asarray((left @ a.T + full @ m.T) > 0)
+    """Dependence mask of A P A', for a full P; `left` is that of A P."""
+    return np.asarray(_any_product(left, present.T) | np.outer(present.any(axis=1), moves.any(axis=1)))
+
+
+def _predicted(present: NDArray[np.bool_], moves: NDArray[np.bool_], shown: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Dependence mask of A~ P A~' with A~ = [f_x f_theta; 0 I]: the lower rows of A~ only pass on."""
+    n = len(present)
+    upper = _times_depends(present, moves, shown)
+    result = shown.copy()
+    result[:n, :n] = _product_depends(present, moves, upper)
+    # a row that moves does so in each column of a full P
+    result[:n, n:] = upper[:, n:]
+    result[n:, :n] = upper[:, n:].T
+    return result
+
+
+def _any_product(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    return np.asarray(one.astype(np.float32) @ other.astype(np.float32) > 0)

@@ -16,11 +16,16 @@ from typing import NamedTuple
 
 import sympy as sp
 
+from symdual.derive.branches import product, total
 from symdual.derive.calculus import Calculus, Vector, VectorTerm
+from symdual.derive.order import in_order
 from symdual.derive.program import Point
 from symdual.emit.loop import LoopBody
 from symdual.emit.printer import print_expression
 from symdual.emit.steps import Kernel, Line, Loop, Step
+
+#: Functions that a printed expression may call.
+HELPERS = ("_logistic", "_matern", "_power_10", "_power_20", "_power_01", "_power_02", "_power_11")
 
 
 class VectorWrite(NamedTuple):
@@ -135,11 +140,14 @@ class _Lowering:
             uses = self._count_uses()
             self._definitions = {s: e for s, e in self._definitions.items() if uses.get(s)}
             kept_by_loops = self._loop_symbols()
-            for symbol in list(self._definitions):
-                if symbol in kept_by_loops or (uses[symbol] > 1 and not self._definitions[symbol].is_Atom):
-                    continue
-                # moving an expression to its only user never adds a use of another symbol: the counts stay valid
-                self._substitute(symbol, self._definitions.pop(symbol))
+            # moving an expression to its only user never adds a use of another symbol: the counts stay valid
+            single = {
+                symbol: e
+                for symbol, e in self._definitions.items()
+                if symbol not in kept_by_loops and (uses[symbol] == 1 or e.is_Atom)
+            }
+            if single:
+                self._substitute(single)
                 changed = True
 
     def _count_uses(self) -> dict[sp.Symbol, int]:
@@ -180,16 +188,21 @@ class _Lowering:
         bodies += [term.body for write in self._vectors for term in write.vector]
         return set().union(*(body.free_symbols for body in bodies))
 
-    def _substitute(self, symbol: sp.Symbol, expression: sp.Expr) -> None:
-        rule = {symbol: expression}
-        self._definitions = {s: e.xreplace(rule) for s, e in self._definitions.items()}
-        self._writes = [(place, e.xreplace(rule)) for place, e in self._writes]
+    def _substitute(self, single: Mapping[sp.Symbol, sp.Expr]) -> None:
+        """Put all of these definitions into their places, those inside others first."""
+        symbols = list(single)
+        rule: dict[sp.Symbol, sp.Expr] = {}
+
+        def put(e: sp.Expr) -> sp.Expr:
+            own = {s: rule[s] for s in e.free_symbols & rule.keys()}
+            return e.xreplace(own) if own else e
+
+        for n in in_order([(s,) for s in symbols], [single[s].free_symbols for s in symbols]):
+            rule[symbols[n]] = put(single[symbols[n]])
+        self._definitions = {s: put(e) for s, e in self._definitions.items() if s not in single}
+        self._writes = [(place, put(e)) for place, e in self._writes]
         self._vectors = [
-            VectorWrite(
-                w.place,
-                w.length,
-                tuple(VectorTerm(t.coefficient.xreplace(rule), t.point, t.body) for t in w.vector),
-            )
+            VectorWrite(w.place, w.length, tuple(VectorTerm(put(t.coefficient), t.point, t.body) for t in w.vector))
             for w in self._vectors
         ]
 
@@ -214,8 +227,9 @@ class _Lowering:
     # ------------------------------------------------------------ scalars
 
     def _known(self, expression: sp.Expr) -> bool:
-        inputs = self._scalar_places.keys() | self._indexed.keys()
-        return all(s in self._available or s in inputs for s in expression.free_symbols)
+        return all(
+            s in self._available or s in self._scalar_places or s in self._indexed for s in expression.free_symbols
+        )
 
     def _assign_ready(self, pending: dict[sp.Symbol, sp.Expr]) -> dict[sp.Symbol, sp.Expr]:
         batch: dict[sp.Symbol, sp.Expr] = {}
@@ -232,10 +246,10 @@ class _Lowering:
         fresh = (sp.Symbol(f"_q{self._temporaries}_{i}", real=True) for i in range(10**6))
         shared, reduced = sp.cse(expressions, symbols=fresh, order="canonical")
         self._scalar_operations += sum(int(sp.count_ops(e)) for e in (*(e for _, e in shared), *reduced))
-        waiting = dict(shared) | dict(zip(batch, reduced, strict=False))
-        while waiting:
-            symbol = next(s for s, e in waiting.items() if not e.free_symbols & waiting.keys())
-            self._line(self._temporary(symbol), "=", waiting.pop(symbol))
+        waiting = [*shared, *zip(batch, reduced, strict=False)]
+        for n in in_order([(symbol,) for symbol, _ in waiting], [e.free_symbols for _, e in waiting]):
+            symbol, expression = waiting[n]
+            self._line(self._temporary(symbol), "=", expression)
         for (place, _), expression in zip(writes, reduced[len(batch) :], strict=True):
             self._line(place, "=", expression)
 
@@ -251,7 +265,7 @@ class _Lowering:
     def _text(self, expression: sp.Expr) -> str:
         self._used |= expression.free_symbols
         text = print_expression(expression.xreplace(self._names))
-        self._helpers |= {name for name in ("_logistic", "_matern") if f"{name}(" in text}
+        self._helpers |= {name for name in HELPERS if f"{name}(" in text}
         return text
 
     # ------------------------------------------------------------ loops
@@ -273,7 +287,7 @@ class _Lowering:
         for write in self._vectors:
             here = [t for t in write.vector if t.point is point]
             if len(here) == len(write.vector) and all(self._known_before(t.coefficient, point) for t in here):
-                body.write(write.place, sp.Add(*(t.coefficient * t.body for t in here)))
+                body.write(write.place, total(product(t.coefficient, t.body) for t in here))
             else:
                 for term in here:
                     if term.body not in kept:
@@ -316,7 +330,8 @@ class _Lowering:
                 if write.length == count:
                     names = [str(self._names[sp.Symbol(f"_w{n}_{m}", real=True)]) for m in range(len(parts))]
                     value = " + ".join(
-                        f"{name}*work[{offset} + _i]" for name, (_, offset) in zip(names, parts, strict=True)
+                        _times(name, f"work[{offset} + _i]", guarded=coefficient.has(sp.Piecewise))
+                        for name, (coefficient, offset) in zip(names, parts, strict=True)
                     )
                     lines.append(Line(write.place.format(i="_i"), "=", value))
                     self._feature_operations["combination"] = (
@@ -330,3 +345,8 @@ class _Lowering:
         if "combination" in self._feature_operations:
             parts.append(f"{self._feature_operations['combination']} per feature to combine")
         return " + ".join(parts)
+
+
+def _times(coefficient: str, part: str, guarded: bool) -> str:
+    """A product; a coefficient that is zero outside its case takes the part away, whatever that is there."""
+    return f"(0.0 if {coefficient} == 0.0 else {coefficient}*{part})" if guarded else f"{coefficient}*{part}"

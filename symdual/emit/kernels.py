@@ -80,7 +80,7 @@ def _shapes(derivation: Derivation, structure: Structure, function: KernelFuncti
     observed = function.name.startswith("observation")
     hessian = derivation.observation_hessian if observed else derivation.dynamics_hessian
     diagonals = sum(count for _, _, count, _ in hessian_diagonals(derivation, hessian))
-    pairs = len(hessian.pairs())
+    pairs = len(hessian.pairs)
     shapes: dict[str, tuple[int, ...]] = {
         "z_in": (s.nz,),
         "u_in": (s.nu,),
@@ -157,9 +157,10 @@ def _write_theta(
 
 def _write_hessian(builder: KernelBuilder, derivation: Derivation, hessian: Hessian) -> None:
     nx, core = len(derivation.states), derivation.core
+    entries = _entries(hessian, core, core)
     for i, row in enumerate(core):
-        for j, column in enumerate(core):
-            builder.write(f"core_out[{i}, {j}]", hessian.entry(row, column))
+        for j, entry in entries.get(i, ()):
+            builder.write(f"core_out[{i}, {j}]", entry)
         for block in derivation.weights:
             vector = hessian.mixed(row, block.symbol)
             builder.write_vector(_indexed("core_out", nx + block.start, i), block.count, vector)
@@ -167,11 +168,22 @@ def _write_hessian(builder: KernelBuilder, derivation: Derivation, hessian: Hess
     for row_start, column_start, count, start in hessian_diagonals(derivation, hessian):
         vector = hessian.diagonal(weights[row_start], weights[column_start])
         builder.write_vector(_indexed("diagonal_out", start), count, vector)
-    for position, (evaluation, rho) in enumerate(hessian.pairs()):
+    for position, pair in enumerate(hessian.pairs):
         for block in derivation.weights:
-            phi = hessian.own_gradient(evaluation, block.symbol)
-            builder.write_vector(_indexed("left_out", block.start, position), block.count, phi)
-            builder.write_vector(_indexed("right_out", block.start, position), block.count, rho.get(block.symbol, ()))
+            for place, side in (("left_out", pair.left), ("right_out", pair.right)):
+                builder.write_vector(_indexed(place, block.start, position), block.count, side.get(block.symbol, ()))
+
+
+def _entries(
+    hessian: Hessian, rows: tuple[sp.Symbol, ...], columns: tuple[sp.Symbol, ...]
+) -> dict[int, list[tuple[int, sp.Expr]]]:
+    """The entries that are not zero, by row and in the order of the columns."""
+    row_of, column_of = ({symbol: n for n, symbol in enumerate(symbols)} for symbols in (rows, columns))
+    found: dict[int, list[tuple[int, sp.Expr]]] = {}
+    for (one, other), entry in hessian.core.items():
+        if one in row_of and other in column_of:
+            found.setdefault(row_of[one], []).append((column_of[other], entry))
+    return {row: sorted(entries, key=lambda pair: pair[0]) for row, entries in found.items()}
 
 
 def _equations(names: tuple[str, ...], expressions: tuple[sp.Expr, ...]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import sympy as sp
 
+from symdual.derive.order import in_order
 from symdual.derive.program import Point
 from symdual.emit.steps import Call, Line, Loop, Step
 from symdual.spec.symbols import logistic
@@ -98,10 +99,10 @@ class LoopBody:
         used = set().union(*(e.free_symbols for e in expressions))
         lines = [Line(s.name, "=", place.format(i=INDEX)) for s, place in self._indexed.items() if s in used]
         lines += [Line(s.name, "=", place) for s, place in self._places.items() if s in used]
-        waiting = dict(shared) | dict(zip(named, reduced, strict=False))
-        while waiting:
-            symbol = next(s for s, e in waiting.items() if not e.free_symbols & waiting.keys())
-            lines.append(Line(symbol.name, "=", text(waiting.pop(symbol))))
+        waiting = [*shared, *zip(named, reduced, strict=False)]
+        for n in in_order([(symbol,) for symbol, _ in waiting], [e.free_symbols for _, e in waiting]):
+            symbol, expression = waiting[n]
+            lines.append(Line(symbol.name, "=", text(expression)))
         lines += [Line(*target, text(e)) for target, e in zip(targets, reduced[len(named) :], strict=True)]
         self._steps.append(Loop(comment, self._count, tuple(lines)))
 

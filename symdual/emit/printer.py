@@ -55,6 +55,12 @@ class KernelPrinter(PythonCodePrinter):
         order, square = expression.args
         return f"_matern({int(order)}, {self._print(square)})"
 
+    def _print_power(self, expression: sp.Expr) -> str:
+        base, exponent, by_base, by_exponent = expression.args
+        if by_base == by_exponent == 0:
+            return str(self._print(sp.Pow(base, exponent, evaluate=False)))
+        return f"_power_{by_base}{by_exponent}({self._print(base)}, {self._print(exponent)})"
+
     def _print_monomial(self, expression: sp.Expr) -> str:
         base, power = (self._print(argument) for argument in expression.args)
         return f"math.pow({base}, {power})"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import sympy as sp
 
-from symdual.derive.calculus import almost_everywhere
+from symdual.derive.branches import derivative
 from symdual.derive.derivation import Derivation
 from symdual.emit.kernels import data_layout, process_evaluations, process_points
 from symdual.emit.printer import print_expression
@@ -83,7 +83,7 @@ def points_of_a_step(derivation: Derivation) -> tuple[ProcessPoint, ...]:
 def process_pairs(derivation: Derivation) -> tuple[tuple[int, int], ...]:
     """(pair of the Hessian, column of the value) for pairs whose left vector are the features of a process."""
     evaluations = process_evaluations(derivation)
-    pairs = [evaluation for evaluation, _ in derivation.dynamics_hessian.pairs()]
+    pairs = [pair.evaluation for pair in derivation.dynamics_hessian.pairs]
     return tuple((n, evaluations.index(e)) for n, e in enumerate(pairs) if e in evaluations)
 
 
@@ -103,10 +103,10 @@ def _code(family: Family, starts: dict[str, int]) -> ProcessCode:
     assert process is not None
     kappa = process.kernel.xreplace({c: sp.Symbol(c.name, real=True) for c in family.constants})
     first, second = family.arguments, process.places
-    slopes = [_derivative(kappa, a) for a in first]
-    mixed = [_derivative(slope, b) for slope, b in zip(slopes, second, strict=True)]
+    slopes = [derivative(kappa, a) for a in first]
+    mixed = [derivative(slope, b) for slope, b in zip(slopes, second, strict=True)]
     variance = kappa.xreplace(dict(zip(second, first, strict=True)))
-    point = [Line(symbol.name, "=", f"point[{q}]") for q, symbol in enumerate(first)]
+    point = [Line(symbol.name, "=", f"_point[{q}]") for q, symbol in enumerate(first)]
     constants = [Line(c.name, "=", f"data[{starts[c.name]}]") for c in family.constants]
     indexed = tuple(Line(s.name, "=", f"data[{starts[s.name]} + _i]") for s in second)
     used = {symbol.name for symbol in variance.free_symbols}
@@ -121,21 +121,17 @@ def _code(family: Family, starts: dict[str, int]) -> ProcessCode:
         factor=starts[f"{family.name}_factor"],
         state=starts[f"{family.name}_state"],
         fixed=(*point, *constants),
-        row_lines=indexed + _lines([("row[_i]", kappa)]),
-        slope_lines=indexed + _lines([(f"rows[{t}, _i]", e) for t, e in enumerate((kappa, *slopes))]),
+        row_lines=indexed + _lines([("_row[_i]", kappa)]),
+        slope_lines=indexed + _lines([(f"_rows[{t}, _i]", e) for t, e in enumerate((kappa, *slopes))]),
         variance_lines=(*(e for e in (*point, *constants) if e.target in used), *_lines([("return", variance)])),
         constants=tuple(constants),
         between_lines=(
-            *(Line(s.name, "=", f"points[_n, {q}]") for q, s in enumerate(first)),
-            *(Line(s.name, "=", f"others[_m, {q}]") for q, s in enumerate(second)),
-            *_lines([(f"out[{t}, _n, _m]", e) for t, e in enumerate((kappa, *mixed))]),
+            *(Line(s.name, "=", f"_points[_n, {q}]") for q, s in enumerate(first)),
+            *(Line(s.name, "=", f"_others[_m, {q}]") for q, s in enumerate(second)),
+            *_lines([(f"_out[{t}, _n, _m]", e) for t, e in enumerate((kappa, *mixed))]),
         ),
         uses_matern=kappa.has(matern),
     )
-
-
-def _derivative(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
-    return almost_everywhere(sp.diff(expression, symbol))
 
 
 def _lines(targets: Sequence[tuple[str, sp.Expr]]) -> tuple[Line, ...]:

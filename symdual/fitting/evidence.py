@@ -17,10 +17,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import sympy as sp
 from scipy.linalg import cho_solve, qr, solve_triangular
 
-from symdual.derive.calculus import almost_everywhere
+from symdual.derive.branches import derivative
 from symdual.errors import SymdualError
 from symdual.fitting.linearised import Block, Linearised, MeanFunction
 from symdual.fitting.task import Task
@@ -42,7 +41,7 @@ class CovarianceFunction:
         symbols = [*family.arguments, *family.process.places, *family.constants]
         kappa = family.process.kernel
         self._value = as_numpy(symbols, [kappa])
-        self._derivatives = as_numpy(symbols, [almost_everywhere(sp.diff(kappa, c)) for c in family.constants])
+        self._derivatives = as_numpy(symbols, [derivative(kappa, c) for c in family.constants])
 
     def gram(self, points: Array, others: Array, values: Sequence[float]) -> Array:
         """kappa for all pairs, (N, M)."""
@@ -89,6 +88,7 @@ class Evidence:
     ) -> None:
         self.task, self.system, self.whitened = task, system, whitened
         self.functions = functions
+        _require_finite(whitened.residual @ whitened.residual, np.sum(whitened.response**2))
         self._names = [str(c.name) for c in task.hyperparameters]
         self._constant = whitened.log_determinant + len(whitened.residual) * math.log(2.0 * math.pi)
         self._residual, self._response = whitened.residual, whitened.response
@@ -118,6 +118,7 @@ class Evidence:
                 gradient[self._names.index(name)] += 0.5 * value * float(np.sum(inner * slope))
         misfit = self._noise_misfit + float(half @ half)
         determinant = 2.0 * float(np.log(np.diag(factor)).sum())
+        _require_finite(misfit, determinant, gradient)
         return Value(-0.5 * (misfit + determinant + self._constant), gradient, jitter)
 
     def posterior(self, psi: Array) -> Posterior:
@@ -166,4 +167,13 @@ class Evidence:
                 continue
         raise SymdualError(
             "the covariance of the measurements is not positive definite; the model has too little noise"
+        )
+
+
+def _require_finite(*numbers: Array | float) -> None:
+    """Raise when squares of what was recorded are beyond the numbers."""
+    if not all(np.all(np.isfinite(number)) for number in numbers):
+        raise SymdualError(
+            "the likelihood of the recording is not a number: its inputs or measurements are too large, or the model "
+            "goes to infinity along it"
         )

@@ -26,6 +26,7 @@ from symdual.paper.equation import Equation
 from symdual.paper.equations import EQUATIONS
 from symdual.paper.lines import Lines
 from symdual.paper.verdict import Judgement, Verdict, judge
+from symdual.whole_file import write_whole
 
 Progress = Callable[[int, int, str], None]
 """Called with (formulas done, formulas in all, id of the next one)."""
@@ -242,6 +243,6 @@ def errata(results: Sequence[Result]) -> str:
 def save(path: Path, text: str) -> None:
     """Write a report; a path that cannot be written is refused in one sentence."""
     try:
-        path.write_text(text, encoding="utf-8")
+        write_whole(path, text.encode())
     except OSError as error:
         raise SymdualError(f'cannot write "{path}": {error.strerror or error}') from error

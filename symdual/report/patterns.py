@@ -74,9 +74,7 @@ def hessian_pattern(derivation: Derivation, hessian: Hessian, inputs: tuple[sp.S
     d = derivation
     variables: list[_Column] = [*d.core, *d.weights, *inputs]
     groups = _augmented(d) + _groups(inputs, "u")
-    pairs = [
-        ({b.symbol for b in d.weights if hessian.own_gradient(c, b.symbol)}, set(rho)) for c, rho in hessian.pairs()
-    ]
+    pairs = [(set(pair.left), set(pair.right)) for pair in hessian.pairs]
     cells = [[_second(hessian, pairs, one, other) for other in variables] for one in variables]
     return _pattern(groups, groups, cells)
 

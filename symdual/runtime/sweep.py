@@ -24,8 +24,9 @@ import symdual
 from symdual.errors import SymdualError
 from symdual.runtime import recording
 from symdual.runtime.checkpoints import Checkpoints, kept, owner
-from symdual.runtime.closed_loop import Luck, Settings, checked_settings, draw, plant_problem, run_part, whole_number
+from symdual.runtime.closed_loop import Luck, Settings, checked_settings, draw, plant_problem, run_part
 from symdual.runtime.controller import NAMES, controller, require_fit
+from symdual.runtime.evaluate import whole_number
 from symdual.runtime.loading import LoadedPackage, locked
 from symdual.runtime.posterior import capacities
 from symdual.runtime.problem import Problem
@@ -250,6 +251,8 @@ def _run_locked(
     target = folder / RESULTS
     checkpoints = Checkpoints(folder / CHECKPOINTS, plan.description)
     old = _earlier_results(plan, target, tell) if resume else None
+    if not resume:
+        _tell_of_replaced_results(plan, target, tell)
     _refuse_other_chunks(plan, checkpoints.folder, resume)
     if old is not None and old.description == plan.description and old.is_whole():
         return target
@@ -296,6 +299,15 @@ def _earlier_results(plan: Sweep, target: Path, tell: Callable[[str], None]) -> 
     return old
 
 
+def _tell_of_replaced_results(plan: Sweep, target: Path, tell: Callable[[str], None]) -> None:
+    """Say what is lost when other results than these are replaced."""
+    old = remains(target) if target.exists() else None
+    if old is not None and old.description != plan.description:
+        earlier = old.description
+        what = _differences(plan, earlier) or f"{earlier.runs} runs of {', '.join(earlier.controllers)}"
+        tell(f"{target} holds a sweep with {what}, which is replaced; --resume or another folder with -o keeps it")
+
+
 def _refuse_other_chunks(plan: Sweep, folder: Path, resume: bool) -> None:
     """Never throw away or mix in the chunks of an unfinished sweep."""
     count = kept(folder)
@@ -311,11 +323,8 @@ def _refuse_other_chunks(plan: Sweep, folder: Path, resume: bool) -> None:
 
 def _require_same(plan: Sweep, earlier: Description, place: Path) -> None:
     """Say in what an earlier sweep differs; more runs and more controllers than before are welcome."""
-    for key, value in plan.description.identity.items():
-        other = earlier.identity.get(key)
-        if other != value:
-            difference = _VAGUE if key == "digests" else _difference(key, other, value)
-            raise SymdualError(f"{place} holds a sweep with {difference}; choose another folder with -o")
+    if (difference := _differences(plan, earlier)) is not None:
+        raise SymdualError(f"{place} holds a sweep with {difference}; choose another folder with -o")
     lost = [name for name in earlier.controllers if name not in plan.controllers]
     if lost or earlier.runs > plan.runs:
         raise SymdualError(
@@ -324,9 +333,19 @@ def _require_same(plan: Sweep, earlier: Description, place: Path) -> None:
         )
 
 
+def _differences(plan: Sweep, earlier: Description) -> str | None:
+    """The first thing in which an earlier sweep differs, runs and controllers apart."""
+    for key, value in plan.description.identity.items():
+        other = earlier.identity.get(key)
+        if other != value:
+            return _VAGUE if key == "digests" else _difference(key, other, value)
+    return None
+
+
 def _difference(key: str, other: Any, value: Any) -> str:
     if isinstance(other, dict) and isinstance(value, dict):
-        key, other, value = next((k, other.get(k), value[k]) for k in value if other.get(k) != value[k])
+        names = [*value, *other]
+        key, other, value = next((k, other.get(k), value.get(k)) for k in names if other.get(k) != value.get(k))
     return f"{key} {other}, not {value}"
 
 

@@ -8,15 +8,16 @@ from typing import TypeAlias
 import sympy as sp
 
 from symdual.errors import ModelError
+from symdual.spec.expressions import as_expression
 from symdual.spec.names import check_name
 
 Arguments: TypeAlias = sp.Expr | Sequence[sp.Expr]
 
 
-def expressions(arguments: Arguments) -> tuple[sp.Expr, ...]:
+def expressions(name: str, arguments: Arguments) -> tuple[sp.Expr, ...]:
     """The arguments of a family as a tuple of expressions."""
     listed = arguments if isinstance(arguments, (list, tuple)) else [arguments]
-    points = tuple(sp.sympify(argument) for argument in listed)
+    points = tuple(as_expression(argument, f'an argument of "{name}"') for argument in listed)
     if not points:
         raise ModelError("a feature family needs at least one argument")
     return points

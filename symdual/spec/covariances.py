@@ -19,6 +19,7 @@ import sympy as sp
 from numpy.typing import ArrayLike
 
 from symdual.errors import ModelError
+from symdual.spec.expressions import as_expression
 from symdual.spec.numbers import Array, as_vector
 from symdual.spec.numeric import as_numpy
 from symdual.spec.symbols import Constant, constant, matern
@@ -107,7 +108,7 @@ def expression(
     if isinstance(given, Covariance):
         kappa = given.build(x, y, _namer(family, made))
     else:
-        kappa = sp.sympify(given(*x, *y))
+        kappa = as_expression(given(*x, *y), f'the kernel of "{family}"')
         if not isinstance(kappa, sp.Expr) or kappa.is_Matrix:
             raise ModelError(f'the kernel of "{family}" is {kappa!r}, which is not a scalar SymPy expression')
     foreign = kappa.free_symbols - set(x) - set(y)

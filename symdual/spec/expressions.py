@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -20,6 +21,18 @@ ACCEPTED: tuple[type, ...] = (
     *(sp.Lt, sp.Le, sp.Gt, sp.Ge, sp.Eq, sp.Ne, sp.And, sp.Or),
 )
 _JUMPS = (sp.Heaviside, sp.sign, sp.floor, sp.ceiling, sp.DiracDelta, sp.Mod, sp.frac)
+
+
+def as_expression(value: Any, what: str) -> sp.Expr:
+    """Return an expression or a number as an expression; a text is refused, for SymPy would run it as a program."""
+    if isinstance(value, (str, bytes)):
+        shown = repr(value) if len(value) <= 60 else repr(value[:57]) + "..."
+        raise ModelError(f"{what} is the text {shown}; write it as an expression of SymPy symbols")
+    try:
+        return sp.sympify(value, strict=True)
+    except sp.SympifyError:
+        shown = " ".join(repr(value).split())
+        raise ModelError(f"{what} is {shown}, which is not a scalar SymPy expression") from None
 
 
 def check_part(part: sp.Basic, where: str) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from symdual.errors import ModelError
 from symdual.spec.arguments import Arguments, array_symbol, expressions, output_count, require_count, slots_for
-from symdual.spec.expressions import check_part
+from symdual.spec.expressions import as_expression, check_part
 from symdual.spec.names import check_name
 from symdual.spec.numbers import Array, as_numbers, as_semidefinite, as_vector, rounded
 from symdual.spec.processes import gaussian_process as gaussian_process
@@ -36,10 +36,12 @@ from symdual.spec.symbols import (
     matern as matern,
 )
 
+__all__ = ["custom", "fourier", "gaussian_process", "linear", "logistic", "matern", "polynomial", "rbf"]
+
 
 def linear(name: str, arguments: Arguments, mean: ArrayLike = 0.0, variance: ArrayLike = 1.0) -> sp.Expr:
     """Return sum_i v_i x_i over the given arguments, with unknown weights `name`0, `name`1, ..."""
-    points = expressions(arguments)
+    points = expressions(name, arguments)
     require_count(name, len(points))
     means = as_vector(mean, len(points), f'the prior mean of "{name}"')
     variances = as_vector(variance, len(points), f'the prior variance of "{name}"')
@@ -56,7 +58,7 @@ def polynomial(
     outputs: int = 1,
 ) -> FeatureSum | tuple[FeatureSum, ...]:
     """Return sum_i v_i prod_q x_q**p_qi over all monomials of total degree at most `degree`, the constant included."""
-    points = expressions(arguments)
+    points = expressions(name, arguments)
     require_count(name, degree + 1)
     powers = [p for p in product(range(degree + 1), repeat=len(points)) if sum(p) <= degree]
     powers.sort(key=lambda p: (sum(p), tuple(-q for q in p)))
@@ -91,7 +93,7 @@ def fourier(
 
     Rounded to 12 digits, so that every machine generates the same bytes.
     """
-    points = expressions(arguments)
+    points = expressions(name, arguments)
     require_count(name, count)
     if count % 2:
         raise ModelError(f'the features "{name}" come in pairs of a sine and a cosine: count must be even, not {count}')
@@ -128,7 +130,7 @@ def rbf(
     outputs: int = 1,
 ) -> FeatureSum | tuple[FeatureSum, ...]:
     """Return sum_i v_i exp(-sum_q (x_q - c_qi)^2 / (2 lengthscale_q^2)), one feature per row of `centres`."""
-    points = expressions(arguments)
+    points = expressions(name, arguments)
     places = as_numbers(centres, f'the centres of "{name}"')
     places = places[:, None] if places.ndim == 1 else places
     if places.ndim != 2 or places.shape[1] != len(points):
@@ -165,7 +167,7 @@ def logistic(
     `locations` are the b_i; they are known unless `location_variance` is given. `slope_mean` and `slope_variance` are
     one number, one per unit, or one row of them per argument.
     """
-    points = expressions(arguments)
+    points = expressions(name, arguments)
     places = as_numbers(locations, f'the locations of "{name}"')
     if places.ndim != 1:
         raise ModelError(f'the locations of "{name}" must be a list of numbers, but have shape {places.shape}')
@@ -223,7 +225,7 @@ def custom(
 
         features.custom("c", x, lambda x, v, p: v * sp.tanh(x - p), unknowns={"v": (0, 1)}, data={"p": [-1, 0, 1]})
     """
-    points = expressions(arguments)
+    points = expressions(name, arguments)
     arrays = {key: as_numbers(values, f'the data "{key}" of "{name}"') for key, values in data.items()}
     lengths = {len(values) if values.ndim == 1 else -1 for values in arrays.values()} | (
         {count} if count is not None else set()
@@ -238,7 +240,7 @@ def custom(
     known = tuple(DataArray(array_symbol(f"{name}_{key}"), values) for key, values in arrays.items())
     symbols = {key: w.symbol for key, w in zip(unknowns, weights, strict=True)}
     symbols |= {key: d.symbol for key, d in zip(arrays, known, strict=True)}
-    body = sp.sympify(summand(*slots, **symbols))
+    body = as_expression(summand(*slots, **symbols), f'the summand of "{name}"')
     if not isinstance(body, sp.Expr):
         raise ModelError(f'the summand of "{name}" is {body!r}, which is not a scalar SymPy expression')
     for part in sp.preorder_traversal(body):

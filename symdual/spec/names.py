@@ -14,7 +14,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 RESERVED = frozenset(
     """
     math np numba njit range max min abs float int len
-    time_index z_in u_in costate data work step_length
+    time_index z_in u_in costate data work step_length COUNT
     f_out f_x_out f_u_out f_theta_out h_out h_x_out h_theta_out
     core_out input_out uu_out diagonal_out left_out right_out hessian_out points_out gains_out
     dynamics linearise dynamics_jacobian dynamics_hessian dynamics_hessians

@@ -13,7 +13,7 @@ from symdual.errors import ModelError, did_you_mean
 from symdual.spec import covariances
 from symdual.spec.arguments import Arguments, array_symbol, expressions, output_count, require_count, slots_for
 from symdual.spec.covariances import Covariance
-from symdual.spec.expressions import check_part
+from symdual.spec.expressions import as_expression, check_part
 from symdual.spec.fitted import read as read_fitted
 from symdual.spec.names import check_name
 from symdual.spec.numbers import Array, as_semidefinite, rounded
@@ -57,7 +57,7 @@ def gaussian_process(
         outputs, output_covariance: several functions g_o with cov(g_o(a), g_p(b)) = V_op kappa(a, b).
         fitted: values of hyperparameters by name, or the file that `symdual fit` wrote.
     """
-    points = expressions(arguments)
+    points = expressions(name, arguments)
     check_name(name, f'the Gaussian process "{name}"')
     require_count(name, memory)
     if not 0 <= novelty < 1:
@@ -76,7 +76,7 @@ def gaussian_process(
     family = _family(name, slots, places, kappa, constants, memory, novelty, output_count(name, outputs))
     values = [FeatureSum.of(family, o, points) for o in range(outputs)]
     mixed = values if output_covariance is None else _mixed(name, values, output_covariance)
-    prior = sp.sympify(mean(*points) if callable(mean) else mean)
+    prior = as_expression(mean(*points) if callable(mean) else mean, f'the mean of "{name}"')
     shifted = tuple(prior + value for value in mixed)
     return shifted[0] if outputs == 1 else shifted
 

@@ -147,6 +147,10 @@ class FamilyToken(sp.Symbol):
         return (self.name, id(self.family))
 
 
+def _strictly(argument: Any) -> sp.Expr:
+    return sp.sympify(argument, strict=True)
+
+
 class FeatureSum(sp.Expr):
     """The value of one output of a family at given arguments, an ordinary scalar inside any SymPy expression."""
 
@@ -154,7 +158,7 @@ class FeatureSum(sp.Expr):
 
     def __new__(cls, token: FamilyToken, output: Any, *arguments: Any) -> FeatureSum:
         """Make the expression from its SymPy arguments; use `of` elsewhere."""
-        return super().__new__(cls, token, sp.Integer(output), *map(sp.sympify, arguments))  # type: ignore[no-any-return]
+        return super().__new__(cls, token, sp.Integer(output), *map(_strictly, arguments))  # type: ignore[no-any-return]
 
     @classmethod
     def of(cls, family: Family, output: int, arguments: tuple[sp.Expr, ...]) -> FeatureSum:
@@ -262,6 +266,47 @@ def matern_formula(order: int, square: Any, root: Any, exp: Any) -> Any:
     """G_n away from s = 0, for numbers of any kind."""
     factors = {5: 3 + 3 * root + square, 3: 1 + root, 1: 1, -1: 1 / root, -3: (1 + 1 / root) / square}
     return factors[order] * exp(-root)
+
+
+class power(sp.Function):
+    """The derivative d^n/dx^n d^m/dy^m of x**y, for a base x >= 0 that may be zero and an exponent y that is no number.
+
+        n, m = 1, 0: y x**(y-1)        2, 0: y (y-1) x**(y-2)        1, 1: x**(y-1) (1 + y log(x))
+               0, 1: x**y log(x)       0, 2: x**y log(x)**2
+
+    SymPy writes these with x**y/x and log(x), which are 0/0 and 0 times infinity at x = 0. There each of them is taken
+    as its limit: zero when the exponent that remains is positive or the factor before the power vanishes.
+    """
+
+    nargs = 4
+
+    def fdiff(self, argindex: int = 1) -> sp.Expr:
+        """Return the next derivative by the base or by the exponent."""
+        base, exponent, by_base, by_exponent = self.args
+        if argindex not in (1, 2) or by_base + by_exponent > 1:
+            raise ModelError("a power has no further derivative here")
+        return power(base, exponent, by_base + (argindex == 1), by_exponent + (argindex == 2))
+
+    @classmethod
+    def eval(cls, base: sp.Expr, exponent: sp.Expr, by_base: sp.Expr, by_exponent: sp.Expr) -> sp.Expr | None:
+        """Evaluate a plain power whose exponent has become a number."""
+        return base**exponent if exponent.is_number and by_base == by_exponent == 0 else None
+
+    @property
+    def formula(self) -> sp.Expr:
+        """The derivative where x > 0."""
+        x, y, by_base, by_exponent = self.args
+        return power_formula(int(by_base), int(by_exponent), x, y, sp.log)
+
+    def _eval_is_real(self) -> bool | None:
+        return True if all(argument.is_real for argument in self.args[:2]) else None
+
+
+def power_formula(by_base: int, by_exponent: int, x: Any, y: Any, log: Any) -> Any:
+    """The derivatives of x**y where x > 0, for numbers of any kind."""
+    if by_exponent == 0:
+        return (1, y, y * (y - 1))[by_base] * x ** (y - by_base)
+    return x ** (y - 1) * (1 + y * log(x)) if by_base else x**y * log(x) ** by_exponent
 
 
 class monomial(sp.Function):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,10 @@ import pytest
 import sympy as sp
 
 import symdual
-from symdual import Model, SymdualError, features, logistic, unknown
-from symdual.checks.exact import DIGITS, ExactModel, first_difference, second_difference
-from symdual.checks.kernels import TOLERANCE, compare, references
+from symdual import Model, Scenario, SymdualError, constant, features, logistic, unknown
+from symdual.checks.arithmetic import DIGITS
+from symdual.checks.exact import ExactModel, first_difference, second_difference
+from symdual.checks.kernels import TOLERANCE, BlockResult, compare, references
 
 x, v, u = sp.symbols("x v u")
 
@@ -40,7 +42,7 @@ def test_a_saturated_function_is_no_miss(steepness: int, interpreted: Callable[[
 def test_points_outside_the_domain_are_passed_over(interpreted: Callable[[Model], Any]) -> None:
     model = Model([x, v], [u], [sp.sqrt(x) + sp.log(v) + u, sp.Piecewise((sp.sqrt(v), v > 0), (v, True))], name="m")
     found = references(model, 5)
-    assert len(found) == 5
+    assert len([point for point, _ in found if not point.boundary]) == 5
     assert all(point.x[0] > 0 and point.x[1] > 0 for point, _ in found)
     assert passes(model, interpreted)
 
@@ -127,3 +129,146 @@ def test_a_hand_edited_file_is_checked_as_it_is(tmp_path: Path) -> None:
     assert file.read_bytes() == edited
     symdual.generate(model, tmp_path)
     assert all(r.passed for r in symdual.check(model, tmp_path, points=2, recursions=False)["edited"])
+
+
+# -------------------------------------------------------------------- what is no fault
+
+
+def judged(model: Model, interpreted: Callable[[Model], Any], points: int = 6, **more: Any) -> list[BlockResult]:
+    return compare(interpreted(model), references(model, points, **more))
+
+
+def missed(results: list[BlockResult]) -> list[tuple[str, str, float]]:
+    return [(r.block, r.oracle, r.error) for r in results if not r.passed]
+
+
+@pytest.mark.parametrize("steepness", [10, 50, 1000])
+def test_a_steep_softplus_is_no_miss(steepness: int, interpreted: Callable[[Model], Any]) -> None:
+    """log(1 + exp(k x)) has lost all digits of its tail, as anybody's program would; and exp overflows."""
+    model = Model([x], [u], [sp.log(1 + sp.exp(steepness * x)) / steepness + u], name="softplus")
+    assert missed(judged(model, interpreted, points=12)) == []
+
+
+def reactor() -> tuple[Model, Scenario]:
+    heat, part = sp.symbols("heat part")
+    speed = unknown("speed", 7e10, (7e8) ** 2) * sp.exp(-8750 / heat) * part
+    motion = [1 - part - speed, 350 - heat + 209 * speed + 2.1 * (u - heat)]
+    model = Model(
+        [part, heat], [u], derivatives=motion, step=0.01, method="rk4", name="reactor", bounds={u: (280, 320)}
+    )
+    return model, Scenario(model, 30, start=[0.5, 350.0], reference=[0.4, 360.0])
+
+
+def test_points_are_drawn_where_the_scenario_is(interpreted: Callable[[Model], Any]) -> None:
+    model, scenario = reactor()
+    found = references(model, 5, scenarios=[scenario])
+    assert all(300 < point.x[1] < 420 and 0 < point.x[0] < 1 for point, _ in found)
+    assert all(280 <= point.u[0] <= 320 for point, _ in found)
+    assert all(4e10 < point.theta[0] < 1e11 for point, _ in found)
+    assert missed(compare(interpreted(model), found)) == []
+    assert missed(judged(model, interpreted, points=3)) == []  # without a scenario other places are tried
+
+
+def test_small_deviations_are_kept() -> None:
+    model = Model([x], [u], [x + unknown("a", 5.0, 1e-6) * u], name="m")
+    scenario = Scenario(model, 4, start=[2.0], start_covariance=1e-8, reference=2.0)
+    found = references(model, 8, scenarios=[scenario])
+    assert max(abs(point.theta[0] - 5.0) for point, _ in found) < 5e-3
+    assert max(abs(point.x[0] - 2.0) for point, _ in found) < 10.0
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        sp.Max(sp.log(x), -1),
+        sp.atan2(sp.sqrt(x), v),
+        sp.exp(sp.exp(sp.exp(sp.exp(x)))),
+        x ** sp.Integer(10**9),
+        sp.Integer(10) ** 200 * x * sp.Integer(10) ** 100,
+        sp.Float("1e300") * x * v,
+        sp.exp(-sp.exp(5 * x)),
+        sp.Piecewise((1 / x, sp.log(x) > 0), (v, True)),
+    ],
+)
+def test_legal_models_do_not_break_the_check(expression: sp.Expr, interpreted: Callable[[Model], Any]) -> None:
+    with np.errstate(all="ignore"):
+        assert missed(judged(Model([x, v], [u], [expression + u, v], name="m"), interpreted, points=4)) == []
+
+
+def test_what_is_not_finite_is_told_apart_from_what_is_wrong(interpreted: Callable[[Model], Any]) -> None:
+    """The slope of sqrt(Max(x, 0)) is infinite at x = 0 and zero below."""
+    model = Model([x], [u], [sp.sqrt(sp.Max(x, 0)) + u], name="m")
+    results = {(r.block, r.oracle): r for r in judged(model, interpreted)}
+    slope = results["f by x", "50 digits"]
+    assert slope.passed
+    assert slope.undefined == 1
+    assert results["f", "as written"].undefined == 0
+
+
+# -------------------------------------------------------------------- boundaries
+
+
+def test_points_lie_on_and_beside_every_boundary() -> None:
+    c = unknown("c", 0.5)
+    model = Model(
+        [x, v],
+        [u],
+        [sp.Piecewise((x, sp.Eq(u, 0)), (v, x * v > 2), (x, True)) + sp.Max(x, 3 * v), sp.Abs(x - 1) + sp.Abs(v) ** c],
+        observation=[sp.Min(x, c)],
+        name="m",
+    )
+    points = [point for point, _ in references(model, 4) if point.boundary]
+    for distance in (
+        lambda p: p.u[0],
+        lambda p: p.x[0] * p.x[1] - 2,
+        lambda p: p.x[0] - 3 * p.x[1],
+        lambda p: p.x[0] - 1,
+        lambda p: p.x[1],
+        lambda p: p.x[0] - p.theta[0],
+    ):
+        values = [distance(point) for point in points]
+        assert min(map(abs, values)) < 1e-15
+        assert any(0 < value < 1e-2 for value in values)
+        assert any(-1e-2 < value < 0 for value in values)
+
+
+def test_a_slope_that_is_nan_only_on_a_boundary_is_a_miss(interpreted: Callable[..., Any]) -> None:
+    hole = sp.Piecewise((1, sp.Eq(u, 0)), (sp.sin(u) / u, True))
+    model = Model([x], [u], [x + hole], name="m")
+    assert missed(judged(model, interpreted)) == []
+    spoiled = re.sub(r"(f_u_out\[0, 0\] = .*)", r"\1 if u != 0.0 else float('nan')", interpreted(model).source)
+    results = compare(interpreted(model, spoiled), references(model, 3))
+    assert {r.block for r in results if not r.passed} == {"f by u"}
+
+
+def test_a_hole_that_is_differentiated_as_written_is_a_miss(
+    interpreted: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The slope of the case Eq(w, 0) itself is zero; differences of the model as written know better."""
+    from symdual.derive import program
+    from symdual.derive.holes import Filled
+
+    monkeypatch.setattr(program, "filled", lambda expression: Filled(expression, ()))
+    turned = sp.Piecewise((sp.cos(x), sp.Eq(u, 0)), ((sp.sin(x + u) - sp.sin(x)) / u, True))
+    results = judged(Model([x], [u], [x + turned], name="m"), interpreted)
+    assert ("f by u", "differences") in {(r.block, r.oracle) for r in results if not r.passed}
+
+
+# -------------------------------------------------------------------- names
+
+NAMES = "pi E I S N Q sin cos log sqrt exp mpf mpc nan inf oo zoo Max Piecewise Symbol print exit sum Heaviside".split()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_is_never_more_than_a_name(name: str, interpreted: Callable[[Model], Any]) -> None:
+    """As a state, an input, an unknown, a family or a constant, in a model that uses the functions of these names."""
+    roles = [sp.Symbol("x"), sp.Symbol("u"), "a", "g", "c"]
+    for position in range(len(roles)):
+        chosen = [*roles]
+        chosen[position] = sp.Symbol(name) if position < 2 else name
+        state, action, parameter, family, number = chosen
+        wave = features.fourier(family, state, count=2)
+        known = constant(number, 0.7)
+        motion = sp.sin(state) * sp.pi + sp.sqrt(1 + state**2) * unknown(parameter, 1.0) + sp.log(2 + action**2)
+        motion += sp.exp(-(state**2)) * known + wave + sp.Max(state, action) + sp.E
+        assert missed(judged(Model([state], [action], [motion], name="m"), interpreted, points=1)) == [], position

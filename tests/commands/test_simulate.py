@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from click.testing import CliRunner, Result
 from symdual.commands import main
 from symdual.report import figures
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import problem
+from symdual.runtime.problem import Belief, problem
 from symdual.runtime.sweep import run_sweep, sweep
 from symdual.runtime.threads import on_this_machine
 
@@ -70,6 +71,25 @@ def test_the_fair_test_draws_the_truth(place: Path) -> None:
         truths = stored["ce.truths"]
         assert json.loads(stored["about.json"])["settings"]["truth"] == "prior"
     assert len(np.unique(truths)) == 20
+
+
+def test_a_controller_that_finished_nothing_is_exit_status_1_with_the_reason(
+    place: Path, toy_package: LoadedPackage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From 1e200 the plan costs more than there are numbers; the oracle alone is as lost as ce."""
+    task = problem(toy_package)
+    far = replace(task, prior=Belief(np.array([1e200, 1.0]), task.prior.covariance))
+    monkeypatch.setattr("symdual.api.prepare", lambda file, scenario: far)
+    result = run(TOY, "--runs", 3, "--controller", "ce", "--controller", "oracle", "--json", "s.json")
+    assert result.exit_code == 1
+    reason = "the plan is not finite"
+    assert result.stderr == (
+        f"symdual: no episode with ce finished ({reason}); no episode with oracle finished ({reason})\n"
+    )
+    assert f"ce: 3 of 3 episodes failed: {reason}" in result.stdout
+    report = json.loads((place / "s.json").read_text())
+    assert [c["failed"] for c in report["controllers"]] == [{reason: 3}] * 2
+    assert (place / "results/toy/results.npz").is_file()
 
 
 def test_a_package_that_was_never_generated_is_generated(

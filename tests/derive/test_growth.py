@@ -23,7 +23,7 @@ def model(count: int) -> Model:
 
 @pytest.fixture(scope="module")
 def sizes() -> dict[int, dict[str, bytes]]:
-    return {count: dict(package(model(count)).files) for count in (10, 1000)}
+    return {count: dict(package(derive(model(count))).files) for count in (10, 1000)}
 
 
 def test_the_code_is_the_same_but_for_its_numbers(sizes: dict[int, dict[str, bytes]]) -> None:

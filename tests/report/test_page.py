@@ -36,7 +36,7 @@ def file_page(name: str) -> str:
 
 
 def model_page(model: Model, **more: object) -> str:
-    return derivation_page([ModelReport(derive(model), package(model).files, **more)])  # type: ignore[arg-type]
+    return derivation_page([ModelReport(derive(model), package(derive(model)).files, **more)])  # type: ignore[arg-type]
 
 
 def visible_text(html: str) -> str:

@@ -23,9 +23,17 @@ TASK = {"reference": np.ones((4, 2)), "state_cost": np.ones((4, 2, 2)), "input_c
 
 
 def description(seed: int = 0) -> Description:
-    return Description(
-        {"format": FORMAT, "seed": seed}, ("dual", "ce"), 10, {"dual": SIZES, "ce": SIZES | {"belief": 3}}
-    )
+    identity = {
+        **dict.fromkeys(("model", "plant", "scenario"), "toy"),
+        **{key: {} for key in ("digests", "processes", "versions")},
+        "format": FORMAT,
+        "seed": seed,
+        "settings": {"truth": "scenario"},
+        "horizon": 3,
+        "names": {"states": ["p", "q"], "inputs": ["u"], "measurements": ["p", "q"], "unknowns": ["a", "b", "c"]},
+        "outcomes": ["finished"],
+    }
+    return Description(identity, ("dual", "ce"), 10, {"dual": SIZES, "ce": SIZES | {"belief": 3}})
 
 
 def random_arrays(chunk: Chunk) -> dict[str, np.ndarray]:

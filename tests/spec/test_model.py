@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import keyword
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -282,8 +284,25 @@ def test_a_negative_prior_variance_is_refused_with_its_value() -> None:
         unknown("a", variance=-0.5)
 
 
+def test_a_vector_gives_the_dynamics() -> None:
+    listed = Model([x, v], [u], [x + v, v + u], observation=[x])
+    for vector in (sp.Matrix([x + v, v + u]), sp.ImmutableMatrix([[x + v, v + u]])):
+        assert Model([x, v], [u], vector, observation=sp.Matrix([x])).dynamics == listed.dynamics
+    assert Model([x], [u], derivatives=sp.Matrix([u]), step=0.1).dynamics == (u,)
+    assert "a matrix of 2 x 2, not a vector" in refusal([x, v], [u], sp.Matrix([[x, v], [v, u]]))
+    assert '"v" has no dynamics' in refusal([x, v], [u], sp.Matrix([x]))
+
+
 def test_bounds() -> None:
-    assert '"x"' in refusal([x], [u], [x + u], bounds={x: (0.0, 1.0)})
+    assert '"x", which is not an input but a state: only inputs have bounds' in refusal(
+        [x], [u], [x + u], bounds={x: (0.0, 1.0)}
+    )
+    assert "but a state" in refusal([x], [u], [x + u], bounds={"x": (0.0, 1.0)})
+    force = sp.Symbol("force")
+    assert 'did you mean "force"?' in refusal([x], [force], [x + force], bounds={"forse": (0.0, 1.0)})
+    assert 'did you mean "force"?' in refusal([x], [force], [x + force], bounds={sp.Symbol("Force"): (0.0, 1.0)})
+    named = Model([x], [force, v], [x + force + v], bounds={"force": (-1.0, 2.0)})
+    assert (named.lower.tolist(), named.upper.tolist()) == ([-1.0, -np.inf], [2.0, np.inf])
     assert "no room" in refusal([x], [u], [x + u], bounds={u: (1.0, 0.0)})
     assert "no room" in refusal([x], [u], [x + u], bounds={u: (np.inf, None)})
     assert "NaN" in refusal([x], [u], [x + u], bounds={u: (np.nan, 1.0)})
@@ -325,3 +344,63 @@ def test_logistic_is_differentiated_without_overflow() -> None:
 def test_features_cannot_be_differentiated_by_the_user() -> None:
     with pytest.raises(ModelError, match='"g"'):
         sp.diff(features.fourier("g", x, count=2), x)
+
+
+# -------------------------------------------------------------------- texts
+
+
+PROGRAM = "__import__('pathlib').Path('executed').touch()"
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: Model([x], [u], [PROGRAM]),
+        lambda: Model([x], [u], {x: PROGRAM}),
+        lambda: Model([x], [u], PROGRAM),
+        lambda: Model([x], [u], derivatives=[PROGRAM], step=0.1),
+        lambda: Model([x], [u], [x + u], observation=[PROGRAM]),
+        lambda: Model([x], [u], [x + u], observation=PROGRAM),
+        lambda: Model([PROGRAM], [u], [x + u]),
+        lambda: features.fourier("g", PROGRAM, count=2),
+        lambda: features.rbf("g", [x, PROGRAM], [[0.0, 0.0]]),
+        lambda: features.linear("g", [PROGRAM]),
+        lambda: features.gaussian_process("g", PROGRAM),
+        lambda: features.gaussian_process("g", x, mean=PROGRAM),
+        lambda: features.gaussian_process("g", x, mean=lambda a: PROGRAM),
+        lambda: features.gaussian_process("g", x, kernel=lambda a, b: PROGRAM),
+        lambda: features.custom("g", x, lambda s, c, p: PROGRAM, {"c": (0.0, 1.0)}, {"p": [0.0]}),
+        lambda: Model([x], [u], [_Speaking()]),
+        lambda: Model([x], [u], [x + u], process_noise=PROGRAM),
+        lambda: Model([x], [u], [x + u], bounds={u: (PROGRAM, None)}),
+        lambda: unknown("a", PROGRAM),
+    ],
+)
+def test_a_text_is_refused_and_never_run(
+    build: Callable[[], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SymPy turns a text into an expression by running it as a program."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModelError) as refusal:
+        build()
+    assert list(tmp_path.iterdir()) == []
+    assert "\n" not in str(refusal.value)
+
+
+class _Speaking:
+    """An object that SymPy does not know, whose text is a program."""
+
+    def __str__(self) -> str:
+        return PROGRAM
+
+
+def test_a_text_is_refused_in_one_sentence() -> None:
+    with pytest.raises(ModelError, match=r'the dynamics of "x" is the text \'x \+ u\'; write it as an expression'):
+        Model([x], [u], ["x + u"])
+    with pytest.raises(ModelError, match="the observation number 1 is the text"):
+        Model([x], [u], [x + u], observation=[x, "x**2"])
+
+
+def test_numbers_are_expressions() -> None:
+    model = Model([x, v], [u], [np.float64(2.0), 3], observation=[1])
+    assert model.dynamics == (sp.Float(2.0), sp.Integer(3))

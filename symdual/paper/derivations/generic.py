@@ -84,7 +84,7 @@ class Generic:
     def hessian(self, weight: str, other: str) -> Any:
         """d2f/dw_i dw'_i."""
         hessian = self.derivation.dynamics_hessian
-        if hessian.pairs():
+        if hessian.pairs:
             raise ValueError("this family has pairs of vectors beside its diagonal")
         return self._vector(hessian.diagonal(self.weight(weight), self.weight(other)), self._costate())
 

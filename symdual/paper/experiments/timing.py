@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from symdual.runtime.controller import cost_kind, cost_pointer, cost_settings
+from symdual.runtime.controller import cost_pointer
+from symdual.runtime.planning import Planning
 from symdual.runtime.problem import Problem
 
 ROUNDS = 20
@@ -38,54 +39,32 @@ class Boxes(NamedTuple):
 
 def measure(problem: Problem) -> Boxes:
     """Time the boxes; calls from Python cost a few microseconds each, which the small boxes contain."""
-    package, numbers, end = problem.package, problem.package.numbers, problem.horizon
-    noise = (numbers["process_noise"], numbers["measurement_noise"], numbers["transition"], numbers["drift"])
-    cost = (problem.state_cost, problem.input_cost, problem.reference, problem.bounds, numbers["data"])
-    spaces = package.decision.workspace(end)
-    work, small, wide, candidates, _, report = spaces
-    u = np.zeros(package.NU)
-    kind = cost_kind(problem, "dual", 1, end)
-    pointers = {name: cost_pointer(problem, name) for name in ("certain", kind)}
-    settings = cost_settings(problem, "dual")
+    package, end = problem.package, problem.horizon
+    planning, table, u = Planning(problem), package.candidates.table(), np.zeros(package.NU)
+    pointers = {name: cost_pointer(problem, name, end) for name in ("certain", planning.kind)}
 
     def decide(name: str) -> None:
-        head = (pointers[name], name != "certain", problem.floors[0], 0, end, *problem.prior[:2])
-        package.decision.decide(*head, *noise, *cost, settings, *spaces, u)
+        head = (pointers[name].address, name != "certain", float(problem.floors[0]), 0, end)
+        package.decision.decide_at(*head, planning.belief, planning.desk, table, u)
 
-    decide(kind)
-    count = int(report[package.decision.REPORT_EVALUATIONS])
-    table = np.sort(candidates[:count], axis=0)
-    out = np.zeros((count, package.dual_cost.OUT))
-    evaluate = getattr(package.dual_cost, f"dual_costs_{kind}")
-    nominal = package.nominal
-
-    def begin() -> None:
-        nominal.begin(0, end, problem.prior.mean, numbers["transition"], *cost, work, small, wide)
+    decide(planning.kind)
+    count = int(table.report[package.candidates.REPORT_EVALUATIONS])
+    tried = np.sort(table.candidates[:count], axis=0)
 
     def plans(last: int) -> None:
-        for row in table:
-            nominal.nominal(0, last, row, *cost, settings, work, small, wide)
+        for row in tried:
+            package.calls.plan_through(0, last, row, planning.desk)
 
     def costs(rows: int) -> None:
-        begin()
-        evaluate(0, end, *problem.prior[:2], *noise, *cost, settings, table[:rows], work, small, wide, out[:rows])
+        planning.begin()
+        planning.costs(tried[:rows])
 
-    filter_work, filter_space = package.filter.workspace()
-    mean, covariance = (part.copy() for part in problem.prior[:2])
+    belief, tray = planning.belief.copy(), package.filter.tray(planning.task.copy())
     statistics, y = np.zeros(3), np.zeros(package.NY)
     truth = np.concatenate([problem.start, np.zeros(problem.plant.NTHETA)])
     plant_work, after = np.zeros(problem.plant.WORK), np.zeros(package.NX)
     move = problem.plant.plant.move
-
-    def predict() -> None:
-        process, _, transition, drift = noise
-        package.filter.predict(
-            0, mean, covariance, u, process, transition, drift, numbers["data"], filter_work, filter_space
-        )
-
-    def update() -> None:
-        package.filter.update(1, mean, covariance, y, noise[1], numbers["data"], filter_work, filter_space, statistics)
-
+    kind = planning.kind
     seconds = _best(
         {
             "certain": lambda: decide("certain"),
@@ -95,8 +74,8 @@ def measure(problem: Problem) -> Boxes:
             "costs": lambda: costs(count),
             "one cost": lambda: costs(1),
             "plant": lambda: move(0, truth, u, problem.plant.numbers["data"], plant_work, after),
-            "predict": predict,
-            "update": update,
+            "predict": lambda: package.filter.predict(0, belief, u, tray),
+            "update": lambda: package.filter.update(1, belief, y, tray, statistics),
         }
     )
     each = {name: 1e6 * value for name, value in seconds.items()}
@@ -118,7 +97,7 @@ def measure(problem: Problem) -> Boxes:
     )
 
 
-def _best(calls: Mapping[str, Callable[[], None]]) -> dict[str, float]:
+def _best(calls: Mapping[str, Callable[[], object]]) -> dict[str, float]:
     """Seconds of one call of each: the best of several rounds of about five milliseconds, taken in turn."""
     repeats = {}
     for name, call in calls.items():

@@ -1,0 +1,69 @@
+"""The check of recursions on models that live away from zero, or whose processes forget what they can explain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from symdual import Model, Scenario, features, unknown
+from symdual.checks.recursions import check_recursions
+
+p, y, u = sp.symbols("p y u")
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    """The interpreter warns of what compiled code passes over: an overflow in the padding of a block."""
+    with np.errstate(all="ignore"):
+        yield
+
+
+@pytest.fixture(scope="module")
+def forgetful(interpret: Callable[[Model], Any]) -> tuple[Model, Any]:
+    slope = features.gaussian_process("g", p, lengthscale=2.5, amplitude=1.3, memory=30, novelty=0.3)
+    model = Model(
+        [p, y], [u], [u, 0.8 * y + slope], process_noise=[0.0, 0.01], measurement_noise=0.01, name="forgetful"
+    )
+    return model, interpret(model)
+
+
+def test_values_that_others_explain_are_combinations_in_the_reference_too(forgetful: tuple[Model, Any]) -> None:
+    results = check_recursions(*forgetful)
+    assert [r for r in results if not r.passed] == []
+    assert max(r.error for r in results) < 1e-5
+    assert any(r.error > 1e-12 for r in results)  # some were combinations, with the jitter of the package
+
+
+def test_a_combination_with_wrong_shares_is_a_miss(
+    forgetful: tuple[Model, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, package = forgetful
+    sound = package.process.remember_g
+
+    def spoiled(point: Any, planning: int, data: Any, row: Any, pi: Any) -> float:
+        before = data[package.DATA_ENTRIES["g_state"][0]]
+        left_open = float(sound(point, planning, data, row, pi))
+        if data[package.DATA_ENTRIES["g_state"][0]] == before and planning == 0:
+            pi *= 1.001
+        return left_open
+
+    monkeypatch.setattr(package.process, "remember_g", spoiled)
+    assert any(not r.passed for r in check_recursions(*forgetful))
+
+
+def test_recursions_are_checked_where_the_scenario_is(interpret: Callable[[Model], Any]) -> None:
+    """A reaction at 350 K: at 0 K, where states of order one would be, nothing is finite."""
+    heat, rate = sp.symbols("heat rate")
+    speed = unknown("speed", 25.0, 0.1) * sp.exp(-8750 / heat + 25)
+    motion = [rate + 0.02 * (1 - rate - speed * rate), heat + 0.02 * (350 - heat + 50 * speed * rate + 2 * u)]
+    model = Model([rate, heat], [u], motion, process_noise=[1e-6, 0.01], measurement_noise=[1e-6, 0.1], name="reactor")
+    package = interpret(model)
+    scenario = Scenario(model, 20, start=[0.5, 350.0], reference=[0.4, 360.0])
+    results = check_recursions(model, package, scenarios=[scenario])
+    assert [r for r in results if not r.passed] == []
+    assert max(r.undefined for r in results) == 0
+    assert all(np.isfinite(r.error) for r in results)
