@@ -59,9 +59,10 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Supplies:
-    """The printed constants must contain every name that is needed."""
+    """The printed constants must contain every name that is needed; ``words`` say what some of them mean."""
 
     needed: frozenset[str]
+    words: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -206,7 +206,9 @@ def remark(judgement: Judgement) -> str:
     if judgement.convention:
         return f"right if {judgement.convention}"
     if judgement.verdict is Verdict.UNDEFINED and judgement.counterexample is not None:
-        return judgement.counterexample.printed
+        example = judgement.counterexample
+        missing = example.printed.startswith(("not supplied", "nothing for"))
+        return example.printed if missing else f"given twice, as {example.printed} ({example.where})"
     if judgement.verdict is Verdict.UNDECIDED:
         return judgement.evidence
     if judgement.verdict is Verdict.WRONG and judgement.counterexample is not None:

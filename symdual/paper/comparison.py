@@ -153,7 +153,8 @@ def _coverage(schedule: Any, expected: Coverage) -> _Outcome:
 def _supplies(constants: Any, expected: Supplies) -> _Outcome:
     missing = sorted(expected.needed - {name for name, value in constants.items() if value is not None})
     if missing:
-        return _Outcome(Status.MISSING, printed="not supplied: " + ", ".join(missing), derived="a value for each")
+        named = [f"{name} ({expected.words[name]})" if name in expected.words else name for name in missing]
+        return _Outcome(Status.MISSING, printed="not supplied: " + ", ".join(named), derived="a value for each")
     return _Outcome(Status.EQUAL)
 
 

@@ -107,9 +107,11 @@ def test_missing_constants_are_named(results: Results) -> None:
     found = {r.equation.id: r.judgement.counterexample for r in results}
     settings = {i: found[i].printed for i in ("6.1.setting", "6.2.setting", "6.3.setting")}  # type: ignore[union-attr]
     assert settings == {
-        "6.1.setting": "not supplied: x0",
-        "6.2.setting": "not supplied: Sigma0, lengthscale, tau, x0",
-        "6.3.setting": "not supplied: Sigma0, U, prior_v, prior_w, x0",
+        "6.1.setting": "not supplied: x0 (first state)",
+        "6.2.setting": "not supplied: Sigma0 (covariance of the first state), lengthscale (of the kernel),"
+        " tau (weight of the bonus), x0 (first state)",
+        "6.3.setting": "not supplied: Sigma0 (covariance of the first state), U (control cost), prior_v (of v),"
+        " prior_w (of w), x0 (first state)",
     }
 
 

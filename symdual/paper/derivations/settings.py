@@ -43,6 +43,20 @@ NAMES = {
 }
 """What the arguments of a model file are called in the paper; other arguments are no constants of the paper."""
 
+WORDS = {
+    "Q": "process noise",
+    "R": "measurement noise",
+    "Sigma0": "covariance of the first state",
+    "U": "control cost",
+    "Xi": "drift of the parameters",
+    "lengthscale": "of the kernel",
+    "prior": "of theta",
+    "prior_v": "of v",
+    "prior_w": "of w",
+    "tau": "weight of the bonus",
+    "x0": "first state",
+}
+
 _CALLED: dict[str, Callable[..., Any]] = {
     "Model": Model,
     "Scenario": Scenario,
@@ -105,13 +119,13 @@ def last_step(schedule: Any) -> int:
 
 def _supplies(names: Callable[[], frozenset[str]], lines: dict[str, Printed]) -> Iterator[Case]:
     tools = {"matrix": Matrix, "N": beside, "last": last_step, "exp": np.exp}
-    yield Case("all constants of a run", {**tools, **lines}, Supplies(names()))
+    yield Case("all constants of a run", {**tools, **lines}, Supplies(names(), WORDS))
 
 
 def _setting(model: str, lines: dict[str, Printed]) -> Derivation:
     return Derivation(
         f"The arguments that the model file of this experiment ({model}.py) has to give, against all constants that the"
-        " section prints. x0 and Sigma0: mean and covariance of the first state.",
+        " section prints.",
         partial(_supplies, partial(needed, model), lines),
     )
 

@@ -97,8 +97,8 @@ def _scale(table: Table) -> list[str]:
     lowest, highest = low / table.steps, high / table.steps
     ending = ": neither unit fits this column." if highest > FAR or lowest < 1.0 / FAR else "."
     return [
-        f"The paper's means are {low:.2g} to {high:.2g} times ours, which are L / T; on the scale of L itself they "
-        f"would be {lowest:.2g} to {highest:.2g} times ours{ending}"
+        f"The paper's means are {low:.3g} to {high:.3g} times ours, which are L / T; on the scale of L itself they "
+        f"would be {lowest:.3g} to {highest:.3g} times ours{ending}"
     ]
 
 

@@ -59,8 +59,8 @@ def flow_figure(times: Boxes) -> Picture:
         "unknown weights, 20 steps), measured on this machine in the compiled code. The left loop runs once for every "
         f"candidate of the search: {_shown(times.certain)} + {times.candidates} \N{MULTIPLICATION SIGN} "
         f"({_shown(times.nominal)} + {_shown(times.cost_to_go)} + {_shown(times.search)}) = {_shown(times.decision)}, "
-        f"of which boxes 1 and 2 are {100 * inner / times.decision:.0f} %. (The boxes without a loop are called from "
-        "Python, which adds a few microseconds to each.)",
+        f"of which boxes 1 and 2 are {100 * inner / times.decision:.0f} %. "
+        "(The boxes outside of the loop are called from Python, which adds a few microseconds to each.)",
         f"A decision looks at {times.candidates} candidates and takes {_shown(times.decision)}.",
     )
 
