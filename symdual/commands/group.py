@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
@@ -36,6 +37,7 @@ class _Commands(click.Group):
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = _show
+                _require_current_folder()
                 return super().invoke(ctx)
         except SymdualError as problem:
             if ctx.params.get("debug"):
@@ -45,6 +47,13 @@ class _Commands(click.Group):
         except KeyboardInterrupt:
             click.echo("symdual: interrupted", err=True)
             sys.exit(130)
+
+
+def _require_current_folder() -> None:
+    try:
+        Path.cwd()
+    except OSError as problem:
+        raise SymdualError("the current folder does not exist any more; change to another one") from problem
 
 
 _python_shows = warnings.showwarning

@@ -126,7 +126,7 @@ def read_recording(file: Path, package: LoadedPackage) -> Recording:
         inputs=np.ascontiguousarray(values[:, 1 : 1 + len(inputs)]),
         measurements=np.ascontiguousarray(values[:, 1 + len(inputs) :]),
         lines=lines,
-        ignored=[name for name in header if name not in names],
+        ignored=[name if name.isprintable() else repr(name) for name in header if name not in names],
     )
     _check(file, recording, inputs, outputs)
     return recording
@@ -161,7 +161,8 @@ def _number(file: Path, line: int, row: list[str], name: str, column: int) -> fl
     if not cell:
         return math.nan
     if _NUMBER.fullmatch(cell) is None:
-        raise SymdualError(f'{file}, line {line}: "{cell}" in the column "{name}" is not a number')
+        shown = cell if cell.isprintable() and len(cell) <= 60 else repr(cell[:60])
+        raise SymdualError(f'{file}, line {line}: "{shown}" in the column "{name}" is not a number')
     return float(cell)
 
 
@@ -223,7 +224,7 @@ def replay(problem: Problem, recording: Recording) -> Replay:
     module, numbers = package.filter, package.numbers
     Q, R, D, Xi = (numbers[key] for key in ("process_noise", "measurement_noise", "transition", "drift"))
     work, ws = module.workspace()
-    stats = np.zeros(3)
+    stats, totals = np.zeros(3), np.zeros(3)
     mean, covariance = problem.prior.mean.copy(), problem.prior.covariance.copy()
     data = numbers["data"].copy() if problem.prior.memory is None else problem.prior.memory.copy()
     held = covariance
@@ -241,10 +242,12 @@ def replay(problem: Problem, recording: Recording) -> Replay:
             module.covariance(held, covariance)
         if status == module.NOT_FINITE or not (np.isfinite(mean).all() and np.isfinite(covariance.diagonal()).all()):
             raise SymdualError(f"the belief is not finite any more at line {recording.lines[i]} of the recording")
-        if not np.isfinite(stats).all():
+        with np.errstate(over="ignore"):
+            totals += stats
+        if not np.isfinite(totals).all():
             raise SymdualError(
                 f"line {recording.lines[i]} of the recording has a measurement so far from what the filter expects "
-                "that its likelihood is not a number"
+                "that the likelihood is not a number any more"
             )
         shown = by_values(package, Belief(mean, covariance, data))
         means.append(shown[0])

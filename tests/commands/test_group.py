@@ -166,3 +166,31 @@ def test_python_dash_m() -> None:
     result = subprocess.run([sys.executable, "-m", "symdual", "--version"], cwd=ROOT, capture_output=True, text=True)
     assert result.returncode == 0
     assert __version__ in result.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a folder in use cannot be deleted")
+@pytest.mark.parametrize("arguments", [("generate", "m.py"), ("show", "m.py"), ("simulate", "m.py")])
+def test_a_current_folder_that_is_gone(here: Path, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "gone").mkdir()
+    monkeypatch.chdir(here / "gone")
+    (here / "gone").rmdir()
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.output == "symdual: the current folder does not exist any more; change to another one\n"
+
+
+def test_a_folder_whose_name_is_too_long(here: Path) -> None:
+    (here / "m.py").write_text(GOOD)
+    result = run("generate", "m.py", "-o", "n" * 300)
+    assert result.exit_code == 2
+    assert result.output.startswith("symdual: cannot write to the folder") and "too long" in result.output
+
+
+@pytest.mark.filterwarnings("always::symdual.errors.SymdualWarning")
+def test_warnings_of_ours_are_sentences(here: Path) -> None:
+    (here / "m.py").write_text(
+        GOOD + "import warnings\nfrom symdual import SymdualWarning\nwarnings.warn('mind the gap', SymdualWarning)\n"
+    )
+    result = run("show", "m.py")
+    assert result.exit_code == 0, result.output
+    assert result.stderr == "symdual: mind the gap\n"
