@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import sys
 import warnings
 from importlib import import_module
@@ -37,6 +39,7 @@ class _Commands(click.Group):
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = _show
+                _print_anything()
                 _require_current_folder()
                 return super().invoke(ctx)
         except SymdualError as problem:
@@ -44,9 +47,21 @@ class _Commands(click.Group):
                 raise
             click.echo(f"symdual: {problem}", err=True)
             sys.exit(2)
+        except OSError as problem:  # of what is printed: files have sentences of their own
+            if ctx.params.get("debug") or problem.errno == errno.EPIPE:  # click ends quietly when nobody reads on
+                raise
+            click.echo(f"symdual: {problem.strerror or problem}", err=True)
+            sys.exit(2)
         except KeyboardInterrupt:
             click.echo("symdual: interrupted", err=True)
             sys.exit(130)
+
+
+def _print_anything() -> None:
+    """Let a terminal or a file that cannot show a character have a question mark in its place."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def _require_current_folder() -> None:
