@@ -33,6 +33,14 @@ MOST_STEPS = 1_000_000  # of the model in a recording: every one of them is a pr
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 
 
+class BeliefNotFinite(SymdualError):
+    """The belief left the numbers: `mean` and `inputs` are the last before that, at step `step` of the model."""
+
+    def __init__(self, sentence: str, mean: Array, inputs: Array, step: int) -> None:
+        super().__init__(sentence)
+        self.mean, self.inputs, self.step = mean, inputs, step
+
+
 class Recording(NamedTuple):
     """Times (K,), inputs (K, NU) and measurements (K, NY) with NaN where nothing was measured; lines of the file."""
 
@@ -232,6 +240,7 @@ def replay(problem: Problem, recording: Recording) -> Replay:
         held = np.zeros_like(covariance)
         module.factorise(covariance, held)
     means, deviations, statistics = [], [], []
+    last = mean.copy()
     k = 0
     for i, count in enumerate(steps_between(recording, package)):
         for _ in range(count):
@@ -241,7 +250,9 @@ def replay(problem: Problem, recording: Recording) -> Replay:
         if package.SQUARE_ROOT:
             module.covariance(held, covariance)
         if status == module.NOT_FINITE or not (np.isfinite(mean).all() and np.isfinite(covariance.diagonal()).all()):
-            raise SymdualError(f"the belief is not finite any more at line {recording.lines[i]} of the recording")
+            sentence = f"the belief is not finite any more at line {recording.lines[i]} of the recording"
+            raise BeliefNotFinite(sentence, last, recording.inputs[max(i - 1, 0)], k)
+        last = mean.copy()
         with np.errstate(over="ignore"):
             totals += stats
         if not np.isfinite(totals).all():

@@ -250,8 +250,6 @@ def _run_locked(
     target = folder / RESULTS
     checkpoints = Checkpoints(folder / CHECKPOINTS, plan.description)
     old = _earlier_results(plan, target, tell) if resume else None
-    if not resume:
-        _tell_of_replaced_results(plan, target, tell)
     _refuse_other_chunks(plan, checkpoints.folder, resume)
     if old is not None and old.description == plan.description and old.is_whole():
         return target
@@ -298,15 +296,6 @@ def _earlier_results(plan: Sweep, target: Path, tell: Callable[[str], None]) -> 
     return old
 
 
-def _tell_of_replaced_results(plan: Sweep, target: Path, tell: Callable[[str], None]) -> None:
-    """Say what is lost when other results than these are replaced."""
-    old = remains(target) if target.exists() else None
-    if old is not None and old.description != plan.description:
-        earlier = old.description
-        what = _differences(plan, earlier) or f"{earlier.runs} runs of {', '.join(earlier.controllers)}"
-        tell(f"{target} holds a sweep with {what}, which is replaced; --resume or another folder with -o keeps it")
-
-
 def _refuse_other_chunks(plan: Sweep, folder: Path, resume: bool) -> None:
     """Never throw away or mix in the chunks of an unfinished sweep."""
     count = kept(folder)
@@ -322,23 +311,17 @@ def _refuse_other_chunks(plan: Sweep, folder: Path, resume: bool) -> None:
 
 def _require_same(plan: Sweep, earlier: Description, place: Path) -> None:
     """Say in what an earlier sweep differs; more runs and more controllers than before are welcome."""
-    if (difference := _differences(plan, earlier)) is not None:
-        raise SymdualError(f"{place} holds a sweep with {difference}; choose another folder with -o")
+    for key, value in plan.description.identity.items():
+        other = earlier.identity.get(key)
+        if other != value:
+            difference = _VAGUE if key == "digests" else _difference(key, other, value)
+            raise SymdualError(f"{place} holds a sweep with {difference}; choose another folder with -o")
     lost = [name for name in earlier.controllers if name not in plan.controllers]
     if lost or earlier.runs > plan.runs:
         raise SymdualError(
             f"{place} holds {earlier.runs} runs of {', '.join(earlier.controllers)}, and this sweep would drop some; "
             "ask for at least these, or choose another folder with -o"
         )
-
-
-def _differences(plan: Sweep, earlier: Description) -> str | None:
-    """The first thing in which an earlier sweep differs, runs and controllers apart."""
-    for key, value in plan.description.identity.items():
-        other = earlier.identity.get(key)
-        if other != value:
-            return _VAGUE if key == "digests" else _difference(key, other, value)
-    return None
 
 
 def _difference(key: str, other: Any, value: Any) -> str:

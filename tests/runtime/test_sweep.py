@@ -377,19 +377,6 @@ def test_results_of_another_sweep_are_refused(plan: Sweep, toy: Problem, tmp_pat
             run_sweep(other, tmp_path, nothing, resume=True)
 
 
-def test_replacing_other_results_is_said(plan: Sweep, toy: Problem, tmp_path: Path) -> None:
-    told: list[str] = []
-    path = run_sweep(plan, tmp_path, Recorded(), tell=told.append)
-    run_sweep(plan, tmp_path, Recorded(), tell=told.append)
-    assert not told  # the same again is nothing new
-    run_sweep(sweep(toy, ["dual", "ce"], RUNS, seed=1), tmp_path, Recorded(), tell=told.append)
-    assert told == [
-        f"{path} holds a sweep with seed 0, not 1, which is replaced; --resume or another folder with -o keeps it"
-    ]
-    run_sweep(sweep(toy, ["ce"], 20, seed=1), tmp_path, Recorded(), tell=told.append)
-    assert "holds a sweep with 40 runs of dual, ce, which is replaced" in told[1]
-
-
 def test_two_sweeps_in_one_folder_are_refused(plan: Sweep, tmp_path: Path) -> None:
     (tmp_path / "toy").mkdir()
     with (
