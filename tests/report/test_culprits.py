@@ -98,4 +98,4 @@ def test_the_first_failed_run_of_each_controller_is_looked_at() -> None:
     # the belief is well, but the plant is not: its state was 0.5 when it was last seen
     blown = Model([x], [u], [sp.log(x - a / 2) + u])
     (sentence,) = culprits(Failed(1.0), steady, blown)  # type: ignore[arg-type]
-    assert sentence == 'dual, run 1, step 2: log(-a/2 + x) in the dynamics of "x" is infinite at a = 1, x = 0.5'
+    assert sentence == 'dual, run 1, step 2: log(x - a/2) in the dynamics of "x" is infinite at a = 1, x = 0.5'
