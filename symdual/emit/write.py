@@ -26,10 +26,9 @@ def is_unchanged(folder: Path, name: str, input_digest: str) -> bool:
 @contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
     """Hold the folder for this process, made if need be; a second generator is told so instead of waiting."""
-    missing = [place for place in (folder, *folder.parents) if not place.exists()]
     with ExitStack() as stack:
-        stack.callback(_remove_empty, missing)
         try:
+            stack.callback(_remove_empty, [place for place in (folder, *folder.parents) if not place.exists()])
             folder.mkdir(parents=True, exist_ok=True)
             if not os.access(folder, os.W_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))

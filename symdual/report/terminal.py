@@ -8,28 +8,15 @@ import sympy as sp
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
-from sympy.printing.str import StrPrinter
 
 from symdual.checks.kernels import BlockResult
 from symdual.derive.derivation import Derivation
-from symdual.derive.display import Abbreviations, Equation, equations
+from symdual.derive.display import Abbreviations, Equation, equations, one_line
 from symdual.derive.structure import Structure
 from symdual.emit.kernels import KernelFunction
 from symdual.spec.model import Model
 
 LONGEST_LINE = 240  #: characters of a right side; longer ones are abbreviated
-
-
-class _OneLine(StrPrinter):
-    """SymPy's own text, with sums written as `sum_i`."""
-
-    def _print_Sum(self, expression: sp.Sum) -> str:
-        return f"sum_i({self._print(expression.function)})"
-
-
-def one_line(expression: sp.Expr) -> str:
-    """An expression on one line."""
-    return str(_OneLine().doprint(expression))
 
 
 def left_side(equation: Equation) -> str:

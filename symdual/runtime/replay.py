@@ -33,6 +33,14 @@ MOST_STEPS = 1_000_000  # of the model in a recording: every one of them is a pr
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 
 
+class BeliefNotFinite(SymdualError):
+    """The belief left the numbers: `mean` and `inputs` are the last before that, at step `step` of the model."""
+
+    def __init__(self, sentence: str, mean: Array, inputs: Array, step: int) -> None:
+        super().__init__(sentence)
+        self.mean, self.inputs, self.step = mean, inputs, step
+
+
 class Recording(NamedTuple):
     """Times (K,), inputs (K, NU) and measurements (K, NY) with NaN where nothing was measured; lines of the file."""
 
@@ -126,7 +134,7 @@ def read_recording(file: Path, package: LoadedPackage) -> Recording:
         inputs=np.ascontiguousarray(values[:, 1 : 1 + len(inputs)]),
         measurements=np.ascontiguousarray(values[:, 1 + len(inputs) :]),
         lines=lines,
-        ignored=[name for name in header if name not in names],
+        ignored=[name if name.isprintable() else repr(name) for name in header if name not in names],
     )
     _check(file, recording, inputs, outputs)
     return recording
@@ -161,7 +169,8 @@ def _number(file: Path, line: int, row: list[str], name: str, column: int) -> fl
     if not cell:
         return math.nan
     if _NUMBER.fullmatch(cell) is None:
-        raise SymdualError(f'{file}, line {line}: "{cell}" in the column "{name}" is not a number')
+        shown = cell if cell.isprintable() and len(cell) <= 60 else repr(cell[:60])
+        raise SymdualError(f'{file}, line {line}: "{shown}" in the column "{name}" is not a number')
     return float(cell)
 
 
@@ -220,13 +229,15 @@ def steps_between(recording: Recording, package: LoadedPackage) -> list[int]:
 def replay(problem: Problem, recording: Recording) -> Replay:
     """Run the filter over a recording from the problem's prior; the first row updates without predicting."""
     package = problem.package
-    module, records, stats = package.filter, package.records, np.zeros(3)
+    module, records = package.filter, package.records
+    stats, totals = np.zeros(3), np.zeros(3)
     data = package.numbers["data"] if problem.prior.memory is None else problem.prior.memory
     tray = module.tray(records.make_task(*package.noise, problem.bounds, data))
     belief = records.make_belief(*problem.prior[:2])
     if package.SQUARE_ROOT:
         package.square_root.factorise(belief)
     means, deviations, statistics = [], [], []
+    last = problem.prior.mean
     k = 0
     for i, count in enumerate(steps_between(recording, package)):
         for _ in range(count):
@@ -237,11 +248,15 @@ def replay(problem: Problem, recording: Recording) -> Replay:
             package.square_root.complete(belief)
         mean, covariance = belief["z"][0].copy(), records.read_covariance(belief)
         if status == module.NOT_FINITE or not (np.isfinite(mean).all() and np.isfinite(covariance.diagonal()).all()):
-            raise SymdualError(f"the belief is not finite any more at line {recording.lines[i]} of the recording")
-        if not np.isfinite(stats).all():
+            sentence = f"the belief is not finite any more at line {recording.lines[i]} of the recording"
+            raise BeliefNotFinite(sentence, last, recording.inputs[max(i - 1, 0)], k)
+        last = mean
+        with np.errstate(over="ignore"):
+            totals += stats
+        if not np.isfinite(totals).all():
             raise SymdualError(
                 f"line {recording.lines[i]} of the recording has a measurement so far from what the filter expects "
-                "that its likelihood is not a number"
+                "that the likelihood is not a number any more"
             )
         held = Belief(mean, covariance, tray.task["numbers"][0].copy())
         shown = by_values(package, held)

@@ -96,6 +96,8 @@ def test_the_band_is_that_of_chi_square() -> None:
         ("time,u,x\n0,1,1\n1,one,2\n", 'line 3: "one" in the column "u" is not a number'),
         ("time,u,x\n0,1,1\n1,1_000,2\n", 'line 3: "1_000" in the column "u" is not a number'),
         ("time,u,x\n0,1,1\n1,1,\u0661\u0662\n", "line 3: .* is not a number"),
+        ('time,u,x\n0,1,"1\n1,0,2\n', r"""line 3: "'1\\n1,0,2'" in the column "x" is not a number"""),
+        ("time,u,x\n0,1," + "1.2" * 9000 + "\n", "line 2: .{60,70} in the column"),
         ("time,u,x\n0,1,1\n1,1,0x10\n", 'line 3: "0x10" in the column "x" is not a number'),
         ("time,u,x\n0,1,1\n1,1,1,\n", "line 3: 4 cells"),
         ('time,u,x\n0,1,"1,5"\n', 'line 2: "1,5" in the column "x" is not a number'),
@@ -166,6 +168,17 @@ def test_a_measurement_beyond_all_likelihood_is_named(toy: Problem, tmp_path: Pa
     table = f"time,u,x\n0,1,1\n1,1,{value}\n2,1,2\n"
     with pytest.raises(SymdualError, match="line 3 of the recording has a measurement so far from"):
         replay(toy, read_recording(written(tmp_path, table), toy.package))
+
+
+def test_measurements_whose_likelihoods_add_up_to_no_number_are_named(toy: Problem, tmp_path: Path) -> None:
+    table = "time,u,x\n" + "".join(f"{k},0,{(-1) ** k * 5e153}\n" for k in range(30))
+    with pytest.raises(SymdualError, match="the likelihood is not a number any more"):
+        replay(toy, read_recording(written(tmp_path, table), toy.package))
+
+
+def test_headers_do_not_steer_the_terminal(toy_package: LoadedPackage, tmp_path: Path) -> None:
+    table = "time,u,x,\x1b[2Jnote,été\n0,1,1,5,6\n"
+    assert read_recording(written(tmp_path, table), toy_package).ignored == ["'\\x1b[2Jnote'", "été"]
 
 
 TOY = Path(__file__).parents[2] / "symdual/paper/models/toy.py"
