@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from symdual.errors import SymdualError, did_you_mean
 from symdual.runtime.controller import Statistics
+from symdual.runtime.honesty import BAND, judge
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import by_values, losses
 from symdual.runtime.problem import Array, Belief, Problem
@@ -54,8 +55,8 @@ class Recording(NamedTuple):
 class Consistency(NamedTuple):
     """Are the innovations as large as the filter expects? Their normalised squares sum to chi-square(measured).
 
-    `ratio` is the sum over the number of measured entries, `band` where it lies with probability 0.95 if the filter is
-    right, `verdict` is "consistent", "overconfident" (the innovations are larger than it expects) or "underconfident".
+    `ratio` is the sum over the number of measured entries, `band` where it lies if the filter is right, `verdict` what
+    `symdual.runtime.honesty` makes of it.
     """
 
     total: float
@@ -69,12 +70,9 @@ class Consistency(NamedTuple):
         if self.measured == 0:
             return "nothing was measured, so nothing can be said about the filter's consistency"
         low, high = self.band
-        what = {
-            "consistent": "the filter is consistent: its innovations are as large as it expects",
-            "overconfident": "the filter is overconfident: its innovations are larger than it expects",
-            "underconfident": "the filter is underconfident: its innovations are smaller than it expects",
-        }[self.verdict]
-        return f"{what} (mean NIS per measured entry {self.ratio:.3g}, 95 % band {low:.3g} to {high:.3g})"
+        size = {"consistent": "as large as", "overconfident": "larger than", "underconfident": "smaller than"}
+        what = f"the filter is {self.verdict}: its innovations are {size[self.verdict.split()[-1]]} it expects"
+        return f"{what} (mean NIS per measured entry {self.ratio:.3g}, {BAND} {low:.3g} to {high:.3g})"
 
 
 class Replay(NamedTuple):
@@ -104,14 +102,10 @@ class Replay(NamedTuple):
 
 def consistency(total: float, measured: int) -> Consistency:
     """Compare a sum of normalised innovations squared with chi-square of as many degrees of freedom."""
-    from scipy.stats import chi2
-
     if measured == 0:
         return Consistency(total, 0, math.nan, (math.nan, math.nan), "consistent")
-    low, high = (float(chi2.ppf(p, measured)) / measured for p in (0.025, 0.975))
-    ratio = total / measured
-    verdict = "overconfident" if ratio > high else "underconfident" if ratio < low else "consistent"
-    return Consistency(total, measured, ratio, (low, high), verdict)
+    low, high, word = judge(total / measured, measured)
+    return Consistency(total, measured, total / measured, (low, high), word)
 
 
 # ------------------------------------------------------------------------------------------------ reading

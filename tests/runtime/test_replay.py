@@ -75,12 +75,12 @@ def test_a_good_model_is_consistent_and_a_bad_one_is_named(toy: Problem, tmp_pat
 
 
 def test_the_band_is_that_of_chi_square() -> None:
-    # 95 % of chi-square with 10 degrees of freedom: 3.247 to 20.483, from printed tables
+    # 0.001 and 0.999 of chi-square with 10 degrees of freedom: 1.479 and 29.588, from printed tables
     judged = consistency(10.0, 10)
-    assert judged.band == pytest.approx((0.3247, 2.0483), abs=1e-4)
+    assert judged.band == pytest.approx((0.1479, 2.9588), abs=1e-4)
     assert judged.verdict == "consistent"
-    assert consistency(21.0, 10).verdict == "overconfident"
-    assert consistency(3.0, 10).verdict == "underconfident"
+    assert consistency(35.0, 10).verdict == "overconfident"
+    assert consistency(1.0, 10).verdict == "underconfident"
     assert "nothing was measured" in consistency(0.0, 0).sentence()
 
 
