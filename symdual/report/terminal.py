@@ -65,18 +65,13 @@ def summary_rows(model: Model, structure: Structure) -> list[tuple[str, str]]:
     return rows
 
 
-def kernel_table(functions: Sequence[KernelFunction], seconds: dict[str, float] | None = None) -> Table:
-    """The kernels with their operation counts and, if known, the time to compile each."""
+def kernel_table(functions: Sequence[KernelFunction]) -> Table:
+    """The kernels with their operation counts."""
     table = Table(box=None, padding=(0, 2), header_style="bold")
     table.add_column("kernel")
     table.add_column("operations")
-    if seconds is not None:
-        table.add_column("compiled in", justify="right")
     for function in functions:
-        row = [function.name, function.kernel.operations]
-        if seconds is not None:
-            row.append(f"{seconds[function.name]:.2f} s" if function.name in seconds else "")
-        table.add_row(*row)
+        table.add_row(function.name, function.kernel.operations)
     return table
 
 
