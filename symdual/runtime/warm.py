@@ -1,7 +1,7 @@
 """Compiles what the controllers of a package need before they need it, on all cores.
 
-The parts are independent: filter, costs, search and episodes meet only through function pointers. Each is compiled by an
-interpreter of its own and goes to numba's cache, where later processes find it.
+The parts are independent: filter, costs, search and episodes meet only through function pointers. Each is compiled by
+an interpreter of its own and goes to numba's cache, where later processes find it.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def is_compiled(folder: Path) -> bool:
 def parts_of(package: LoadedPackage) -> tuple[str, ...]:
     """What the controllers ce, cautious and dual need, the part that takes longest first.
 
-    Costs share most of what they call, so they are one part: "certain" and the forms of the dual cost that the scenarios
-    of the package ask for.
+    Costs share most of what they call, so they are one part: "certain" and the forms of the dual cost that the
+    scenarios of the package ask for.
     """
     forms = {"certain"}
     for name in package.plants:
