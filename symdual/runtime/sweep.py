@@ -229,7 +229,8 @@ def run_sweep(
         force: overwrite results, and forget chunks that were kept, of whatever sweep.
 
     Results that this sweep would not contain again are overwritten only by force. Finished chunks are kept in the
-    folder `chunks` beside the results until those are written. Whatever ends the process, `resume` continues from there.
+    folder `chunks` beside the results until those are written. Whatever ends the process, `resume` continues from
+    there.
     """
     folder = Path(parent) / plan.problem.name
     try:
