@@ -1,8 +1,22 @@
 """Symbolic code generation for dual control: controllers that learn while they steer.
 
-A model file needs `Model`, `Scenario`, `unknown`, `constant`, `features`, `covariances` and `logistic`; programs use
-`generate`, `load` and `check`. Everything is imported when it is first used, so that `import symdual` and the runtime
-stay light.
+Model files are made of
+
+    Model, Scenario                          a system, and what is to be done with it
+    unknown, constant, logistic              symbols and functions in its equations
+    features, covariances                    families of unknown weights, and kernels of unknown functions
+
+and programs use
+
+    generate, check, prepare                 write packages, check them, and make a task of a scenario in a file
+    load, problem, controller                a package, its task, and a controller that is asked for inputs
+    simulate, sweep, run_sweep, Results      episodes by the thousand, in memory or in files
+    run_foreign, GymPlant                    a plant that is not a model
+    replay, read_recording                   recorded data through the filter
+    fit, validate, identify                  from recordings to priors and noise, and what can be learned at all
+    evaluate, posterior                      derivatives of a model, and what a belief says about an unknown function
+
+Everything is imported when it is first used, so that `import symdual` and the runtime stay light.
 """
 
 from __future__ import annotations
@@ -14,12 +28,30 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from symdual.api import check as check
     from symdual.api import generate as generate
+    from symdual.api import prepare as prepare
     from symdual.errors import SymdualError as SymdualError
+    from symdual.errors import SymdualWarning as SymdualWarning
+    from symdual.estimation.fit import fit as fit
+    from symdual.estimation.identify import identify as identify
+    from symdual.estimation.validation import validate as validate
+    from symdual.fitting.task import read_task as read_task
+    from symdual.runtime import evaluate as evaluate
+    from symdual.runtime.closed_loop import Episodes as Episodes
+    from symdual.runtime.closed_loop import Settings as Settings
+    from symdual.runtime.closed_loop import simulate as simulate
     from symdual.runtime.controller import controller as controller
     from symdual.runtime.loading import load as load
+    from symdual.runtime.plants import GymPlant as GymPlant
+    from symdual.runtime.plants import run_foreign as run_foreign
+    from symdual.runtime.posterior import posterior as posterior
     from symdual.runtime.problem import Belief as Belief
     from symdual.runtime.problem import Problem as Problem
     from symdual.runtime.problem import problem as problem
+    from symdual.runtime.replay import read_recording as read_recording
+    from symdual.runtime.replay import replay as replay
+    from symdual.runtime.results import Results as Results
+    from symdual.runtime.sweep import run_sweep as run_sweep
+    from symdual.runtime.sweep import sweep as sweep
     from symdual.spec import covariances as covariances
     from symdual.spec import features as features
     from symdual.spec.model import Model as Model
@@ -30,21 +62,40 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "Belief": "symdual.runtime.problem",
+    "Episodes": "symdual.runtime.closed_loop",
+    "GymPlant": "symdual.runtime.plants",
     "Model": "symdual.spec.model",
     "Problem": "symdual.runtime.problem",
+    "Results": "symdual.runtime.results",
     "Scenario": "symdual.spec.scenario",
+    "Settings": "symdual.runtime.closed_loop",
     "SymdualError": "symdual.errors",
+    "SymdualWarning": "symdual.errors",
     "check": "symdual.api",
     "constant": "symdual.spec.symbols",
     "controller": "symdual.runtime.controller",
     "covariances": "symdual.spec",
+    "evaluate": "symdual.runtime",
     "features": "symdual.spec",
+    "fit": "symdual.estimation.fit",
     "generate": "symdual.api",
+    "identify": "symdual.estimation.identify",
     "load": "symdual.runtime.loading",
     "logistic": "symdual.spec.symbols",
+    "posterior": "symdual.runtime.posterior",
+    "prepare": "symdual.api",
     "problem": "symdual.runtime.problem",
+    "read_recording": "symdual.runtime.replay",
+    "read_task": "symdual.fitting.task",
+    "replay": "symdual.runtime.replay",
+    "run_foreign": "symdual.runtime.plants",
+    "run_sweep": "symdual.runtime.sweep",
+    "simulate": "symdual.runtime.closed_loop",
+    "sweep": "symdual.runtime.sweep",
     "unknown": "symdual.spec.symbols",
+    "validate": "symdual.estimation.validation",
 }
+_MODULES = ("covariances", "evaluate", "features")
 
 __all__ = ["__version__", *_PLACES]
 
@@ -54,6 +105,11 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'symdual' has no attribute {name!r}")
     import importlib
 
-    if name in ("covariances", "features"):
-        return importlib.import_module(f"symdual.spec.{name}")
+    if name in _MODULES:
+        return importlib.import_module(f"{_PLACES[name]}.{name}")
     return getattr(importlib.import_module(_PLACES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """All public names, imported or not, so that `help` and completion show them."""
+    return sorted({*globals(), *__all__})

@@ -14,14 +14,16 @@ from symdual.checks.kernels import BlockResult, check_kernels
 from symdual.checks.recursions import check_recursions
 from symdual.derive.derivation import Derivation, derive
 from symdual.emit.package import input_digest, package
-from symdual.emit.write import exclusive, is_unchanged, write
+from symdual.emit.write import clear_up, exclusive, is_unchanged, write
 from symdual.errors import SymdualError, did_you_mean
-from symdual.runtime.loading import edited_files, load, load_edited, read_manifest, user_folder
+from symdual.runtime.loading import load, load_edited, user_folder
+from symdual.runtime.origin import forget, note
 from symdual.runtime.problem import Problem, problem
 from symdual.spec.loading import load_model_file
 from symdual.spec.model import Model
 from symdual.spec.numbers import Array
 from symdual.spec.scenario import Scenario
+from symdual.whole_file.packages import edited_files, read_manifest
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,10 @@ def generate(source: str | Path | Model, folder: str | Path | None = None, force
     parent = _parent(folder)
     works = _works(source)
     outdated = [work for work in works if force or not is_unchanged(parent, work.model.name, work.input_digest)]
-    _write_all(outdated, parent)
+    _write_all(source, outdated, parent, keep_compiled=not force)
+    _note_origin(source, works, parent)
+    for work in works:
+        clear_up(parent, work.model.name)
     return [
         Generated(work.model, parent / work.model.name, work.derivation if work in outdated else None) for work in works
     ]
@@ -76,7 +81,7 @@ class _Work:
 
     model: Model
     numbers: Mapping[str, Array]
-    plants: Mapping[str, str]
+    plants: Mapping[str, Model]
     scenarios: Sequence[Scenario] = ()
 
     @cached_property
@@ -97,7 +102,7 @@ def _works(source: str | Path | Model) -> list[_Work]:
     works = []
     for model in contents.models.values():
         own = {name: s for name, s in contents.scenarios.items() if s.model.name == model.name}
-        plants = {name: s.plant.name for name, s in own.items()}
+        plants = {name: s.plant for name, s in own.items()}
         works.append(_Work(model, scenario_numbers(own), plants, _of(model, contents.scenarios)))
     return works
 
@@ -109,13 +114,23 @@ def _of(model: Model, scenarios: Mapping[str, Scenario]) -> tuple[Scenario, ...]
     return (*own, *as_plant)
 
 
-def _write_all(works: Sequence[_Work], parent: Path) -> None:
+def _write_all(source: str | Path | Model, works: Sequence[_Work], parent: Path, keep_compiled: bool = True) -> None:
     """Derive and render everything before the first file is written: a fault in one model leaves nothing half done."""
     if not works:
         return
     with exclusive(parent):
-        for finished in [package(work.derivation, work.numbers, work.plants) for work in works]:
-            write(finished, parent)
+        for work, finished in [(work, package(work.derivation, work.numbers, work.plants)) for work in works]:
+            write(finished, parent, keep_compiled)
+            _note_origin(source, [work], parent)
+
+
+def _note_origin(source: str | Path | Model, works: Sequence[_Work], parent: Path) -> None:
+    """Let packages know the file that they come from, so that `load` can say when it is edited."""
+    for work in works:
+        if isinstance(source, Model):
+            forget(parent / work.model.name)
+        else:
+            note(parent / work.model.name, Path(source))
 
 
 def scenario_numbers(scenarios: Mapping[str, Scenario]) -> dict[str, Array]:
@@ -149,6 +164,7 @@ def check(
     works = _works(source)
     edited = {work.model.name: _edited(parent, work) for work in works}
     _write_all(
+        source,
         [
             work
             for work in works
@@ -156,6 +172,7 @@ def check(
         ],
         parent,
     )
+    _note_origin(source, works, parent)
     results = {}
     share = 0.5 if recursions else 1.0
     for work in works:

@@ -18,6 +18,10 @@ class PackageError(SymdualError):
     """A generated package that is missing, damaged, or made by another version."""
 
 
+class SymdualWarning(UserWarning):
+    """Something that a user should know, in one sentence; commands print it as such."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean "..."?` for the closest known name, or nothing."""
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)

@@ -59,36 +59,34 @@ class _Decision:
         form = package.dual_cost.choose_form(HORIZON)
         self._given = planning(work, package)
         self._modules = package
-        self._dual_costs = getattr(package.dual_cost, f"dual_costs_{form}")
+        self._dual_costs = getattr(package.calls, form)
         self._plan_all = repeated.plan_all
         self._cost = package.decision.cost_pointer(form)  # kept: its code must outlive the calls
-        self._spaces = package.decision.workspace(HORIZON)
+        self._all = package.candidates.table()
         self._input = np.zeros(1)
         self.search(1)
-        *self._plan_spaces, candidates, self._out, report = self._spaces
-        self.candidates = int(report[package.decision.REPORT_EVALUATIONS])
-        self._table = np.sort(candidates[: self.candidates], axis=0)
+        self.candidates = int(self._all.report[package.candidates.REPORT_EVALUATIONS])
+        self._table = np.sort(self._all.candidates[: self.candidates], axis=0)
+        self._out = np.zeros((self.candidates, package.dual_cost.OUT))
 
     def search(self, n: int) -> None:
         """Decide n times: certainty-equivalent plan, grid, refinement."""
         head = (self._cost.address, True, workload.CONTROL_COST, 0, HORIZON)
         for _ in range(n):
-            self._modules.decision.decide_at(*head, *self._given, *self._spaces, self._input)
+            self._modules.decision.decide_at(*head, *self._given, self._all, self._input)
 
     def certain(self, n: int) -> None:
         """Make the certainty-equivalent plan n times."""
-        plan, given = self._modules.nominal.certainty_equivalent, self._given
-        belief, rest = (given.z, given.D), (given.W, given.U, given.r, given.bounds, given.data, given.settings)
         for _ in range(n):
-            plan(0, HORIZON, *belief, *rest, *self._plan_spaces, self._input)
+            self._modules.calls.certainty_equivalent(0, HORIZON, *self._given, self._input)
 
     def plans(self, n: int) -> None:
         """Make the certainty-equivalent plan and the plans of all candidates n times."""
         for _ in range(n):
-            self._plan_all(HORIZON, *self._given, *self._plan_spaces, self._input, self._table)
+            self._plan_all(HORIZON, *self._given, self._input, self._table)
 
     def costs(self, n: int) -> None:
         """Make the certainty-equivalent plan, the plans and the costs of all candidates n times."""
         for _ in range(n):
             self.certain(1)
-            self._dual_costs(0, HORIZON, *self._given, self._table, *self._plan_spaces, self._out)
+            self._dual_costs(0, HORIZON, *self._given, self._table, self._out)

@@ -42,32 +42,26 @@ evaluate.hessian(package, x, u, theta, x)
 evaluate.observation_jacobian(package, x, theta)
 """
 _RECURSIONS: Final = """
-steps = 20
-names = "process_noise", "measurement_noise", "transition", "drift", "data"
-Q, R, D, Xi, data = (package.numbers[name] for name in names)
-z, P, u, y = np.zeros(package.NZ), np.eye(package.NZ), np.zeros(package.NU), np.zeros(package.NY)
-package.filter.step(0, z, P, u, y, Q, R, D, Xi, data, *package.filter.workspace(), np.zeros(3))
+steps, records = 20, package.records
+u, y = np.zeros(package.NU), np.zeros(package.NY)
+task = records.make_task(*package.noise, np.array([[-1.0], [1.0]]), package.numbers["data"])
+belief = records.make_belief(np.zeros(package.NZ), np.eye(package.NZ))
+package.filter.step(0, belief, u, y, package.filter.tray(task), np.zeros(3))
 W, U, r = np.stack([np.eye(package.NX)] * (steps + 1)), np.ones((steps, 1, 1)), np.zeros((steps + 1, package.NX))
-bounds, settings = np.array([[-1.0], [1.0]]), package.nominal.default_settings()
-spaces = package.nominal.workspace(steps)
-package.nominal.certainty_equivalent(0, steps, z, D, W, U, r, bounds, data, settings, *spaces, u)
-dual_costs = getattr(package.dual_cost, "dual_costs_" + package.dual_cost.choose_form(steps))
-problem = z, P, Q, R, D, Xi, W, U, r, bounds, data, settings
-dual_costs(0, steps, *problem, np.zeros((3, 1)), *spaces, np.zeros((3, package.dual_cost.OUT)))
+weights = records.make_weights(W, U, r)
+desk = records.desk(steps, weights, task)
+cost = package.decision.cost_pointer(package.dual_cost.choose_form(steps))
 """
 _DECISION: Final = """
-cost = package.decision.cost_pointer(package.dual_cost.choose_form(steps))
-package.decision.decide_at(cost.address, True, 1.0, 0, steps, *problem, *package.decision.workspace(steps), u)
+package.decision.decide_at(cost.address, True, 1.0, 0, steps, belief, desk, package.candidates.table(), u)
 """
 _EPISODE: Final = """
-plant, episodes = package.plant, package.episode
-noise = np.zeros((1, steps, package.NX)), np.zeros((1, steps, package.NY)), np.zeros((1, 0, package.NTHETA))
-belief = Q, R, D, Xi, W, U, r, np.ones(steps), bounds, data, settings
-columns = package.NX, package.NZ, package.NZ, episodes.STATS
-states, means, variances, statistics = (np.zeros((1, steps + 1, width)) for width in columns)
-results = states, np.zeros((1, steps, 1)), means, variances, statistics, P[None], np.zeros(1, np.int64)
-truth = 1, plant.move, plant.measure, cost, True, 0, steps, z[None], data, package.WORK
-episodes.episodes(*truth, *noise, z[None], P, *belief, *results)
+from symdual.runtime.closed_loop import _diary
+episode, no = package.episode, np.zeros((1, 0, package.NTHETA))
+luck = episode.Luck(np.zeros((1, package.NZ)), np.zeros((1, steps, package.NX)), np.zeros((1, steps, package.NY)), no)
+plant = episode.Plant(package.plant.move, package.plant.measure, package.numbers["data"], package.WORK)
+controls = episode.Controls(cost, True, np.ones(steps), 0, False, 1)
+episode.episodes(1, steps, plant, controls, luck, belief, weights, task, _diary(package, 1, steps))
 """
 _PRINT: Final = """
 print(time.perf_counter() - start[0], time.process_time() - start[1])
@@ -75,7 +69,7 @@ print(time.perf_counter() - start[0], time.process_time() - start[1])
 # each stage needs the ones before it
 STAGES: Final = {
     "kernels": _KERNELS,
-    "filter, nominal, riccati, dual_cost": _RECURSIONS,
+    "filter and dual cost": _RECURSIONS,
     "decision": _DECISION,
     "episode": _EPISODE,
 }

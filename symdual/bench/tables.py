@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from symdual.bench.contender import OWN
 from symdual.bench.results import Results
@@ -19,7 +20,7 @@ def table(results: Results) -> RenderableType:
         parts.append(_boxes(results))
     if results.starts:
         parts.append(_starts(results))
-    parts += [f"[dim]not here: {name} ({reason})[/dim]" for name, reason in results.absent.items()]
+    parts += [Text(f"not here: {name} ({reason})", style="dim") for name, reason in results.absent.items()]
     return Group(*parts)
 
 

@@ -107,8 +107,10 @@ class ProcessTask:
         """Run the generated filter over a made-up recording, and write down its linearisations."""
         package, random = self._package, self._random
         nx = package.NX
-        module = package.filter
-        data, (work, ws) = package.numbers["data"].copy(), module.workspace()
+        module, records = package.filter, package.records
+        limits = np.array([package.numbers["lower"], package.numbers["upper"]])
+        task = records.make_task(self._Q, self._R, self._D, self._Xi, limits, package.numbers["data"])
+        data, tray = task["numbers"][0], module.tray(task)
         mean, covariance = np.zeros(package.NZ), np.zeros((package.NZ, package.NZ))
         mean[nx:] = package.numbers["prior_mean"]  # of other unknowns, which are taken as known here
         mean[:nx] = self._home.x + 0.2 * self._home.x_spread * random.normal(size=nx)
@@ -119,11 +121,13 @@ class ProcessTask:
         covariance[:nx, :nx] = 0.5 * (covariance[:nx, :nx] + covariance[:nx, :nx].T)
         start = mean[:nx].copy(), covariance[:nx, :nx].copy()
         transitions, measurements = [], []
+        belief = records.make_belief(mean, covariance)
+        mean = belief["z"][0]
         for k in range(PAST):
             u = self._inputs[k]
             before, known = mean.copy(), data.copy()
             step = self._linearised(k, mean, u, data)
-            module.predict(k, mean, covariance, u, self._Q, self._D, self._Xi, data, work, ws)
+            module.predict(k, belief, u, tray)
             transitions.append(self._transition(k, step, before, known, data))
             seen = evaluate.observation_jacobian(package, mean[:nx], mean[nx:], k + 1)
             y = seen.h + 0.1 * self._seen * random.normal(size=package.NY)
@@ -131,8 +135,9 @@ class ProcessTask:
                 y[0] = np.nan
             # y - h(x^) = C (x - x^) + r, so C x + r is measured as y - h + C x^
             measurements.append(gram.Measurement(seen.h_x, y - seen.h + seen.h_x @ mean[:nx], self._R))
-            module.update(k + 1, mean, covariance, y, self._R, data, work, ws, np.zeros(3))
-        return Belief(mean, covariance, data), start, transitions, measurements
+            module.update(k + 1, belief, y, tray, np.zeros(3))
+        found = Belief(mean.copy(), records.read_covariance(belief), data.copy())
+        return found, start, transitions, measurements
 
     def _linearised(self, k: int, z: Array, u: Array, data: Array) -> Linearised:
         p = self._package
@@ -231,22 +236,25 @@ class ProcessTask:
         reference, known, values = self._plan_model(belief, start, transitions, measurements)
         moved = [[gram.drifting(self._kernels, 0.0, 1.0)(a, b) for b in values] for a in values]
         noise = dense.Noise(self._Q, self._R, self._persistence * np.eye(len(values)), self._growth * np.array(moved))
-        module, nominal = package.dual_cost, package.nominal
-        forms = ["structured"] + (["lowrank"] if module.LOWRANK and HORIZON * package.NR <= nominal.PADDED else [])
+        module, records, calls = package.dual_cost, package.records, package.calls
+        task = records.make_task(self._Q, self._R, self._D, self._Xi, cost.bounds, belief.memory)
+        desk = records.desk(HORIZON, records.make_weights(*cost[:3]), task)
+        held, end = records.make_belief(*belief[:2]), PAST + HORIZON
+        forms = ["structured"] + (["lowrank"] if module.LOWRANK and HORIZON * package.NR <= package.NTHETA else [])
         for form in forms:
             for learning in (True, False):
-                settings, out = nominal.default_settings(), np.zeros(module.OUT)
-                settings[nominal.SET_LEARNING] = float(learning)
-                getattr(module, f"cost_of_inputs_{form}")(
-                    PAST, PAST + HORIZON, *belief[:2], self._Q, self._R, self._D, self._Xi, *cost,
-                    belief.memory.copy(), settings, self._inputs[PAST:], *nominal.workspace(HORIZON), out,
-                )  # fmt: skip
+                task["learning"] = float(learning)
+                nominal = calls.follow(PAST, end, held, self._inputs[PAST:], desk)
+                if form == "lowrank":
+                    uncertain = calls.jd_lowrank(PAST, end, 0, held, desk)
+                else:
+                    uncertain, _ = calls.jd_structured(PAST, end, 0, 1, held, desk)
                 exact = dense.dual_cost(
                     reference, noise, cost, PAST, known, self._inputs[PAST:], order=1, learning=learning
                 )
                 label = f"{form}{'' if learning else ', learning off'}"
-                yield f"nominal cost, {label}", np.array([out[module.OUT_NOMINAL]]), np.array([exact.nominal])
-                yield f"dual cost, {label}", np.array([out[module.OUT_UNCERTAIN]]), np.array([exact.uncertain])
+                yield f"nominal cost, {label}", np.array([nominal]), np.array([exact.nominal])
+                yield f"dual cost, {label}", np.array([uncertain]), np.array([exact.uncertain])
 
     def _plan_model(
         self,

@@ -166,7 +166,10 @@ class _Task:
         inputs = home.u + home.u_spread * random.normal(size=(HORIZON, m)) / 3
         self._inputs = np.clip(inputs, *self._cost.bounds)
         self._surprise = 0.1 * self._seen * random.normal(size=reference.ny)
-        self._spaces = package.nominal.workspace(HORIZON)
+        records, motion = package.records, (package.numbers["transition"], package.numbers["drift"])
+        self._task = records.make_task(*self._noise[:2], *motion, self._cost.bounds, package.numbers["data"])
+        self._desk = records.desk(HORIZON, records.make_weights(*self._cost[:3]), self._task, order=2)
+        self._held = records.make_belief(*self._belief)
 
     def with_other_last_bits(self) -> _Task:
         """The same problem with a belief that differs by rounding."""
@@ -174,16 +177,13 @@ class _Task:
         mean, covariance = self._belief
         factors = 1.0 + EPSILON * self._random.normal(size=len(mean))
         twin._belief = dense.Belief(mean * factors, covariance * np.outer(factors, factors))
+        twin._held = self._package.records.make_belief(*twin._belief)
         return twin
 
     def _covariance(self, size: int) -> Array:
         root = self._random.normal(size=(size, size))
         product = 0.3 * root @ root.T / size + 0.7 * np.eye(size)
         return np.asarray((product + product.T) / 2)
-
-    @property
-    def _motion(self) -> tuple[Array, Array]:
-        return self._package.numbers["transition"], self._package.numbers["drift"]
 
     def comparisons(self) -> Iterator[Comparison]:
         """Pairs of computed and expected numbers, each with the name of what they are."""
@@ -217,31 +217,27 @@ class _Task:
 
     def _filtered(self, belief: dense.Belief, u: Array, y: Array | None, name: str) -> dense.Belief:
         """Predict with u and update with y by the generated filter."""
-        module, data = self._package.filter, self._package.numbers["data"]
-        work, ws = module.workspace()
-        mean, covariance = belief.mean.copy(), np.ascontiguousarray(belief.covariance)
-        held = covariance.copy()
-        if self._package.SQUARE_ROOT:
-            module.factorise(covariance, held)
-        D, Xi = self._motion
-        module.predict(0, mean, held, u, self._noise.process, D, Xi, data, work, ws)
+        package, held = self._package, self._package.records.make_belief(*belief)
+        tray = package.filter.tray(self._task)
+        if package.SQUARE_ROOT:
+            package.square_root.factorise(held)
+        package.filter.predict(0, held, u, tray)
         if y is not None:
-            getattr(module, name)(1, mean, held, y, self._noise.measurement, data, work, ws, np.zeros(3))
-        if self._package.SQUARE_ROOT:
-            module.covariance(held, covariance)
-            held = covariance
-        return dense.Belief(mean, held)
+            getattr(package.filter, name)(1, held, y, tray, np.zeros(3))
+        if package.SQUARE_ROOT:
+            package.square_root.complete(held)
+        return dense.Belief(held["z"][0].copy(), package.records.read_covariance(held))
 
     # ------------------------------------------------------------ costs
 
     def _costs(self) -> Iterator[Comparison]:
-        module = self._package.dual_cost
+        package = self._package
         forms = [("structured", 1), ("second_order", 2)]
-        if module.LOWRANK and HORIZON * (self._package.NR + self._package.NHR) <= self._package.nominal.PADDED:
+        if package.dual_cost.LOWRANK and HORIZON * (package.NR + package.NHR) <= package.NTHETA:
             forms.append(("lowrank", 1))
         for form, order in forms:
             for learning in (True, False) if order == 1 else (True,):
-                got = self._cost_of(form, learning)
+                nominal, uncertain = self._cost_of(form, learning)
                 exact = dense.dual_cost(
                     self._reference,
                     self._noise,
@@ -253,33 +249,29 @@ class _Task:
                     learning=learning,
                 )
                 label = f"{form.replace('_', ' ')}{'' if learning else ', learning off'}"
-                yield f"nominal cost, {label}", np.array([got[module.OUT_NOMINAL]]), np.array([exact.nominal])
-                yield f"dual cost, {label}", np.array([got[module.OUT_UNCERTAIN]]), np.array([exact.uncertain])
+                yield f"nominal cost, {label}", np.array([nominal]), np.array([exact.nominal])
+                yield f"dual cost, {label}", np.array([uncertain]), np.array([exact.uncertain])
 
-    def _cost_of(self, form: str, learning: bool) -> Array:
-        module, nominal = self._package.dual_cost, self._package.nominal
-        settings, out = nominal.default_settings(), np.zeros(module.OUT)
-        settings[nominal.SET_LEARNING] = float(learning)
-        getattr(module, f"cost_of_inputs_{form}")(
-            0, HORIZON, *self._belief, self._noise.process, self._noise.measurement, *self._motion, *self._cost,
-            self._package.numbers["data"], settings, self._inputs, *self._spaces, out,
-        )  # fmt: skip
-        return out
+    def _cost_of(self, form: str, learning: bool) -> tuple[float, float]:
+        """Jbar and Jd of the given inputs."""
+        calls, place = self._package.calls, (self._held, self._desk)
+        self._task["learning"] = float(learning)
+        nominal = calls.follow(0, HORIZON, self._held, self._inputs, self._desk)
+        if form == "lowrank":
+            return nominal, calls.jd_lowrank(0, HORIZON, 0, *place)
+        return nominal, calls.jd_structured(0, HORIZON, 0, 2 if form == "second_order" else 1, *place)[0]
 
     def left_to_gain(self) -> float:
         """The share of its cost that a general optimiser can still take off a plan with a given first input."""
-        nominal, data = self._package.nominal, self._package.numbers["data"]
         states = dense.rollout(self._reference, self._noise, 0, self._belief.mean, self._inputs)
         if not np.isfinite(dense.nominal_cost(self._reference, self._cost, 0, states, self._inputs)):
             return np.nan  # the model is not finite here
-        D, _ = self._motion
-        settings = nominal.default_settings()
-        nominal.begin(0, HORIZON, self._belief.mean, D, *self._cost, data, *self._spaces)
-        cost, status, slot, _ = nominal.nominal(0, HORIZON, self._inputs[0], *self._cost, data, settings, *self._spaces)
+        calls, nominal = self._package.calls, self._package.nominal
+        calls.begin(0, HORIZON, self._held, self._desk)
+        cost, status, slot, _ = calls.plan_through(0, HORIZON, self._inputs[0], self._desk)
         if status not in (nominal.CONVERGED, nominal.STALLED):
             return np.inf
-        states, inputs = np.zeros((HORIZON + 1, self._reference.nx)), np.zeros((HORIZON, self._reference.nu))
-        nominal.trajectory(0, HORIZON, slot, *self._spaces[1:], states, inputs)
+        inputs = self._desk.plan["u"][slot, :HORIZON].copy()
         start = self._belief.mean
         best, _ = dense.best_plan(self._reference, self._noise, self._cost, 0, start, self._inputs[0], inputs)
         return float(max(cost - best, 0.0) / max(cost, 1e-300))

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from symdual.runtime.controller import Controller, State, cost_kind, cost_settings
+from symdual.runtime.controller import Controller, State
+from symdual.runtime.planning import Planning
 from symdual.runtime.problem import Array, Belief, Problem
 
 
@@ -28,34 +29,9 @@ class CostCurve:
 
     def __call__(self, candidates: Array) -> Array:
         """The cost of each row of candidates (N, NU)."""
-        task, package = self.problem, self.problem.package
-        kind = cost_kind(task, self.name, self.order, task.horizon)
-        batch: Any = {
-            "structured": lambda: package.dual_cost.dual_costs_structured,
-            "lowrank": lambda: package.dual_cost.dual_costs_lowrank,
-            "second_order": lambda: package.dual_cost.dual_costs_second_order,
-            "bonus": lambda: package.dual_cost.bonus_costs,
-        }[kind]()
-        numbers, settings = package.numbers, cost_settings(task, self.name)
-        noise = tuple(numbers[key] for key in ("process_noise", "measurement_noise", "transition", "drift"))
-        cost = (task.state_cost, task.input_cost, task.reference, task.bounds, numbers["data"])
-        work = package.nominal.workspace(task.horizon)
-        out = np.zeros((len(candidates), package.dual_cost.OUT))
-        package.nominal.certainty_equivalent(
-            self.k, task.horizon, self.belief.mean, noise[2], *cost, settings, *work, np.zeros(package.NU)
-        )
-        batch(
-            self.k,
-            task.horizon,
-            *self.belief[:2],
-            *noise,
-            *cost,
-            settings,
-            np.ascontiguousarray(candidates),
-            *work,
-            out,
-        )
-        return np.asarray(out[:, 0])
+        planning = Planning(self.problem, self.name, self.order, self.k, self.belief)
+        planning.begin()
+        return np.asarray(planning.costs(candidates)[:, 0])
 
 
 class Comparison(NamedTuple):

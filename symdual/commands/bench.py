@@ -9,7 +9,7 @@ import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import json_option
-from symdual.commands.terminal import new_console, new_progress
+from symdual.commands.terminal import new_marked_console, new_progress
 
 
 @click.command()
@@ -24,8 +24,8 @@ def bench(sizes: tuple[int, ...], peers: tuple[str, ...], rounds: int, processes
     """Time the generated code beside C, CasADi, JAX and numpy, whatever is installed, in one process."""
     from symdual import bench as benchmark
 
-    console = new_console()
-    with new_progress(console) as progress:
+    console = new_marked_console()
+    with new_progress() as progress:
         task = progress.add_task("measuring", total=1.0)
 
         def report(text: str, fraction: float) -> None:

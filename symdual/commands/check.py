@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from symdual.commands.json_file import finite, write_json
+from symdual.commands.json_file import write_json
 from symdual.commands.options import folder_option, json_option, model_file_argument
-from symdual.commands.terminal import new_console, new_progress
+from symdual.commands.terminal import headed, new_console, new_progress
 
 
 @click.command()
@@ -31,7 +31,7 @@ def check(model_file: Path, folder: Path | None, points: int, kernels: bool, jso
     from symdual.report.terminal import check_table
 
     console = new_console()
-    with new_progress(console) as progress:
+    with new_progress() as progress:
         tasks: dict[str, Any] = {}
 
         def report(name: str, fraction: float) -> None:
@@ -43,9 +43,8 @@ def check(model_file: Path, folder: Path | None, points: int, kernels: bool, jso
     misses = [(name, r) for name, blocks in results.items() for r in blocks if not r.passed]
     for name, blocks in results.items():
         worst = max(blocks, key=lambda r: r.error)
-        console.print(
-            f"[bold]{name}[/]: {len(blocks)} comparisons, worst {worst.ulps:.1f} ulp ({worst.block}, {worst.oracle})"
-        )
+        found = f"{len(blocks)} comparisons, worst {worst.ulps:.1f} ulp ({worst.block}, {worst.oracle})"
+        console.print(headed(name, f": {found}"))
         console.print(check_table(blocks))
         if any(r.undefined for r in blocks):
             console.print(
@@ -53,14 +52,14 @@ def check(model_file: Path, folder: Path | None, points: int, kernels: bool, jso
                 "precision, so nothing is compared; that alone is no miss"
             )
     for name, result in misses:
-        console.print(f"[bold red]miss[/] in {name}: {result.block} differs from {result.oracle} by {result.error:.2e}")
+        console.print(f"miss in {name}: {result.block} differs from {result.oracle} by {result.error:.2e}", style="red")
     rows = {
         name: [
             {
                 "block": r.block,
                 "oracle": r.oracle,
                 "entries": r.entries,
-                "error": finite(r.error),
+                "error": r.error,
                 "passed": r.passed,
                 "undefined": r.undefined,
             }

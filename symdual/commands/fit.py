@@ -1,63 +1,167 @@
-"""`symdual fit`: hyperparameters from a recording."""
+"""`symdual fit`: unknowns, noise and first states, or the hyperparameters of Gaussian processes, from recordings."""
 
 from __future__ import annotations
 
-import time
-from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import json_option, model_file_argument
-from symdual.commands.terminal import new_console, new_progress, shown
+from symdual.commands.terminal import headed, late_progress, new_console, shown
+from symdual.errors import SymdualError
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.console import Console
 
 
 @click.command()
 @model_file_argument
-@click.argument("data_file", metavar="DATA.csv", type=click.Path(path_type=Path))
-@click.option("--model", "name", metavar="NAME", help="Which model of the file, if several have Gaussian processes.")
-@click.option("--scenario", metavar="NAME", help="Whose start and prior the recording has, if there are several.")
+@click.argument("data_files", metavar="DATA.csv...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--only", multiple=True, metavar="NAME", help="Fit this and nothing else; may be given several times.")
+@click.option("--hold", multiple=True, metavar="NAME", help="Leave this as it is; may be given several times.")
+@click.option(
+    "--full", multiple=True, metavar="NOISE", help="Fit process_noise, measurement_noise or drift as a full matrix."
+)
+@click.option("--likelihood", is_flag=True, help="Maximum likelihood, without the model's own prior.")
+@click.option("--starts", default=5, show_default=True, metavar="N", help="From how many starting points to search.")
+@click.option(
+    "--validate",
+    "held_out",
+    multiple=True,
+    metavar="DATA.csv",
+    type=click.Path(path_type=Path),
+    help="Predict this recording, which is not fitted; may be given several times.",
+)
+@click.option("--resample", is_flag=True, help="Put a recording with uneven times on the grid of the model.")
+@click.option("--anyway", is_flag=True, help="Fit measurements that are far from anything that the model expects.")
+@click.option("--model", "name", metavar="NAME", help="Which model of the file, if there are several.")
+@click.option("--scenario", metavar="NAME", help="Whose start and prior the recordings have, if there are several.")
+@click.option(
+    "--figures",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Where figures go [NAME.fit beside the fit, with --validate].",
+)
 @click.option(
     "-o", "file", metavar="FILE", type=click.Path(path_type=Path), help="The fit [NAME.fit.json beside MODEL.py]."
 )
 @json_option
 def fit(
-    model_file: Path, data_file: Path, name: str | None, scenario: str | None, file: Path | None, json_file: Path | None
+    model_file: Path,
+    data_files: tuple[Path, ...],
+    only: tuple[str, ...],
+    hold: tuple[str, ...],
+    full: tuple[str, ...],
+    likelihood: bool,
+    starts: int,
+    held_out: tuple[Path, ...],
+    resample: bool,
+    anyway: bool,
+    name: str | None,
+    scenario: str | None,
+    figures: Path | None,
+    file: Path | None,
+    json_file: Path | None,
 ) -> None:
-    """Fit the hyperparameters of Gaussian processes in MODEL.py to a recording, in the format of `symdual replay`."""
+    """Fit the unknowns, noise levels and first states of MODEL.py to recordings in the format of `symdual replay`.
+
+    NAME is an unknown, a family, process_noise, measurement_noise, drift or start, or an entry of these such as
+    process_noise[velocity]. Everything that the model leaves open is fitted by default. In a model with Gaussian
+    processes their hyperparameters are fitted instead.
+    """
+    from symdual.fitting.task import processes
+    from symdual.spec.loading import load_model_file
+
+    contents = load_model_file(model_file)
+    asked = [contents.models[name]] if name in contents.models else list(contents.models.values())
+    console = new_console()
+    if any(processes(model) for model in asked) and scenario_has_process(contents, scenario):
+        if only or hold or full or likelihood or held_out or resample or len(data_files) > 1:
+            raise SymdualError(
+                "a model with Gaussian processes has its hyperparameters fitted to one recording; --only, --hold, "
+                "--full, --likelihood, --validate and --resample are for models without"
+            )
+        _hyperparameters(console, model_file, data_files[0], name, scenario, file, json_file)
+        return
+    from symdual.estimation.fit import fit_series, subject
+    from symdual.estimation.result import sentences
+    from symdual.estimation.series import read_all
+    from symdual.report.estimates import estimate_table, summary
+    from symdual.spec.fitted import write
+    from symdual.whole_file import require_writable
+
+    about = subject(model_file, scenario, name)
+    place = model_file.with_name(f"{about.name}.fit.json") if file is None else file
+    require_writable(place)
+    series = read_all(list(data_files), about.package, resample)
+    unseen = read_all(list(held_out), about.package, resample) if held_out else []
+    with late_progress() as report:
+        method = "likelihood" if likelihood else "map"
+        result = fit_series(about, series, only, hold, full, method, starts, anyway, report)
+    write(place, result.to_json())
+    console.print(
+        f"[bold]{about.name}[/]: {len(series)} {'recording' if len(series) == 1 else 'recordings'}, "
+        f"{sum(len(s.times) for s in series)} steps, {result.measured} measurements",
+    )
+    console.print(estimate_table(result))
+    console.print(summary(result), soft_wrap=True)
+    for sentence in sentences(result):
+        console.print(sentence, style="yellow", soft_wrap=True, markup=False)
+    console.print(f"values in {shown(place)}", soft_wrap=True, markup=False)
+    content: dict[str, Any] = {**result.to_json(), "file": str(place)}
+    if unseen or figures is not None:
+        from symdual.estimation.validation import validate_series
+        from symdual.report.validations import validation_figures
+
+        judged = validate_series(about, result, unseen or series)
+        for one in judged:
+            for sentence in one.sentences():
+                console.print(f"{one.recording}: {sentence}", soft_wrap=True, markup=False)
+        folder = place.with_name(f"{about.name}.fit") if figures is None else figures
+        drawn = validation_figures(judged, about.package, folder)
+        console.print(f"figures in {shown(folder)}", soft_wrap=True, markup=False)
+        content |= {"validation": [one.to_json() for one in judged], "figures": [str(path) for path in drawn]}
+    write_json(json_file, content)
+
+
+def scenario_has_process(contents: Any, scenario: str | None) -> bool:
+    """Whether the named scenario, if one is named, is about a model with a Gaussian process."""
+    from symdual.fitting.task import processes
+
+    if scenario is None or scenario not in contents.scenarios:
+        return True
+    return bool(processes(contents.scenarios[scenario].model))
+
+
+def _hyperparameters(
+    console: Console,
+    model_file: Path,
+    data_file: Path,
+    name: str | None,
+    scenario: str | None,
+    file: Path | None,
+    json_file: Path | None,
+) -> None:
+    """Fit the hyperparameters of Gaussian processes."""
     from symdual.fitting.result import fit as run
     from symdual.fitting.task import read_task
     from symdual.report.fits import fit_table, summary
-    from symdual.spec.fitted import require_writable, write
+    from symdual.spec.fitted import write
+    from symdual.whole_file import require_writable
 
-    console = new_console()
     task = read_task(model_file, data_file, name, scenario)
     place = model_file.with_name(f"{task.model.name}.fit.json") if file is None else file
     require_writable(place)
-    started = time.perf_counter()
-    bars: list[Progress] = []
-    with ExitStack() as stack:
-
-        def report(what: str) -> None:
-            if not bars and time.perf_counter() - started > 2.0:
-                bars.append(stack.enter_context(new_progress(console)))
-                bars[0].add_task(what, total=None)
-            for bar in bars:
-                bar.update(bar.task_ids[0], description=what)
-
-        result = run(task, report)
+    with late_progress() as report:
+        result = run(task, lambda what: report(what, None))
     write(place, result.to_json())
-    console.print(
-        f"[bold]{task.model.name}[/]: {len(task.times)} rows, {task.steps} steps, {result.measured} measurements used"
-    )
+    used = f"{len(task.times)} rows, {task.steps} steps, {result.measured} measurements used"
+    console.print(headed(task.model.name, f": {used}"))
     console.print(fit_table(result))
-    console.print(summary(result), soft_wrap=True)
+    console.print(summary(result))
     for sentence in result.warnings:
-        console.print(sentence, style="yellow", soft_wrap=True, markup=False)
-    console.print(f"values in {shown(place)}", soft_wrap=True, markup=False)
+        console.print(sentence, style="yellow")
+    console.print(f"values in {shown(place)}")
     write_json(json_file, {**result.to_json(), "file": str(place)})

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import folder_option, json_option, model_file_argument
-from symdual.commands.terminal import new_console, new_progress, print_remarks, shown
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from symdual.commands.terminal import headed, new_console, new_progress, print_remarks, shown
 
 
 @click.command()
@@ -40,14 +37,14 @@ def generate(model_file: Path, folder: Path | None, force: bool, no_compile: boo
         entry: dict[str, Any] = {"name": name, "folder": str(item.folder), "changed": item.changed}
         report.append(entry)
         if item.derivation is None:
-            console.print(f"[bold]{name}[/] is up to date in {shown(item.folder)}")
+            console.print(headed(name, f" is up to date in {shown(item.folder)}"))
             if not no_compile and not is_compiled(item.folder):
-                entry["compile_seconds"] = _compile(console, item.folder)
+                entry["compile_seconds"] = _compile(item.folder)
             continue
         pattern = structure(item.derivation)
         functions = kernel_functions(item.derivation, pattern)
-        console.print(f"[bold]{name}[/] -> {shown(item.folder)}")
-        seconds = None if no_compile else _compile(console, item.folder)
+        console.print(headed(name, f" -> {shown(item.folder)}"))
+        seconds = None if no_compile else _compile(item.folder)
         console.print(model_summary(item.model, pattern))
         console.print(kernel_table(functions, seconds))
         print_remarks(console, item.derivation.remarks)
@@ -61,10 +58,10 @@ def generate(model_file: Path, folder: Path | None, force: bool, no_compile: boo
     write_json(json_file, {"models": report})
 
 
-def _compile(console: Console, folder: Path) -> dict[str, float]:
+def _compile(folder: Path) -> dict[str, float]:
     from symdual.runtime.loading import load
     from symdual.runtime.warm import warm
 
-    with new_progress(console) as progress:
+    with new_progress() as progress:
         task = progress.add_task(f"compiling {folder.name}", total=1.0)
         return warm(load(folder), lambda fraction: progress.update(task, completed=fraction))

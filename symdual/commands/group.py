@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from types import FrameType
 from typing import Any
 
 import click
 
 from symdual import __version__
-from symdual.errors import SymdualError
+from symdual.errors import SymdualError, SymdualWarning
 
 #: each is the command of the same name in the module of the same name beside this one
-COMMANDS = ("bench", "check", "fit", "generate", "paper", "replay", "show", "simulate")
+COMMANDS = ("bench", "check", "fit", "generate", "identify", "paper", "replay", "show", "simulate")
 
 
 class _Commands(click.Group):
@@ -33,7 +39,9 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; `--debug` lets errors through with their traceback."""
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings(), _interruptible():
+                warnings.showwarning = _show
+                return super().invoke(ctx)
         except SymdualError as problem:
             if ctx.params.get("debug"):
                 raise
@@ -42,6 +50,49 @@ class _Commands(click.Group):
         except KeyboardInterrupt:
             click.echo("symdual: interrupted", err=True)
             sys.exit(130)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C be heard while LLVM compiles; only the main thread may decide that, and only if nobody else has."""
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, but a moment later if LLVM has just called back.
+
+    LLVM hands over what it has compiled in a callback. An exception raised there is printed and forgotten, and then
+    numba misses the compiled code.
+    """
+    while frame is not None:
+        if "llvmlite" in frame.f_code.co_filename and frame.f_code.co_name.startswith("_raw_object_cache"):
+            again = threading.Timer(0.02, signal.raise_signal, (number,))
+            again.daemon = True
+            again.start()
+            return
+        frame = frame.f_back
+    raise KeyboardInterrupt
+
+
+_python_shows = warnings.showwarning
+
+
+def _show(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
+) -> None:
+    """Print a warning of ours as a sentence, and leave all others to Python."""
+    if issubclass(category, SymdualWarning):
+        click.echo(f"symdual: {message}", err=True)
+    else:
+        _python_shows(message, category, filename, lineno, file, line)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
 
-from symdual.errors import SymdualError
+from symdual.whole_file import require_writable
 
 model_file_argument = click.argument("model_file", metavar="MODEL.py", type=click.Path(path_type=Path))
 
 
 def writable(context: click.Context, parameter: click.Parameter, file: Path | None) -> Path | None:
     """Refuse a file that cannot be written before any work is done."""
-    if file is not None and (file.is_dir() or not os.access(file.resolve().parent, os.W_OK)):
-        raise SymdualError(f"cannot write {file}: it is a folder, or its folder is missing or cannot be written")
+    if file is not None:
+        require_writable(file)
     return file
 
 

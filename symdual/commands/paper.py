@@ -9,7 +9,7 @@ import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import json_option, writable
-from symdual.commands.terminal import new_console, new_progress, shown
+from symdual.commands.terminal import new_marked_console, new_progress, shown
 
 
 @click.group()
@@ -26,8 +26,8 @@ def paper_check(only: str | None, html_file: Path | None, errata_file: Path | No
     """Confront the paper's formulas with derivations; exit status 1 when a verdict is not the recorded one."""
     from symdual.paper import checking
 
-    console = new_console()
-    with new_progress(console) as progress:
+    console = new_marked_console()
+    with new_progress() as progress:
         task = progress.add_task("deriving", total=1.0)
 
         def report(done: int, total: int, name: str) -> None:
@@ -45,11 +45,11 @@ def paper_check(only: str | None, html_file: Path | None, errata_file: Path | No
 
 @paper.command("run")
 @click.option("--experiment", "experiments", multiple=True, type=int, help="1 to 4; may be repeated [all].")
-@click.option("--runs", type=int, help="Runs of every controller [50; 8 with --quick].")
+@click.option("--runs", type=int, help="Runs of every controller [50; 100 with --quick].")
 @click.option("--seed", default=0, show_default=True, type=int, help="Decides all noise; shared by the controllers.")
 @click.option("--truth", metavar="[paper|prior]", help="The paper's parameters, or drawn from the prior [both].")
 @click.option("--extra", is_flag=True, help="Also run the studies that go beyond the paper.")
-@click.option("--quick", is_flag=True, help="Few runs, all figures.")
+@click.option("--quick", is_flag=True, help="All that fits into two minutes: 100 runs, coarser figures.")
 @click.option("--resume", is_flag=True, help="Go on after an interruption.")
 @click.option(
     "--html",
@@ -65,7 +65,7 @@ def paper_check(only: str | None, html_file: Path | None, errata_file: Path | No
     "folder",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Packages, finished runs, figures and page [out/paper].",
+    help="Packages, sweeps, figures and page [out/paper].",
 )
 def paper_run(
     experiments: tuple[int, ...],
@@ -82,20 +82,23 @@ def paper_run(
     """Run the paper's experiments: its table beside ours, its figures, and one page with all of it."""
     from symdual.paper.experiments import command, outcome, terminal
 
-    console = new_console()
+    console = new_marked_console()
     asked = command.request(experiments, runs, seed, truth, folder, extra, quick, resume)
-    with new_progress(console) as progress:
+    with new_progress() as progress:
         task = progress.add_task("starting", total=1.0)
 
         def report(what: str, fraction: float) -> None:
             progress.update(task, description=what, completed=fraction)
 
+        def tell(sentence: str) -> None:
+            console.print(sentence, style="yellow", soft_wrap=True, markup=False)
+
         try:
-            written = command.execute(asked, html_file, report)
+            written = command.execute(asked, html_file, report, tell)
         except KeyboardInterrupt:
             progress.stop()
             click.echo("symdual: interrupted; the runs that are done are kept, go on with --resume", err=True)
             sys.exit(130)
     terminal.show(console, written.outcome)
     write_json(json_file, outcome.outcome_json(written.outcome))
-    console.print(f"page written to {shown(written.page)}, figures to {shown(written.figures)}")
+    console.print(f"page written to {shown(written.page)}, figures to {shown(written.figures)}", markup=False)

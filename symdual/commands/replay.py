@@ -8,7 +8,7 @@ import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import json_option, model_file_argument
-from symdual.commands.terminal import new_console, shown
+from symdual.commands.terminal import headed, new_console, shown
 
 
 @click.command()
@@ -36,21 +36,22 @@ def replay(model_file: Path, data_file: Path, scenario: str | None, folder: Path
     task = api.prepare(model_file, scenario)
     recording = read_recording(data_file, task.package)
     result = run(task, recording)
-    place = folder / data_file.stem
+    place = folder / _folder_name(data_file)
     table = write_belief(place / "belief.csv", result, task.package)
     figure = replay_figure(result, task.package, place / "figure.png")
     report = summary(result, task)
     if recording.ignored:
-        console.print(
-            f"[yellow]columns that the model does not know: {', '.join(recording.ignored)}[/]", soft_wrap=True
-        )
-    console.print(
-        f"[bold]{task.name}[/]: {report['rows']} rows, {report['measured']} of {report['entries']} entries used, "
-        f"log-likelihood {result.log_likelihood:.6g}"
-    )
+        console.print(f"columns that the model does not know: {', '.join(recording.ignored)}", style="yellow")
+    used = f"{report['rows']} rows, {report['measured']} of {report['entries']} entries used"
+    console.print(headed(task.name, f": {used}, log-likelihood {result.log_likelihood:.6g}"))
     for name, (mean, deviation) in report["belief"].items():
         console.print(f"  {name} = {mean:.4g} +- {deviation:.2g}")
     for sentence in (report["consistency"]["sentence"], *report["losses"]):
-        console.print(f"[yellow]{sentence}[/]", soft_wrap=True)
-    console.print(f"belief in {shown(table)}, figure in {shown(figure)}", soft_wrap=True)
+        console.print(sentence, style="yellow")
+    console.print(f"belief in {shown(table)}, figure in {shown(figure)}")
     write_json(json_file, {**report, "table": str(table), "figure": str(figure)})
+
+
+def _folder_name(data_file: Path) -> str:
+    """The name of a recording without its ending; all of it where that would mean a folder that exists already."""
+    return data_file.name if data_file.stem in (".", "..") else data_file.stem

@@ -9,7 +9,7 @@ import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import json_option, model_file_argument, writable
-from symdual.commands.terminal import new_console, new_progress, print_remarks, shown
+from symdual.commands.terminal import headed, new_console, new_progress, print_remarks, shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,7 +42,7 @@ def show(model_file: Path, html_file: Path | None, no_check: bool, json_file: Pa
         derivation = derive(model)
         pattern = structure(derivation)
         functions = kernel_functions(derivation, pattern)
-        console.print(f"[bold]{name}[/]")
+        console.print(headed(name))
         console.print(model_summary(model, pattern))
         console.print(derivation_view(derivation))
         console.print()
@@ -74,7 +74,7 @@ def _write_derivation_page(console: Console, model_file: Path, html_file: Path, 
     from symdual.report.html import write_page
     from symdual.report.page import page_of_file
 
-    with new_progress(console) as progress:
+    with new_progress() as progress:
         task = progress.add_task("deriving and checking", total=1.0)
 
         def report(name: str, fraction: float) -> None:

@@ -12,12 +12,12 @@ import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import json_option, model_file_argument
-from symdual.commands.terminal import new_console, new_progress, shown
+from symdual.commands.terminal import headed, new_console, new_progress, shown
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from symdual.runtime.sweep import Execute, Sweep
 
-    from symdual.runtime.sweep import Sweep
+    Executor = Callable[[Callable[[str], None], Callable[[str], None]], Execute]
 
 
 @click.command()
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 @click.option(
     "--resume", is_flag=True, help="Continue an interrupted sweep, or add runs and controllers to a finished one."
 )
+@click.option("--force", is_flag=True, help="Overwrite what is there, be it the results of another sweep.")
 @json_option
 def simulate(
     model_file: Path,
@@ -71,9 +72,13 @@ def simulate(
     cluster: str | None,
     folder: Path,
     resume: bool,
+    force: bool,
     json_file: Path | None,
 ) -> None:
-    """Run closed-loop episodes of a scenario in MODEL.py and compare controllers."""
+    """Run closed-loop episodes of a scenario in MODEL.py and compare controllers.
+
+    Exit status 1 means that no episode with one of the controllers finished.
+    """
     from symdual import api
     from symdual.report import figures
     from symdual.report.sweeps import summary_table
@@ -82,47 +87,53 @@ def simulate(
     from symdual.runtime.summary import summarise
     from symdual.runtime.sweep import sweep
 
+    if resume and force:
+        raise click.UsageError("--resume continues what is there and --force throws it away: give one of them")
     console = new_console()
     with _executor(jobs, cluster) as executor:
         settings = Settings(truth=truth, order=order, window=window)
         plan = sweep(api.prepare(model_file, scenario), controllers, runs, seed, settings)
-        file = _run_sweep(console, plan, folder, executor, resume)
+        file = _run_sweep(plan, folder, executor, resume, force)
     with Results(file) as results:
         summary = summarise(results)
-        console.print(f"[bold]{plan.problem.name}[/]: {runs} runs, seed {seed}, truth: {truth}")
+        console.print(headed(plan.problem.name, f": {runs} runs, seed {seed}, truth: {truth}"))
         console.print(summary_table(summary))
         for sentence in summary.sentences():
-            console.print(f"[yellow]{sentence}[/]", soft_wrap=True)
+            console.print(sentence, style="yellow")
         drawable = figures.available()
         figure = figures.sweep_figure(results, summary, file.with_name("figure.png")) if drawable else None
     drawn = "no figure without matplotlib (the extra `plot`)" if figure is None else f"figure in {shown(figure)}"
-    console.print(f"results in {shown(file)}, {drawn}", soft_wrap=True, markup=False)
+    console.print(f"results in {shown(file)}, {drawn}")
     write_json(json_file, {**summary.to_json(), "results": str(file), "figure": figure and str(figure)})
+    hopeless = [
+        f"no episode with {c.name} finished ({', '.join(c.failed)})" for c in summary.controllers if not c.finished
+    ]
+    if hopeless:
+        click.echo(f"symdual: {'; '.join(hopeless)}", err=True)
+        sys.exit(1)
 
 
 @contextmanager
-def _executor(jobs: int | None, address: str | None) -> Iterator[Callable[[Callable[[str], None]], Any]]:
-    """How chunks are run, here or on a cluster, given whom to tell what is going on."""
+def _executor(jobs: int | None, address: str | None) -> Iterator[Executor]:
+    """How chunks are run, here or on a cluster, given whom to tell what is going on and what is wrong."""
     if address is None:
         from symdual.runtime.threads import on_this_machine
 
-        yield lambda say: on_this_machine(jobs, say)
+        yield lambda say, tell: on_this_machine(jobs, say)
         return
     from symdual.runtime.cluster import connect, on_cluster
 
     client = connect(address)
     try:
-        yield lambda say: on_cluster(client, say)
+        yield lambda say, tell: on_cluster(client, say, tell)
     finally:
         client.close(timeout=1)
 
 
-def _run_sweep(
-    console: Console, plan: Sweep, folder: Path, executor: Callable[[Callable[[str], None]], Any], resume: bool
-) -> Path:
+def _run_sweep(plan: Sweep, folder: Path, executor: Executor, resume: bool, force: bool) -> Path:
     from symdual.runtime.sweep import Doing, run_sweep
 
-    with new_progress(console) as progress:
+    with new_progress() as progress:
         bars: list[Any] = []
 
         def show(doing: Doing) -> None:
@@ -131,13 +142,13 @@ def _run_sweep(
             progress.update(bars[0], description=doing.what, completed=doing.done)
 
         def tell(sentence: str) -> None:
-            console.print(f"[yellow]{sentence}[/]", soft_wrap=True)
+            progress.console.print(sentence, style="yellow", soft_wrap=True)
 
         def say(what: str) -> None:
             progress.update(bars[0], description=what)
 
         try:
-            return run_sweep(plan, folder, executor(say), resume, show, tell)
+            return run_sweep(plan, folder, executor(say, tell), resume, show, tell, force)
         except KeyboardInterrupt:
             progress.stop()
             click.echo(f"symdual: interrupted; what is done is kept in {folder}, continue with --resume", err=True)

@@ -2,28 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
+    from rich.text import Text
+
+
+_WIDE = 10_000  # columns; nothing that is printed has as many
+_PAGE = 120
+
+PATIENCE = 2.0  #: seconds after which work that goes on is shown
 
 
 def new_console() -> Console:
-    """A console that colours only what is marked."""
+    """A console that prints strings as they are and cuts nothing: what is wider than the window goes over its edge.
+
+    Names, paths and headers are other people's words: brackets and colons in them mean nothing. What is to be coloured
+    is a `Text`, or has a style.
+    """
     from rich.console import Console
 
-    return Console(highlight=False)
+    return Console(highlight=False, markup=False, emoji=False, width=_WIDE)
 
 
-def new_progress(console: Console) -> Progress:
-    """A bar with the time left, gone when it is done."""
+def new_marked_console() -> Console:
+    """A console for our own words only, with marks in them, broken into lines; wide enough for tables of a page."""
+    from rich.console import Console
+
+    return Console(highlight=False, width=max(_PAGE, Console().width))
+
+
+def new_progress() -> Progress:
+    """A bar with the time left, gone when it is done; while it is there, its own console prints above it."""
+    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=console, transient=True)
+    what = TextColumn("{task.description}", markup=False)
+    columns = (what, BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=Console(highlight=False, markup=False, emoji=False), transient=True)
+
+
+def headed(name: str, rest: str = "") -> Text:
+    """A line that begins with a name."""
+    from rich.text import Text
+
+    return Text.assemble((name, "bold"), rest)
+
+
+@contextmanager
+def late_progress() -> Iterator[Callable[[str, float | None], None]]:
+    """A function that is told what is being done and which share of it is done; its bar appears when work goes on.
+
+    A share of None means that nobody knows.
+    """
+    started = time.perf_counter()
+    bar = new_progress()
+    number = bar.add_task("", total=None)
+
+    def report(what: str, share: float | None) -> None:
+        if not bar.live.is_started and time.perf_counter() - started > PATIENCE:
+            bar.start()
+        bar.update(number, description=what, total=None if share is None else 1.0, completed=share or 0.0)
+
+    try:
+        yield report
+    finally:
+        if bar.live.is_started:
+            bar.stop()
 
 
 def shown(folder: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import sympy as sp
@@ -17,13 +18,17 @@ LARGEST = 4000  #: operations of an expression beyond which it is not shown
 
 @dataclass(frozen=True)
 class Equation:
-    """`symbol by variables = right`; `right` is None when the expression is too large to be read."""
+    """`symbol by variables = right`; `right` is None when the expression is too large to be read.
+
+    `brief` is the same with the names of subexpressions left in; `Abbreviations` says what they stand for.
+    """
 
     block: str
     function: str
     variables: tuple[str, ...]
     right: sp.Expr | None
     operations: int
+    brief: sp.Expr
 
 
 def equations(derivation: Derivation) -> list[Equation]:
@@ -112,19 +117,26 @@ class Display:
     def equation(self, block: str, function: str, variables: tuple[str, ...], expression: sp.Expr) -> Equation:
         """An equation for a scalar entry."""
         right = self.written_out(expression)
-        return self._finished(block, function, variables, right)
+        return self._finished(block, function, variables, right, self.brief(expression))
 
     def vector(self, block: str, function: str, variables: tuple[str, ...], vector: Vector) -> Equation:
         """An equation for the entry of a generic feature."""
         parts = [(self.written_out(t.coefficient), self.written_out(t.body)) for t in vector]
         products = [c * b for c, b in parts if c is not None and b is not None]
         right = sp.Add(*products).xreplace(self._elements) if len(products) == len(parts) else None
-        return self._finished(block, function, variables, right)
+        brief = self.brief(sp.Add(*(t.coefficient * t.body for t in vector)))
+        return self._finished(block, function, variables, right, brief)
 
     @staticmethod
-    def _finished(block: str, function: str, variables: tuple[str, ...], right: sp.Expr | None) -> Equation:
+    def _finished(
+        block: str, function: str, variables: tuple[str, ...], right: sp.Expr | None, brief: sp.Expr
+    ) -> Equation:
         operations = 0 if right is None else int(sp.count_ops(right))
-        return Equation(block, function, variables, right if operations <= LARGEST else None, operations)
+        return Equation(block, function, variables, right if operations <= LARGEST else None, operations, brief)
+
+    def brief(self, expression: sp.Expr) -> sp.Expr:
+        """The expression as it was derived, with the user's names for costates and elements of arrays."""
+        return expression.xreplace(self._costate).xreplace(self._elements)
 
     def written_out(self, expression: sp.Expr) -> sp.Expr | None:
         """Replace definitions by what they stand for and sums by `Sum` over the generic index."""
@@ -151,3 +163,53 @@ class Display:
             else:
                 return symbol
         return self._known[symbol]
+
+
+class Abbreviations:
+    """What the names of subexpressions in brief equations stand for, of `f` or of `h`."""
+
+    def __init__(self, derivation: Derivation, letter: str) -> None:
+        self._calculus = derivation.dynamics if letter == "f" else derivation.observation
+        self._display = Display(derivation, self._calculus)
+
+    def of(self, expressions: Sequence[sp.Expr]) -> tuple[dict[sp.Symbol, sp.Expr], list[sp.Expr]]:
+        """Every name that the expressions need, those that others need first, and the expressions in their terms.
+
+        Besides the names of the derivation there are new ones for what several scalar expressions have in common.
+        """
+        scalar = [i for i, expression in enumerate(expressions) if not expression.has(sp.Indexed, sp.Sum)]
+        taken = [*self._calculus.definitions, *self._calculus.sums]
+        new = sp.numbered_symbols("_p", real=True, exclude=taken)
+        common, reduced = sp.cse([expressions[i] for i in scalar], symbols=new)
+        briefs = list(expressions)
+        for i, expression in zip(scalar, reduced, strict=True):
+            briefs[i] = expression
+        found: dict[sp.Symbol, sp.Expr] = {}
+        for expression in (*(meaning for _, meaning in common), *briefs):
+            self._collect(expression, found)
+        return found | dict(common), briefs
+
+    def _collect(self, expression: sp.Expr, found: dict[sp.Symbol, sp.Expr]) -> None:
+        """Depth first with a stack of our own: names may stand on each other's shoulders by the thousand."""
+        waiting = [(symbol, False) for symbol in _sorted(expression)]
+        while waiting:
+            symbol, ready = waiting.pop()
+            meaning = self._meaning(symbol)
+            if meaning is None or symbol in found:
+                continue
+            if ready:
+                found[symbol] = meaning
+            else:
+                waiting += [(symbol, True), *((inner, False) for inner in _sorted(meaning))]
+
+    def _meaning(self, symbol: sp.Symbol) -> sp.Expr | None:
+        if symbol in self._calculus.definitions:
+            return self._display.brief(self._calculus.definitions[symbol])
+        if symbol in self._calculus.sums:
+            total = self._calculus.sums[symbol]
+            return sp.Sum(self._display.brief(total.body), (INDEX, 1, total.point.family.count))
+        return None
+
+
+def _sorted(expression: sp.Expr) -> list[sp.Symbol]:
+    return sorted(expression.free_symbols, key=lambda s: str(s), reverse=True)

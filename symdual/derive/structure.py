@@ -38,6 +38,8 @@ class Structure:
     hessian_diagonals: tuple[tuple[int, int, int, int], ...]
     npairs: int
     huu_nonzero: bool
+    curved_rows: tuple[int, ...]
+    observation_curved_rows: tuple[int, ...]
 
     @property
     def nz(self) -> int:
@@ -73,6 +75,8 @@ def structure(derivation: Derivation) -> Structure:
         hessian_diagonals=hessian_diagonals(derivation, hessian),
         npairs=len(hessian.pairs),
         huu_nonzero=any(hessian.entry(a, b) != 0 for a in inputs for b in inputs),
+        curved_rows=_curved_rows(derivation, f),
+        observation_curved_rows=_curved_rows(derivation, h),
     )
 
 
@@ -154,6 +158,19 @@ def is_affine(derivation: Derivation) -> bool:
     variables = derivation.states + derivation.inputs
     entries = [f.jacobian(i, v) for i in range(len(derivation.states)) for v in variables]
     return not _depends(entries, known) & set(variables)
+
+
+def _curved_rows(derivation: Derivation, calculus: Calculus) -> tuple[int, ...]:
+    """The outputs whose derivatives by z depend on z or u: their second derivatives are not all zero."""
+    variables = {*derivation.core, *derivation.inputs, *(block.symbol for block in derivation.weights)}
+    rows = []
+    for i in range(len(calculus.program.outputs)):
+        entries = [calculus.jacobian(i, v) for v in derivation.core]
+        for block in derivation.weights:
+            entries += _vector_expressions(calculus.weight_jacobian(i, block.symbol))
+        if _depends(entries, _dependence(calculus)) & variables:
+            rows.append(i)
+    return tuple(rows)
 
 
 def input_delay(derivation: Derivation) -> int:

@@ -19,22 +19,15 @@ import sympy as sp
 
 import symdual
 from symdual.derive.derivation import Derivation
-from symdual.derive.structure import Structure, hessian_diagonals, structure
+from symdual.emit.code import code
 from symdual.emit.imports import without_unused_imports
-from symdual.emit.kernels import DataLayout, data_layout, kernel_functions
-from symdual.emit.processes import parameter_spans, points_of_a_step, process_codes, process_pairs
-from symdual.emit.render import declared_keys, render, template_folder
-from symdual.runtime.archive import stored_arrays as stored_arrays
+from symdual.emit.kernels import DataLayout, data_layout
+from symdual.emit.render import template_folder
 from symdual.spec.model import Model
 from symdual.spec.numbers import Array
+from symdual.whole_file.archive import stored_arrays as stored_arrays
 
-MODULES = ("kernels", "filter", "nominal", "riccati", "dual_cost", "decision", "plant", "episode")
 _PLACEHOLDER = "@DIGEST@"
-
-
-def modules(model: Model) -> tuple[str, ...]:
-    """The modules of a model's package."""
-    return MODULES + (("process",) if any(family.process for family in model.families) else ())
 
 
 @dataclass(frozen=True)
@@ -48,36 +41,41 @@ class Package:
 
 
 def package(
-    derivation: Derivation, numbers: Mapping[str, Array] | None = None, plants: Mapping[str, str] | None = None
+    derivation: Derivation, numbers: Mapping[str, Array] | None = None, plants: Mapping[str, Model] | None = None
 ) -> Package:
     """Render the package of a model.
 
-    Input: the derivation of a named model, the arrays of its scenarios to store beside it, and the name of each
-    scenario's plant. Output: all files as bytes; nothing touches the disk.
+    Input: the derivation of a named model, the arrays of its scenarios to store beside it, and the plant of each
+    scenario. Output: all files as bytes; nothing touches the disk.
     """
     model = derivation.model
-    pattern = structure(derivation)
     layout = data_layout(derivation)
-    context = _context(derivation, pattern, layout)
     bodies = {
-        f"{module}.py": _with_one_name(without_unused_imports(render(f"{module}.py.jinja", context)))
-        for module in modules(model)
+        name: _with_one_name(without_unused_imports(text)) if name != "__init__.py" else text
+        for name, text in code(derivation, _PLACEHOLDER).items()
     }
-    bodies["__init__.py"] = render("__init__.py.jinja", context)
     digest = _digest(*(part for name in sorted(bodies) for part in (name, bodies[name])))
     files = {name: _with_header(model.name, digest, body).encode() for name, body in bodies.items()}
     files["data.npz"] = stored_arrays(model_numbers(derivation, layout) | dict(numbers or {}))
-    files["scenarios.json"] = (json.dumps({"plants": dict(plants or {})}, indent=2, sort_keys=True) + "\n").encode()
+    files["scenarios.json"] = _scenarios(model, plants or {})
     inputs = input_digest(model, numbers or {}, plants or {})
     manifest = {
         "name": model.name,
         "symdual": symdual.__version__,
         "package_digest": digest,
         "input_digest": inputs,
+        "model_digest": model_digest(model),
         "files": {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)},
     }
     files["manifest.json"] = (json.dumps(manifest, indent=2) + "\n").encode()
     return Package(model.name, files, digest, inputs)
+
+
+def _scenarios(model: Model, plants: Mapping[str, Model]) -> bytes:
+    """Who the plant of each scenario is, and the digest of each that has a package of its own."""
+    others = {plant.name: model_digest(plant) for plant in plants.values() if plant.name != model.name}
+    content = {"plants": {name: plant.name for name, plant in plants.items()}, "digests": others}
+    return (json.dumps(content, indent=2, sort_keys=True) + "\n").encode()
 
 
 def _with_header(name: str, digest: str, body: str) -> str:
@@ -96,95 +94,6 @@ def _with_one_name(body: str) -> str:
     """
     documentation, _, rest = body.partition('"""\n\n')
     return f'{documentation}"""\n\nfrom . import one_name\n\n__name__ = one_name(__spec__)\n\n{rest}'
-
-
-def _context(derivation: Derivation, pattern: Structure, layout: DataLayout) -> dict[str, object]:
-    """All keys of all templates."""
-    model = derivation.model
-    functions = kernel_functions(derivation, pattern)
-    observation_diagonals = hessian_diagonals(derivation, derivation.observation_hessian)
-    facts = {key: getattr(pattern, key) for key in pattern.__dataclass_fields__}
-    sizes = {
-        "NX": pattern.nx,
-        "NU": pattern.nu,
-        "NY": pattern.ny,
-        "NS": pattern.ns,
-        "NTHETA": pattern.ntheta,
-        "NZ": pattern.nz,
-        "NR": len(pattern.theta_rows),
-        "NHR": len(pattern.h_theta_rows),
-        "NPAIRS": pattern.npairs,
-        "DATA": layout.size,
-        "WORK": max(function.kernel.work for function in functions),
-    }
-    known = {
-        "THETA_ROWS": pattern.theta_rows,
-        "H_THETA_ROWS": pattern.h_theta_rows,
-        "H_SELECTS": pattern.h_selects,
-        "LINEAR": pattern.linear,
-        "TIME_VARYING": model.time is not None,
-        "INPUT_DELAY": pattern.input_delay,
-        "HESSIAN_DIAGONALS": pattern.hessian_diagonals,
-        "OBSERVATION_DIAGONALS": observation_diagonals,
-        "OBSERVATION_PAIRS": len(derivation.observation_hessian.pairs),
-        "TRANSITION": _form(model.transition, "identity"),
-        "DIFFUSION": _form(model.drift, "none"),
-        "SQUARE_ROOT": model.filter == "square_root",
-        "PROCESSES": {
-            family.name: tuple(w.symbol.name for w in family.weights)
-            for family in model.families
-            if family.process is not None
-        },
-    }
-    unknowns = [(s.name, i, 1) for i, s in enumerate(derivation.scalars)]
-    unknowns += [(block.symbol.name, block.start, block.count) for block in derivation.weights]
-    return facts | {
-        "name": model.name,
-        "digest_placeholder": _PLACEHOLDER,
-        "sizes": tuple(sizes.items()),
-        "constants": tuple((key, repr(value)) for key, value in known.items()),
-        "nz": pattern.nz,
-        "nr": len(pattern.theta_rows),
-        "nhr": len(pattern.h_theta_rows),
-        "transition": known["TRANSITION"],
-        "diffusion": known["DIFFUSION"],
-        "square_root": known["SQUARE_ROOT"],
-        "states": tuple(s.name for s in derivation.states),
-        "inputs": tuple(s.name for s in derivation.inputs),
-        "measurements": measurement_names(derivation),
-        "unknowns": tuple(unknowns),
-        "data_entries": layout.entries,
-        "functions": functions,
-        "diagonals": pattern.hessian_diagonals,
-        "sincos_counts": tuple(sorted({c for f in functions for c in f.kernel.sincos_counts})),
-        "exp_counts": tuple(sorted({c for f in functions for c in f.kernel.exp_counts})),
-        "helpers": frozenset().union(*(f.kernel.helpers for f in functions)),
-        "processes": process_codes(derivation),
-        "process_steps": points_of_a_step(derivation),
-        "process_pairs": process_pairs(derivation),
-        "parameter_spans": parameter_spans(derivation),
-    }
-
-
-def supplied_keys(derivation: Derivation) -> frozenset[str]:
-    """The keys that the templates are given; each is declared by one of them at least."""
-    return frozenset(_context(derivation, structure(derivation), data_layout(derivation)))
-
-
-def all_declared_keys() -> frozenset[str]:
-    """The keys that the templates of a package declare."""
-    return frozenset().union(*(declared_keys(f"{module}.py.jinja") for module in ("__init__", *MODULES, "process")))
-
-
-def _form(value: Array | None, absent: str) -> str:
-    return absent if value is None else ("diagonal" if value.ndim == 1 else "dense")
-
-
-def measurement_names(derivation: Derivation) -> tuple[str, ...]:
-    """A measurement of a single state has its name; others are numbered."""
-    outputs = derivation.observation.program.outputs
-    names = [e.name if e in derivation.states else f"y{i}" for i, e in enumerate(outputs)]
-    return tuple(name if names.count(name) == 1 else f"y{i}" for i, name in enumerate(names))
 
 
 def model_numbers(derivation: Derivation, layout: DataLayout) -> dict[str, Array]:
@@ -243,7 +152,12 @@ def _generator_digest() -> str:
     return _digest(*(content for path in (*modules, *templates) for content in (path.name, path.read_bytes())))
 
 
-def input_digest(model: Model, numbers: Mapping[str, Array], plants: Mapping[str, str]) -> str:
+def model_digest(model: Model) -> str:
+    """The hash of what a model is, whatever its scenarios are."""
+    return input_digest(model, {}, {})
+
+
+def input_digest(model: Model, numbers: Mapping[str, Array], plants: Mapping[str, Model]) -> str:
     """The hash of everything that goes into a package; equal digests mean equal packages."""
     parts: list[str | bytes] = [
         _generator_digest(),
@@ -256,6 +170,7 @@ def input_digest(model: Model, numbers: Mapping[str, Array], plants: Mapping[str
     parts += [sp.srepr(e) for e in (*model.states, *model.inputs, *model.dynamics, *model.observation)]
     parts.append(sp.srepr(model.time) if model.time else "")
     parts += [f"{s.name} {s.mean!r} {s.variance!r}" for s in model.unknowns]
+    parts += [model.prior_mean.tobytes(), model.prior_covariance.tobytes()]
     parts += [f"{c.name} {c.value!r}" for c in model.constants]
     for family in model.families:
         parts += [family.name, family.kind, str(family.count), *(sp.srepr(s) for s in family.summands)]
@@ -280,5 +195,7 @@ def input_digest(model: Model, numbers: Mapping[str, Array], plants: Mapping[str
         parts += ["none"] if value is None else [repr(value.shape), value.tobytes()]
     for name in sorted(numbers):
         parts += [name, repr(numbers[name].shape), np.ascontiguousarray(numbers[name]).tobytes()]
-    parts += [part for name in sorted(plants) for part in (name, plants[name])]
+    for name in sorted(plants):
+        own = plants[name].name == model.name
+        parts += [name, plants[name].name, "" if own else model_digest(plants[name])]
     return _digest(*parts)

@@ -11,13 +11,14 @@ from pathlib import Path
 
 from symdual.emit.package import Package
 from symdual.errors import PackageError, SymdualError
-from symdual.runtime.loading import locked, put_back, read_manifest, set_aside, verify
+from symdual.whole_file.packages import locked, put_back, read_manifest, set_aside, verified
 
 
 def is_unchanged(folder: Path, name: str, input_digest: str) -> bool:
     """Whether `folder` holds an intact package made from the same inputs."""
     try:
-        return bool(verify(folder / name)["input_digest"] == input_digest)
+        manifest, _ = verified(folder / name)
+        return bool(manifest["input_digest"] == input_digest)
     except PackageError:
         return False
 
@@ -47,16 +48,32 @@ def _remove_empty(folders: list[Path]) -> None:
             folder.rmdir()
 
 
-def write(package: Package, folder: Path) -> Path:
+def clear_up(folder: Path, name: str) -> None:
+    """Remove what is left beside a package of a writer that died when its work was all but done."""
+    target = folder / name
+    leftovers = [place for place in (_fresh(target), set_aside(target)) if place.is_dir()]
+    if leftovers and target.is_dir():
+        with suppress(OSError), locked(folder, wait=False) as held:
+            for place in leftovers if held else ():
+                shutil.rmtree(place, ignore_errors=True)
+
+
+def _fresh(target: Path) -> Path:
+    """Where a new package is written before it takes its place."""
+    return target.with_name(f".{target.name}.new")
+
+
+def write(package: Package, folder: Path, keep_compiled: bool = True) -> Path:
     """Write the package as `folder/<name>`, replacing an older one in one go.
 
     The files are written beside it first. Then the old folder steps aside and the new one takes its place; if the
-    process dies in between, the next reader or writer puts the old one back. What Python and numba have compiled is
-    kept when only numbers changed. Otherwise it goes: Python takes a compiled file for current when its source has the
-    same size and the same second of writing, and a package written twice in a second would wake up with old parts.
+    process dies in between, the next reader or writer puts the old one back. Files in it that were not generated come
+    along. With `keep_compiled`, what Python and numba have compiled is kept when only numbers changed. Otherwise it
+    goes: Python takes a compiled file for current when its source has the same size and the same second of writing, and
+    a package written twice in a second would wake up with old parts.
     """
     target = folder / package.name
-    fresh = folder / f".{package.name}.new"
+    fresh = _fresh(target)
     aside = set_aside(target)
     try:
         put_back(target)
@@ -74,7 +91,8 @@ def write(package: Package, folder: Path) -> Path:
                     f"{target} exists and is not a generated package; move it away or choose another folder"
                 )
             cache, old = target / "__pycache__", read_manifest(target)
-            if cache.is_dir() and old is not None and old["package_digest"] == package.package_digest:
+            _copy_strangers(target, {*package.files, "__pycache__", *(old["files"] if old else ())}, fresh)
+            if keep_compiled and cache.is_dir() and old is not None and old["package_digest"] == package.package_digest:
                 cache.replace(fresh / "__pycache__")
             target.replace(aside)
         fresh.replace(target)
@@ -84,3 +102,14 @@ def write(package: Package, folder: Path) -> Path:
         shutil.rmtree(fresh, ignore_errors=True)
     shutil.rmtree(aside, ignore_errors=True)
     return target
+
+
+def _copy_strangers(source: Path, own: set[str], target: Path) -> None:
+    """Copy everything that does not belong to the package: the old folder stays whole until it is replaced."""
+    for entry in source.iterdir():
+        if entry.name in own:
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.copytree(entry, target / entry.name, symlinks=True)
+        else:
+            shutil.copy2(entry, target / entry.name, follow_symlinks=False)

@@ -88,6 +88,7 @@ class Evidence:
     ) -> None:
         self.task, self.system, self.whitened = task, system, whitened
         self.functions = functions
+        _require_finite(whitened.residual @ whitened.residual, np.sum(whitened.response**2))
         self._names = [str(c.name) for c in task.hyperparameters]
         self._constant = whitened.log_determinant + len(whitened.residual) * math.log(2.0 * math.pi)
         self._residual, self._response = whitened.residual, whitened.response
@@ -117,6 +118,7 @@ class Evidence:
                 gradient[self._names.index(name)] += 0.5 * value * float(np.sum(inner * slope))
         misfit = self._noise_misfit + float(half @ half)
         determinant = 2.0 * float(np.log(np.diag(factor)).sum())
+        _require_finite(misfit, determinant, gradient)
         return Value(-0.5 * (misfit + determinant + self._constant), gradient, jitter)
 
     def posterior(self, psi: Array) -> Posterior:
@@ -165,4 +167,13 @@ class Evidence:
                 continue
         raise SymdualError(
             "the covariance of the measurements is not positive definite; the model has too little noise"
+        )
+
+
+def _require_finite(*numbers: Array | float) -> None:
+    """Raise when squares of what was recorded are beyond the numbers."""
+    if not all(np.all(np.isfinite(number)) for number in numbers):
+        raise SymdualError(
+            "the likelihood of the recording is not a number: its inputs or measurements are too large, or the model "
+            "goes to infinity along it"
         )

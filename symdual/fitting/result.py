@@ -101,7 +101,7 @@ def fit(task: Task, report: Callable[[str], None] = lambda text: None) -> Fit:
 
     On one thread: the matrices are small, and so the result does not depend on the number of processors.
     """
-    with threadpool_limits(limits=1):
+    with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"):  # what is not finite is said
         optimum = maximise(task, report)
         report("measuring the uncertainty")
         judged = certainty(optimum)

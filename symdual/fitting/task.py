@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symdual.derive.derivation import Derivation, derive
-from symdual.emit.package import measurement_names
+from symdual.emit.code import measurement_names
 from symdual.errors import SymdualError, did_you_mean
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.replay import read_recording, steps_between

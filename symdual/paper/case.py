@@ -3,8 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """What the paper prints under another id, so that editing that line changes what is said about this one.
+
+    As a symbol of a case it is the value of that line under the other symbols of the case and ``symbols``; with
+    ``parameters`` it is a function of these names.
+    """
+
+    id: str
+    parameters: tuple[str, ...] = ()
+    symbols: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """What must come out follows from other printed lines: ``function`` of their values, by name."""
+
+    function: Callable[..., Any]
+    lines: Mapping[str, Printed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +50,26 @@ class Single:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """A schedule (first, last, value) must give every time step from ``first`` to ``last`` exactly once."""
+    """A schedule (first, last, value) must give every time step from ``first`` to ``last`` once, with these values."""
 
     first: int
     last: int
+    values: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Supplies:
-    """The printed constants must contain every name that is needed."""
+    """The printed constants must contain every name that is needed; ``words`` say what some of them mean."""
 
     needed: frozenset[str]
+    words: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """Each named number must lie in its range, (lowest, highest)."""
+
+    ranges: Mapping[str, tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +105,8 @@ class Correction:
 class Derivation:
     """An independent derivation of one printed quantity.
 
-    ``method`` says in one sentence how the right-hand side was obtained.  It never sees the transcription.
+    ``method`` says in one sentence how the right-hand side was obtained.  It never sees the transcription; where the
+    statement is about other printed lines, its cases name them (`Printed`).
     """
 
     method: str

@@ -24,7 +24,9 @@ from symdual.paper.case import Derivation, Undecidable
 from symdual.paper.derivations import DERIVATIONS
 from symdual.paper.equation import Equation
 from symdual.paper.equations import EQUATIONS
+from symdual.paper.lines import Lines
 from symdual.paper.verdict import Judgement, Verdict, judge
+from symdual.whole_file import write_whole
 
 Progress = Callable[[int, int, str], None]
 """Called with (formulas done, formulas in all, id of the next one)."""
@@ -42,12 +44,13 @@ COLOURS = {
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One formula, its computed verdict, and the recorded one."""
+    """One formula, its computed verdict, the recorded one, and the ids of the other lines that it depends on."""
 
     equation: Equation
     judgement: Judgement
     recorded: str
     seconds: float
+    reads: tuple[str, ...] = ()
 
     @property
     def agrees(self) -> bool:
@@ -64,6 +67,7 @@ def run(
     """Judge every formula, or those whose id is ``only`` or begins with it (a section such as ``A.1``)."""
     chosen = select(only, [equation.id for equation in equations])
     recorded = recorded_verdicts()
+    lines = Lines({equation.id: equation.machine for equation in equations})
     introduced: set[str] = set()
     results: list[Result] = []
     for equation in equations:
@@ -71,9 +75,11 @@ def run(
             if progress is not None:
                 progress(len(results), len(chosen), equation.id)
             begun = time.perf_counter()
-            judgement = judge(equation, derivations.get(equation.id), frozenset(introduced))
+            derivation = derivations.get(equation.id)
+            judgement = judge(equation, derivation, frozenset(introduced), lines)
+            reads = lines.reads(equation.machine, derivation)
             seconds = time.perf_counter() - begun
-            results.append(Result(equation, judgement, recorded.get(equation.id, ""), seconds))
+            results.append(Result(equation, judgement, recorded.get(equation.id, ""), seconds, reads))
         if equation.introduces:
             introduced.add(equation.introduces)
     if progress is not None:
@@ -157,6 +163,7 @@ def _as_dict(result: Result) -> dict[str, Any]:
         "machine": equation.machine,
         "verdict": judgement.verdict.value,
         "recorded": result.recorded,
+        "reads": list(result.reads),
         "evidence": judgement.evidence,
         "cases": judgement.cases,
         "worst_error": judgement.worst_error,
@@ -199,7 +206,9 @@ def remark(judgement: Judgement) -> str:
     if judgement.convention:
         return f"right if {judgement.convention}"
     if judgement.verdict is Verdict.UNDEFINED and judgement.counterexample is not None:
-        return judgement.counterexample.printed
+        example = judgement.counterexample
+        missing = example.printed.startswith(("not supplied", "nothing for"))
+        return example.printed if missing else f"given twice, as {example.printed} ({example.where})"
     if judgement.verdict is Verdict.UNDECIDED:
         return judgement.evidence
     if judgement.verdict is Verdict.WRONG and judgement.counterexample is not None:
@@ -234,6 +243,6 @@ def errata(results: Sequence[Result]) -> str:
 def save(path: Path, text: str) -> None:
     """Write a report; a path that cannot be written is refused in one sentence."""
     try:
-        path.write_text(text, encoding="utf-8")
+        write_whole(path, text.encode())
     except OSError as error:
         raise SymdualError(f'cannot write "{path}": {error.strerror or error}') from error

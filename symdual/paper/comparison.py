@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -11,7 +10,8 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from symdual.paper.case import Case, Coverage, Form, Meant, Single, Supplies
+from symdual.paper.case import Case, Coverage, Form, Meant, Single, Supplies, Within
+from symdual.paper.lines import NO_LINES, Lines, names
 from symdual.paper.machine import Indexed, NotEvaluable, evaluate
 from symdual.paper.matrices import Matrix
 from symdual.paper.words import Blocks, Polynomial
@@ -64,13 +64,13 @@ class _Outcome:
     values: tuple[tuple[str, str], ...] = ()
 
 
-def compare(text: str, cases: Iterable[Case]) -> Comparison:
+def compare(text: str, cases: Iterable[Case], lines: Lines = NO_LINES) -> Comparison:
     """Evaluate ``text`` in every case; stop at the first one that fails."""
     count, formal, worst = 0, True, 0.0
-    for case in cases:
+    for open_case in cases:
         count += 1
+        case, outcome = _one(text, open_case, lines)
         formal = formal and isinstance(case.expected, Form | Meant | Coverage | Supplies | Single)
-        outcome = _one(text, case)
         worst = max(worst, outcome.error)
         if outcome.status is not Status.EQUAL:
             values = outcome.values or shown_values(text, case.symbols)
@@ -81,13 +81,16 @@ def compare(text: str, cases: Iterable[Case]) -> Comparison:
     return Comparison(Status.EQUAL, count, formal, worst)
 
 
-def _one(text: str, case: Case) -> _Outcome:
+def _one(text: str, open_case: Case, lines: Lines) -> tuple[Case, _Outcome]:
+    case = open_case
     try:
+        case = lines.filled(open_case, text)
         value = evaluate(text, case.symbols)
     except NotEvaluable as error:
-        derived = "an expression" if isinstance(case.expected, sp.Basic | sp.MatrixBase) else show(case.expected)
-        return _Outcome(Status.NOT_EVALUABLE, printed=str(error), derived=derived)
-    return _confront(value, case.expected)
+        expected = case.expected
+        derived = "an expression" if isinstance(expected, sp.Basic | sp.MatrixBase) else show(expected)
+        return case, _Outcome(Status.NOT_EVALUABLE, printed=str(error), derived=derived)
+    return case, _confront(value, case.expected)
 
 
 def _confront(value: Any, expected: Any) -> _Outcome:
@@ -101,6 +104,8 @@ def _confront(value: Any, expected: Any) -> _Outcome:
         return _coverage(value, expected)
     if isinstance(expected, Supplies):
         return _supplies(value, expected)
+    if isinstance(expected, Within):
+        return _within(value, expected)
     if isinstance(expected, Matrix | float | int) and not isinstance(expected, bool):
         return _numbers(value, expected)
     if isinstance(expected, sp.Basic | sp.MatrixBase):
@@ -139,14 +144,27 @@ def _coverage(schedule: Any, expected: Coverage) -> _Outcome:
         return _Outcome(Status.MISSING, printed=f"nothing for {missing}", derived="one value for each step")
     if beyond:
         return _Outcome(Status.DIFFERENT, printed=f"steps {beyond}", derived=f"steps {wanted[0]} to {wanted[-1]}")
+    for step, value in zip(wanted, expected.values, strict=bool(expected.values)):
+        if given[step][0] != value:
+            return _Outcome(Status.DIFFERENT, printed=f"step {step}: {given[step][0]}", derived=f"{value}")
     return _Outcome(Status.EQUAL)
 
 
 def _supplies(constants: Any, expected: Supplies) -> _Outcome:
-    missing = sorted(expected.needed - set(constants))
+    missing = sorted(expected.needed - {name for name, value in constants.items() if value is not None})
     if missing:
-        return _Outcome(Status.MISSING, printed="not supplied: " + ", ".join(missing), derived="a value for each")
+        named = [f"{name} ({expected.words[name]})" if name in expected.words else name for name in missing]
+        return _Outcome(Status.MISSING, printed="not supplied: " + ", ".join(named), derived="a value for each")
     return _Outcome(Status.EQUAL)
+
+
+def _within(numbers: Any, expected: Within) -> _Outcome:
+    if not isinstance(numbers, dict) or not numbers.keys() >= expected.ranges.keys():
+        return _Outcome(Status.DIFFERENT, printed=show(numbers), derived=show(expected))
+    named = ", ".join(f"{name}: {_number(float(numbers[name]))}" for name in expected.ranges)
+    if all(low <= float(numbers[name]) <= high for name, (low, high) in expected.ranges.items()):
+        return _Outcome(Status.EQUAL)
+    return _Outcome(Status.DIFFERENT, printed=named, derived=show(expected))
 
 
 def _numbers(value: Any, expected: Matrix | float) -> _Outcome:
@@ -156,8 +174,7 @@ def _numbers(value: Any, expected: Matrix | float) -> _Outcome:
     except (TypeError, ValueError):
         return _Outcome(Status.DIFFERENT, printed=show(value), derived=show(expected))
     if left.shape != right.shape:
-        printed = f"{show(left)} of size {left.shape}"
-        return _Outcome(Status.DIFFERENT, printed=printed, derived=f"{show(right)} of size {right.shape}")
+        return _Outcome(Status.DIFFERENT, printed=_sized(left), derived=_sized(right))
     scale = max(1.0, float(np.max(np.abs(right.array))))
     error = float(np.max(np.abs(left.array - right.array))) / scale
     if error <= TOLERANCE:
@@ -168,6 +185,10 @@ def _numbers(value: Any, expected: Matrix | float) -> _Outcome:
     place = f"entry ({row + 1}, {column + 1})"
     printed, derived = (f"{place}: {_number(float(m.array[row, column]))}" for m in (left, right))
     return _Outcome(Status.DIFFERENT, error, printed, derived)
+
+
+def _sized(matrix: Matrix) -> str:
+    return show(matrix) if matrix.array.size > 12 else f"{show(matrix)} of size {matrix.shape}"
 
 
 def _expressions(value: Any, expected: Any) -> _Outcome:
@@ -222,7 +243,7 @@ def _column(value: Any) -> Any:
 
 
 def _numeric(matrix: Any) -> str:
-    entries = [f"{float(entry):.6g}" for entry in matrix]
+    entries = [f"{complex(entry):.6g}".removesuffix("+0j") for entry in matrix]
     return entries[0] if len(entries) == 1 else "(" + ", ".join(entries) + ")"
 
 
@@ -239,6 +260,8 @@ def show(value: Any) -> str:
             return f"a matrix of size {value.shape}"
         rows = [", ".join(_number(entry) for entry in row) for row in value.array]
         return rows[0] if value.array.size == 1 else "[" + "; ".join(rows) + "]"
+    if isinstance(value, Within):
+        return ", ".join(f"{name}: {_range(*limits)}" for name, limits in value.ranges.items())
     if isinstance(value, float):
         return _number(value)
     if isinstance(value, frozenset):
@@ -254,6 +277,12 @@ def show(value: Any) -> str:
 def _number(value: float) -> str:
     """Six digits; rounding noise is zero."""
     return "0" if abs(value) < 1e-13 else f"{value:.6g}"
+
+
+def _range(low: float, high: float) -> str:
+    if high == np.inf:
+        return f"at least {low:g}"
+    return f"at most {high:g}" if low in (0.0, -np.inf) else f"{low:g} to {high:g}"
 
 
 def _few(family: Indexed) -> str:
@@ -273,12 +302,8 @@ def family_range(family: Indexed) -> str:
 
 def shown_values(text: str, symbols: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """The numbers of the case that the formula uses, as far as they are short."""
-    try:
-        used = {node.id for node in ast.walk(ast.parse(text.strip(), mode="eval")) if isinstance(node, ast.Name)}
-    except SyntaxError:
-        used = set()
     shown = []
-    for name in sorted(used):
+    for name in sorted(names(text)):
         value = symbols.get(name)
         if isinstance(value, float | int) or (isinstance(value, Matrix) and value.array.size <= 4):
             shown.append((name, show(value)))

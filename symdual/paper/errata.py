@@ -32,7 +32,8 @@ def _lines(results: Sequence[Result]) -> Iterator[str]:
     for verdict in Verdict:
         yield f"| {verdict.value} | {counts[verdict.value]} | {MEANINGS[verdict]} |"
     yield ""
-    yield "A formula is judged with its ingredients as corrected; each ingredient has a verdict of its own."
+    yield "A formula is judged with its ingredients as corrected, each of which has a verdict of its own; where a"
+    yield "verdict reads other lines as they are printed, it names them."
     for title, verdicts in _PARTS:
         chosen = [result for result in results if result.judgement.verdict in verdicts]
         if chosen:
@@ -81,6 +82,9 @@ def _entry(result: Result) -> Iterator[str]:
         yield _example(judgement.counterexample)
     yield ""
     yield f"Evidence: {judgement.evidence}"
+    if result.reads:
+        yield ""
+        yield "Reads, as printed: " + ", ".join(f"`{name}`" for name in result.reads) + "."
 
 
 def _formula(latex: str) -> Iterator[str]:

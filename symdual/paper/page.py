@@ -15,6 +15,7 @@ from symdual.paper.comparison import Counterexample
 from symdual.paper.typeset import display, expand
 from symdual.paper.verdict import Judgement, Verdict
 from symdual.paper.wording import FAULTS, MEANINGS, SECTIONS, chapter, numbers, place, prose
+from symdual.report.html import page
 
 if TYPE_CHECKING:
     from symdual.paper.checking import Result
@@ -30,17 +31,21 @@ WIDEST_ON_PAPER = 90
 
 def render(results: Sequence[Result]) -> str:
     """The page for these results."""
-    text = resources.files("symdual.paper").joinpath("check.html.j2").read_text(encoding="utf-8")
+    text, style = (
+        resources.files("symdual.paper").joinpath(name).read_text(encoding="utf-8")
+        for name in ("check.html.j2", "check.css")
+    )
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     counts = checking.counts(results)
     faults = [result for verdict in FAULTS for result in results if result.judgement.verdict is verdict]
-    return environment.from_string(text).render(
+    body = environment.from_string(text).render(
         results=results,
         agrees=checking.agree(results),
         verdicts=[{"name": v.value, "count": counts[v.value], "meaning": MEANINGS[v]} for v in Verdict],
         faults=[_fault(result) for result in faults],
         sections=[_section(name, results) for name in SECTIONS if any(chapter(r.equation) == name for r in results)],
     )
+    return page("The paper's formulas, checked", Markup(body), style)
 
 
 def _anchor(identifier: str) -> str:
@@ -82,6 +87,7 @@ def _entry(result: Result) -> dict[str, Any]:
         "printed_wide": _width(equation.latex) > WIDEST_ON_PAPER,
         "corrected_wide": correction is not None and _width(correction.latex) > WIDEST_ON_PAPER,
         "facts": [(name, Markup(prose(text))) for name, text in _facts(judgement)],
+        "reads": [(identifier, _anchor(identifier)) for identifier in result.reads],
         "example": _example(judgement),
         "machine": equation.machine,
     }

@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Iterator
 from functools import cache
+from xml.etree import ElementTree
 
 from latex2mathml.converter import convert
 
@@ -108,7 +109,7 @@ def sentence(latex: str) -> str:
     """The words of a sentence, its formulas between dollar signs."""
     whole = re.fullmatch(r"\\text\{(.*)\}", latex, flags=re.S)
     plain = re.sub(r"\\emph\{([^{}]*)\}", r"\1", latex if whole is None else whole.group(1))
-    return " ".join(expand(plain).split())
+    return " ".join(expand(plain).replace("``", "\u201c").replace("''", "\u201d").split())
 
 
 def display(latex: str) -> str:
@@ -127,7 +128,7 @@ def _sentence(latex: str) -> str:
         if (position % 2 == 0) is in_math:
             parts.append(_formula(expand(part), block=False))
         else:
-            plain = re.sub(r"\\emph\{([^{}]*)\}", r"\1", part)
+            plain = re.sub(r"\\emph\{([^{}]*)\}", r"\1", part).replace("``", "\u201c").replace("''", "\u201d")
             parts.append(html.escape(" ".join(plain.split())))
     return "<p>" + " ".join(part for part in parts if part) + "</p>"
 
@@ -172,7 +173,27 @@ def _outer_rows(latex: str) -> list[str]:
 
 @cache
 def _formula(latex: str, block: bool) -> str:
-    return _with_letters(convert(latex, display="block" if block else "inline"))
+    return _with_drawn_brackets(_with_letters(convert(latex, display="block" if block else "inline")))
+
+
+_MATHML = "http://www.w3.org/1998/Math/MathML"
+_DRAWN = {("(", ")"): "round", ("[", "]"): "square"}
+_TALL = {f"{{{_MATHML}}}{name}" for name in ("mtable", "mfrac", "munder", "munderover")}
+
+
+def _with_drawn_brackets(mathml: str) -> str:
+    """Brackets around tall things as borders of their row, which grow with it whatever fonts the reader has."""
+    ElementTree.register_namespace("", _MATHML)
+    root = ElementTree.fromstring(mathml)
+    for row in root.iter(f"{{{_MATHML}}}mrow"):
+        parts = list(row)
+        ends = (parts[0].text, parts[-1].text) if len(parts) > 2 else ("", "")
+        kind = _DRAWN.get((ends[0] or "", ends[1] or ""))
+        if kind and any(inner.tag in _TALL for part in parts[1:-1] for inner in part.iter()):
+            row.remove(parts[0])
+            row.remove(parts[-1])
+            row.set("class", kind)
+    return ElementTree.tostring(root, encoding="unicode")
 
 
 _STYLED = re.compile(r'<(mi|mn) mathvariant="([a-z-]+)">([^<])</\1>')

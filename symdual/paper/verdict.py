@@ -18,6 +18,7 @@ from enum import StrEnum
 from symdual.paper.case import Convention, Correction, Derivation, Undecidable
 from symdual.paper.comparison import Comparison, Counterexample, Status, compare
 from symdual.paper.equation import Equation
+from symdual.paper.lines import NO_LINES, Lines
 from symdual.paper.machine import NotEvaluable, compiled
 
 
@@ -46,13 +47,21 @@ class Judgement:
     correction: Correction | None = None
 
 
-def judge(equation: Equation, derivation: Derivation | Undecidable | None, introduced: frozenset[str]) -> Judgement:
-    """Confront the transcription with its derivation; ``introduced`` are the symbols defined further up."""
+def judge(
+    equation: Equation,
+    derivation: Derivation | Undecidable | None,
+    introduced: frozenset[str],
+    lines: Lines = NO_LINES,
+) -> Judgement:
+    """Confront the transcription with its derivation; ``introduced`` are the symbols defined further up.
+
+    ``lines`` are all transcriptions, for statements that are about other lines too.
+    """
     if derivation is None:
         return Judgement(Verdict.UNDECIDED, "no derivation is known")
     if isinstance(derivation, Undecidable):
         return Judgement(Verdict.UNDECIDED, derivation.reason)
-    literal = compare(equation.machine, derivation.cases())
+    literal = compare(equation.machine, derivation.cases(), lines)
     if literal.status is Status.EQUAL:
         return _right(equation, derivation, literal, introduced)
     if literal.status in (Status.GIVEN_TWICE, Status.MISSING):
@@ -60,10 +69,10 @@ def judge(equation: Equation, derivation: Derivation | Undecidable | None, intro
         return Judgement(Verdict.UNDEFINED, evidence, literal.cases, counterexample=literal.counterexample)
     if literal.status is Status.UNPROVEN:
         return Judgement(Verdict.UNDECIDED, "equal at every probe, but not proven equal", literal.cases)
-    convention = _fitting_convention(equation, derivation)
+    convention = _fitting_convention(equation, derivation, lines)
     if convention is not None:
         return convention_judgement(derivation, *convention, literal)
-    return _faulty(equation, derivation, literal)
+    return _faulty(equation, derivation, literal, lines)
 
 
 def _right(equation: Equation, derivation: Derivation, literal: Comparison, introduced: frozenset[str]) -> Judgement:
@@ -77,9 +86,11 @@ def _right(equation: Equation, derivation: Derivation, literal: Comparison, intr
     return Judgement(Verdict.DEFINITION, evidence, literal.cases)
 
 
-def _fitting_convention(equation: Equation, derivation: Derivation) -> tuple[Convention, Comparison] | None:
+def _fitting_convention(
+    equation: Equation, derivation: Derivation, lines: Lines
+) -> tuple[Convention, Comparison] | None:
     for convention in derivation.conventions:
-        comparison = compare(equation.machine, convention.cases())
+        comparison = compare(equation.machine, convention.cases(), lines)
         if comparison.status is Status.EQUAL:
             return convention, comparison
     return None
@@ -99,14 +110,14 @@ def convention_judgement(
     )
 
 
-def _faulty(equation: Equation, derivation: Derivation, literal: Comparison) -> Judgement:
+def _faulty(equation: Equation, derivation: Derivation, literal: Comparison, lines: Lines) -> Judgement:
     correction = derivation.correction
     if correction is not None:
-        fit = compare(correction.machine, derivation.cases())
+        fit = compare(correction.machine, derivation.cases(), lines)
         if fit.status is not Status.EQUAL:
             reason = f"differs from the derivation, and so does the proposed correction ({fit.counterexample})"
             return Judgement(Verdict.UNDECIDED, reason, literal.cases, counterexample=literal.counterexample)
-    verdict = Verdict.TYPO if _repaired_by_the_paper(equation, derivation) else Verdict.WRONG
+    verdict = Verdict.TYPO if _repaired_by_the_paper(equation, derivation, lines) else Verdict.WRONG
     return Judgement(
         verdict,
         _evidence(derivation),
@@ -117,10 +128,10 @@ def _faulty(equation: Equation, derivation: Derivation, literal: Comparison) -> 
     )
 
 
-def _repaired_by_the_paper(equation: Equation, derivation: Derivation) -> bool:
+def _repaired_by_the_paper(equation: Equation, derivation: Derivation, lines: Lines) -> bool:
     candidates = [other.machine for other in equation.restated]
     candidates += bracket_repairs(equation.machine)
-    return any(compare(text, derivation.cases()).status is Status.EQUAL for text in candidates)
+    return any(compare(text, derivation.cases(), lines).status is Status.EQUAL for text in candidates)
 
 
 def bracket_repairs(text: str) -> Iterator[str] | list[str]:

@@ -47,7 +47,9 @@ def place(equation: Equation) -> str:
 
 
 _LETTERS = {
+    "Omega": "\u03a9",
     "Sigma": "\u03a3",
+    "Xi": "\u039e",
     "Lambda": "\u039b",
     "Phi": "\u03a6",
     "alpha": "\u03b1",

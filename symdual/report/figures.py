@@ -7,7 +7,7 @@ people who do not tell red from green can tell apart; line styles differ as well
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from symdual.errors import SymdualError
 from symdual.runtime.results import Results
 from symdual.runtime.summary import Summary
+from symdual.whole_file import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +70,9 @@ def sweep_figure(results: Results, summary: Summary, path: Path) -> Path:
         _comparison(panels[1], results, summary)
         figure.suptitle(_title(results), fontsize=10, x=0.01, ha="left")
         try:
-            figure.savefig(path, dpi=150, metadata={"Software": None} if path.suffix == ".png" else None)
+            with whole_file(path) as stream:
+                kind = path.suffix.removeprefix(".")
+                figure.savefig(stream, format=kind, dpi=150, metadata={"Software": None} if kind == "png" else None)
         except OSError as problem:
             raise SymdualError(f"cannot write {path}: {problem.strerror}") from problem
     return path
@@ -83,7 +86,13 @@ def _title(results: Results) -> str:
         "drift": "truth drawn from the prior, drifting",
     }
     truth = truths[about["settings"]["truth"]]
-    return f"{about['scenario']}: {about['runs']} runs, seed {about['seed']}, {truth}"
+    return f"{about['scenario']}: {about['runs']} runs, seed {about['seed']}, {truth}{_left_out(about['names'])}"
+
+
+def _left_out(names: Mapping[str, Sequence[str]]) -> str:
+    """Which rows the figure has no room for."""
+    rest = [f"{_SHOWN} of {len(names[what])} {what}" for what in ("states", "inputs") if len(names[what]) > _SHOWN]
+    return f"; shown: {' and '.join(rest)}" if rest else ""
 
 
 def _trajectories(figure: Any, results: Results, rows: Sequence[tuple[str, int, str]]) -> None:

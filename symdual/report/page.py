@@ -29,7 +29,7 @@ from symdual.report.pictures import legend, picture
 from symdual.report.reasons import reasons
 from symdual.report.source import code_style, highlighted
 from symdual.report.typeset import EquationSetter, contracted
-from symdual.spec.loading import load_model_file
+from symdual.spec.loading import load_model_file, source_text
 from symdual.spec.symbols import FeatureSum
 
 _BLOCKS = {
@@ -88,7 +88,7 @@ def page_of_file(
             results = check(model_file, folder, progress=progress)
     derivations = {name: derive(model) for name, model in models.items()}
     reports = [ModelReport(d, package(d).files, results.get(name)) for name, d in derivations.items()]
-    return derivation_page(reports, model_file.read_text(encoding="utf-8"))
+    return derivation_page(reports, source_text(model_file))
 
 
 def model_names(derivation: Derivation) -> Names:

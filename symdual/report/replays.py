@@ -12,6 +12,7 @@ from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import posterior, remembered
 from symdual.runtime.problem import Belief, processes_of
 from symdual.runtime.replay import Replay, belief_names
+from symdual.whole_file import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,7 +62,9 @@ def replay_figure(result: Replay, package: LoadedPackage, path: Path) -> Path:
         title = f"{package.name}: belief over time{rest}; log-likelihood {result.log_likelihood:.6g}"
         figure.suptitle(f"{title}\n{result.consistency.sentence()}", fontsize=9, x=0.01, ha="left")
         try:
-            figure.savefig(path, dpi=150, metadata={"Software": None} if path.suffix == ".png" else None)
+            with whole_file(path) as stream:
+                kind = path.suffix.removeprefix(".")
+                figure.savefig(stream, format=kind, dpi=150, metadata={"Software": None} if kind == "png" else None)
         except OSError as problem:
             raise SymdualError(f"cannot write {path}: {problem.strerror}") from problem
     return path

@@ -6,17 +6,18 @@ from collections.abc import Sequence
 
 import sympy as sp
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 from sympy.printing.str import StrPrinter
 
 from symdual.checks.kernels import BlockResult
 from symdual.derive.derivation import Derivation
-from symdual.derive.display import Equation, equations
+from symdual.derive.display import Abbreviations, Equation, equations
 from symdual.derive.structure import Structure
 from symdual.emit.kernels import KernelFunction
 from symdual.spec.model import Model
+
+LONGEST_LINE = 240  #: characters of a right side; longer ones are abbreviated
 
 
 class _OneLine(StrPrinter):
@@ -50,7 +51,7 @@ def model_summary(model: Model, structure: Structure) -> Table:
     table.add_column(style="dim")
     table.add_column()
     for label, text in summary_rows(model, structure):
-        table.add_row(label, escape(text))
+        table.add_row(label, text)
     return table
 
 
@@ -93,18 +94,31 @@ def kernel_table(functions: Sequence[KernelFunction], seconds: dict[str, float] 
 
 
 def derivation_view(derivation: Derivation) -> RenderableType:
-    """All equations of a derivation, block by block."""
+    """All equations of a derivation, block by block; long ones with names for parts of them, which are said below."""
+    listed = equations(derivation)
+    long = [e for e in listed if e.right is None or len(right_side(e)) > LONGEST_LINE]
+    shortened: dict[int, sp.Expr] = {}
+    notes: list[RenderableType] = []
+    for letter in "fh":
+        own = [e for e in long if e.block.startswith(letter)]
+        names, briefs = Abbreviations(derivation, letter).of([e.brief for e in own])
+        shortened |= {id(e): brief for e, brief in zip(own, briefs, strict=True)}
+        if names:
+            notes.append(Text(f"\nwhere, in the derivatives of {letter}", style="bold"))
+            notes += [_line(name.name, one_line(meaning)) for name, meaning in names.items()]
     parts: list[RenderableType] = []
     block = ""
-    for equation in equations(derivation):
+    for equation in listed:
         if equation.block != block:
             block = equation.block
             parts.append(Text(f"\n{block}", style="bold"))
-        line = Text(f"  {left_side(equation)}", style="cyan")
-        line.append(" = ", style="dim")
-        line.append(right_side(equation), style="default")
-        parts.append(line)
-    return Group(*parts)
+        brief = shortened.get(id(equation))
+        parts.append(_line(left_side(equation), right_side(equation) if brief is None else one_line(brief)))
+    return Group(*parts, *notes)
+
+
+def _line(left: str, right: str) -> Text:
+    return Text.assemble((f"  {left}", "cyan"), (" = ", "dim"), (right, "default"))
 
 
 def check_table(results: Sequence[BlockResult]) -> Table:
@@ -117,9 +131,9 @@ def check_table(results: Sequence[BlockResult]) -> Table:
     table.add_column()
     for result in results:
         if result.error > 0 or not result.passed or result.undefined:
-            verdict = "[green]ok[/]" if result.passed else "[bold red]MISS[/]"
+            verdict = Text("ok", style="green") if result.passed else Text("MISS", style="bold red")
             error, ulps = f"{result.error:.1e}", f"{result.ulps:.1f}"
             count = f"{result.undefined} point{'s' if result.undefined > 1 else ''}"
             note = f"not finite at {count}" if result.undefined else ""
-            table.add_row(escape(result.block), result.oracle, str(result.entries), error, ulps, verdict, note)
+            table.add_row(result.block, result.oracle, str(result.entries), error, ulps, verdict, note)
     return table

@@ -1,7 +1,8 @@
 """Checkpoints: the chunks of a sweep that are done, each in a file of its own that is whole or does not exist.
 
-A file starts with the SHA-256 of the rest; then come the digest of the sweep's identity and the payload. So a file that
-was torn, or that belongs to another sweep, is never taken for a finished chunk.
+A file starts with the SHA-256 of the rest; then come a mark and the payload. The mark is the SHA-256 of the sweep's
+identity (its seed is part of that), the controller and the range of runs. So a file that was torn, that belongs to
+another sweep, or that has the name of another chunk, is never taken for a finished one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from symdual.errors import SymdualError
-from symdual.runtime.results import ABOUT, Chunk, Description, described
+from symdual.runtime.results import ABOUT, UNREADABLE, Chunk, Description, described
 from symdual.whole_file import write_whole
 
 _LINE = 65  # a SHA-256 in hexadecimal digits, and the end of the line
@@ -38,7 +39,7 @@ class Checkpoints:
 
     def write(self, chunk: Chunk, payload: bytes) -> None:
         """Keep a finished chunk."""
-        body = f"{self.description.digest}\n".encode() + payload
+        body = self._mark(chunk) + payload
         digest = hashlib.sha256(body).hexdigest()
         try:
             write_whole(self._file(chunk), f"{digest}\n".encode() + body)
@@ -62,8 +63,8 @@ class Checkpoints:
         body = content[_LINE:]
         if content[:_LINE] != f"{hashlib.sha256(body).hexdigest()}\n".encode():
             raise ValueError("its checksum does not fit")
-        if body[:_LINE] != f"{self.description.digest}\n".encode():
-            raise ValueError("it belongs to another sweep")
+        if body[:_LINE] != self._mark(chunk):
+            raise ValueError("its file holds other runs, or those of another sweep")
         self.digests[chunk] = hashlib.sha256(body[_LINE:]).hexdigest()
         return True
 
@@ -77,6 +78,10 @@ class Checkpoints:
         """Delete the folder once the results are written."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    def _mark(self, chunk: Chunk) -> bytes:
+        whose = f"{self.description.digest} {chunk.controller} {chunk.start} {chunk.stop}"
+        return f"{hashlib.sha256(whose.encode()).hexdigest()}\n".encode()
+
     def _file(self, chunk: Chunk) -> Path:
         return self.folder / f"{chunk.controller}-{chunk.start:07d}-{chunk.stop:07d}{_SUFFIX}"
 
@@ -89,6 +94,6 @@ def kept(folder: Path) -> int:
 def owner(folder: Path) -> Description | None:
     """Which sweep a folder of checkpoints belongs to, or None when that cannot be read."""
     try:
-        return described(json.loads((folder / ABOUT).read_text()))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return described(json.loads((folder / ABOUT).read_bytes()))
+    except UNREADABLE:
         return None

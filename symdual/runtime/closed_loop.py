@@ -6,40 +6,58 @@ controllers meet the same luck, and results depend neither on the number of thre
 
 from __future__ import annotations
 
-import operator
 import warnings
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import get_num_threads
 from numpy.typing import NDArray
 
 from symdual.errors import SymdualError
+from symdual.runtime.border import Records
 from symdual.runtime.controller import (
     NAMES,
     controller,
     cost_kind,
     cost_pointer,
-    cost_settings,
     require_search_width,
+    task_of,
+    weights_of,
 )
+from symdual.runtime.evaluate import whole_number
+from symdual.runtime.forks import require_threads
+from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Array, Belief, Problem, processes_of, require_parameters
 
 TRUTHS = ("scenario", "prior", "drift")
 LONGEST_WINDOW = 100_000  # the plan of every thread is held in memory
-OUTCOMES = ("finished", "the plant's state is not finite", "the belief is not finite")
+OUTCOMES = (
+    "finished",
+    "the plant's state or measurement is not finite",
+    "the belief is not finite",
+    "the plan is not finite",
+)
 
 
 class Luck(NamedTuple):
-    """What chance decides before a batch of episodes: starts (N, NX), truths (N, p), and noise by run and time."""
+    """What is decided before a batch of episodes: starts (N, NX), truths (N, p), and noise by run and time.
+
+    The true parameters follow the plant, theta_{k+1} = D theta_k (+ eta_k with drift): `truths` are theta_0, and
+    `wander` (N, T, p) theta_1 .. theta_T if they move at all, else (N, 0, p).
+    """
 
     starts: Array
     truths: Array
     process: Array
     measurement: Array
     wander: Array
+
+    @property
+    def last_truths(self) -> Array:
+        """The true parameters at the end, (N, p)."""
+        return self.wander[:, -1] if self.wander.shape[1] else self.truths
 
 
 class Episodes(NamedTuple):
@@ -78,7 +96,9 @@ class Settings:
 
     Args:
         truth: `"scenario"` for the parameters that the scenario gives, `"prior"` to draw them from the model's own
-            prior (the model is then the plant), `"drift"` for the same with the model's own drift on top.
+            prior (the model is then the plant), `"drift"` for the same with the model's own drift on top. In each of
+            them the parameters follow the plant's transition D. With `"scenario"` they also drift if the plant is a
+            model of its own that says so.
         order: of the dual cost, 1 or 2.
         window: None for the fixed end of the problem, or the length of a moving horizon.
         length: the number of steps; the problem's horizon by default, and free with a moving horizon.
@@ -88,19 +108,6 @@ class Settings:
     order: int = 1
     window: int | None = None
     length: int | None = None
-
-
-def whole_number(value: object, what: str, least: int = 1, most: int | None = None) -> int:
-    """A number that counts something as a plain int, or a sentence that says what is wrong with it."""
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError as problem:
-        raise SymdualError(f"{what} must be a whole number, not {value!r}") from problem
-    if number < least:
-        raise SymdualError(f"{what} must be at least {least}, not {number}")
-    if most is not None and number > most:
-        raise SymdualError(f"{what} must be at most {most}, not {number}")
-    return number
 
 
 def checked_settings(settings: Settings) -> Settings:
@@ -126,8 +133,6 @@ def plant_problem(problem: Problem, settings: Settings) -> Problem:
             raise SymdualError(f'the scenario "{problem.name}" gives no true parameters; use the truth "prior"')
         return problem
     require_parameters(problem.package)
-    if settings.truth == "drift" and problem.package.TRANSITION != "identity":
-        raise SymdualError('the truth "drift" needs parameters that keep their value on average (no transition=)')
     return replace(problem, plant=problem.package, truth=None)
 
 
@@ -138,8 +143,7 @@ def draw(problem: Problem, settings: Settings, seeds: list[np.random.SeedSequenc
     numbers = plant.numbers
     start_root, prior_root = root(problem.prior.covariance[:nx, :nx]), root(problem.prior.covariance[nx:, nx:])
     process_root, measurement_root = root(numbers["process_noise"]), root(numbers["measurement_noise"])
-    drift = numbers["drift"]
-    drift_root = root(np.diag(drift) if drift.ndim == 1 else drift) if settings.truth == "drift" else None
+    drift_root = _drift_root(problem, settings)
     drawn = []
     for seed in seeds:
         random = np.random.default_rng(seed)
@@ -150,11 +154,45 @@ def draw(problem: Problem, settings: Settings, seeds: list[np.random.SeedSequenc
             truth = problem.truth
         else:
             truth = problem.prior.mean[nx:] + prior_root @ random.standard_normal(plant.NTHETA)
-        wander = np.zeros((0, plant.NTHETA))
+        drift = np.zeros((0, plant.NTHETA))
         if drift_root is not None:
-            wander = random.standard_normal((steps, plant.NTHETA)) @ drift_root.T
-        drawn.append((start, truth, process, measurement, wander))
-    return Luck(*(np.ascontiguousarray(np.stack(column)) for column in zip(*drawn, strict=True)))
+            drift = random.standard_normal((steps, plant.NTHETA)) @ drift_root.T
+        drawn.append((start, truth, process, measurement, drift))
+    starts, truths, processes, measurements, drifts = (
+        np.ascontiguousarray(np.stack(column)) for column in zip(*drawn, strict=True)
+    )
+    return Luck(starts, truths, processes, measurements, _wander(plant, truths, drifts, steps))
+
+
+def _drift_root(problem: Problem, settings: Settings) -> Array | None:
+    """A root of Xi if the truth is to drift; a model that is its own plant drifts only when it is asked to."""
+    own_drift = not problem.plant_is_model and problem.plant.DIFFUSION != "none"
+    if settings.truth != "drift" and not own_drift:
+        return None
+    drift = problem.plant.numbers["drift"]
+    return root(np.diag(drift) if drift.ndim == 1 else drift)
+
+
+def _wander(plant: LoadedPackage, truths: Array, drifts: Array, steps: int) -> Array:
+    """theta_{k+1} = D theta_k + eta_k for k = 0 .. T-1, (N, T, p); (N, 0, p) when they keep their values.
+
+    D theta is summed column by column: every run then has the same bits in whatever company it is computed.
+    """
+    if plant.TRANSITION == "identity" and not drifts.shape[1]:
+        return drifts
+    D = plant.numbers["transition"]
+    path = np.empty((len(truths), steps, plant.NTHETA))
+    theta = truths
+    with np.errstate(over="ignore", invalid="ignore"):  # parameters that leave the numbers fail with their plant
+        for k in range(steps):
+            if plant.TRANSITION == "diagonal":
+                theta = D * theta
+            elif plant.TRANSITION == "dense":
+                theta = sum((theta[:, j, None] * D[:, j] for j in range(plant.NTHETA)), np.zeros_like(theta))
+            if drifts.shape[1]:
+                theta = theta + drifts[:, k]
+            path[:, k] = theta
+    return path
 
 
 def root(covariance: Array) -> Array:
@@ -179,6 +217,7 @@ def warn_of_losses(problem: Problem, name: str, episodes: Episodes) -> None:
 
 def run_part(problem: Problem, name: str, luck: Luck, settings: Settings) -> Episodes:
     """Run episodes as `run` does, without a warning: when all parts are done, it is given once."""
+    require_threads()
     if name not in NAMES:
         controller(problem, name)  # says what is wrong
     if settings.window is None and settings.length not in (None, problem.horizon):
@@ -191,29 +230,72 @@ def run_part(problem: Problem, name: str, luck: Luck, settings: Settings) -> Epi
     kind = cost_kind(task, name, settings.order, planned)
     if kind != "certain":
         require_search_width(task)
-    module, numbers = package.episode, package.numbers
-    prior = task.prior.covariance.copy()
-    if package.SQUARE_ROOT:
-        package.filter.factorise(task.prior.covariance, prior)
-    means = np.repeat(task.prior.mean[None], count, axis=0)
-    if name == "oracle":
-        means[:, package.NX :] = luck.truths
-    truths = np.ascontiguousarray(np.hstack([luck.starts, luck.truths]))
-    states, inputs = np.full((count, steps + 1, package.NX), np.nan), np.full((count, steps, package.NU), np.nan)
-    beliefs, variances = (np.full((count, steps + 1, package.NZ), np.nan) for _ in range(2))
-    statistics = np.full((count, steps + 1, module.STATS), np.nan)
-    finals, outcomes = np.full((count, package.NZ, package.NZ), np.nan), np.zeros(count, dtype=np.int64)
-    memories = np.zeros((count, package.DATA if package.PROCESSES else 0))
+    diary = _diary(package, count, steps)
+    module = package.episode
     module.episodes(
-        get_num_threads(), plant.plant.move, plant.plant.measure, cost_pointer(task, kind), kind != "certain",
-        settings.window or 0, steps, truths, plant.numbers["data"], plant.WORK, luck.process, luck.measurement,
-        luck.wander, means, prior, numbers["process_noise"], numbers["measurement_noise"], numbers["transition"],
-        numbers["drift"], longer.state_cost, longer.input_cost, longer.reference, longer.floors, task.bounds,
-        numbers["data"], cost_settings(task, name, planned), states, inputs, beliefs, variances, statistics,
-        finals, outcomes, *([memories] if package.PROCESSES else []),
-    )  # fmt: skip
-    variances[:, :, processes_of(package)] = np.nan
-    return Episodes(states, inputs, beliefs, variances, finals, statistics, outcomes, luck.truths, memories)
+        get_num_threads(),
+        steps,
+        module.Plant(plant.plant.move, plant.plant.measure, plant.numbers["data"], plant.WORK),
+        module.Controls(
+            cost_pointer(task, kind, planned),
+            kind != "certain",
+            longer.floors,
+            settings.window or 0,
+            name == "oracle",
+            planned + 1 if kind == "second_order" else 1,
+        ),
+        module.Luck(
+            np.ascontiguousarray(np.hstack([luck.starts, luck.truths])), luck.process, luck.measurement, luck.wander
+        ),
+        _priors(task, luck.truths if name == "oracle" else None, count),
+        weights_of(longer),
+        task_of(task, name, settings.order),
+        diary,
+    )
+    diary.variances[:, :, processes_of(package)] = np.nan
+    finals = np.stack([package.records.read_covariance(diary.finals[n : n + 1]) for n in range(count)])
+    finals[diary.outcomes != 0] = np.nan
+    return Episodes(
+        diary.states,
+        diary.inputs,
+        diary.means,
+        diary.variances,
+        finals,
+        diary.steps,
+        diary.outcomes,
+        luck.truths,
+        diary.memories,
+    )
+
+
+def _diary(package: LoadedPackage, count: int, steps: int) -> Any:
+    """What the episodes write down: NaN until they do."""
+
+    def unknown(*shape: int) -> Array:
+        return np.full((count, *shape), np.nan)
+
+    return package.episode.Diary(
+        states=unknown(steps + 1, package.NX),
+        inputs=unknown(steps, package.NU),
+        means=unknown(steps + 1, package.NZ),
+        variances=unknown(steps + 1, package.NZ),
+        steps=unknown(steps + 1, package.episode.STATS),
+        finals=np.zeros(count, package.records.BLOCKS),
+        outcomes=np.zeros(count, dtype=np.int64),
+        memories=np.zeros((count, package.DATA if package.PROCESSES else 0)),
+    )
+
+
+def _priors(task: Problem, truths: Array | None, count: int) -> Records:
+    """The belief of every episode before its first step; an oracle knows the true parameters."""
+    package = task.package
+    prior = package.records.make_belief(*task.prior[:2])
+    if package.SQUARE_ROOT:
+        package.square_root.factorise(prior)
+    priors = np.repeat(prior, count)
+    if truths is not None:
+        priors["z"][:, package.NX :] = truths
+    return priors
 
 
 def simulate(

@@ -11,11 +11,12 @@ import asyncio
 import itertools
 import logging
 import threading
+import time
 import uuid
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -37,8 +38,10 @@ except ImportError as missing:
 if TYPE_CHECKING:
     from distributed import Client, Future, Worker
 
-_PATIENCE = 4.0  # seconds to wait for an answer of the scheduler, and for its first worker
+_PATIENCE = 10.0  # seconds to wait for an answer of the scheduler, and for its first worker
 _FAREWELL = 0.5  # seconds to wait when all is over or interrupted
+_LOOK = 2.0  # seconds without a finished chunk after which it is looked whether there are workers at all
+_LONGEST_WAIT = 600.0  # seconds to wait for a worker when the last one has gone
 _LOST = "the connection to the cluster was lost; what is done is kept, continue with --resume"
 _DELIVERED: dict[tuple[str, str], _Delivered] = {}  # by the worker's address and the key of the parcel
 _one_at_a_time = threading.Lock()  # numba's threads serve one caller at a time
@@ -52,6 +55,7 @@ class Parcel:
     digest: str
     files: Mapping[str, Mapping[str, bytes]]
     names: tuple[str, str]
+    numbers: tuple[dict[str, Any], dict[str, Any]]
     task: Mapping[str, Any]
     plan: tuple[tuple[str, ...], int, int, Settings]
     versions: Mapping[str, str]
@@ -67,6 +71,7 @@ def parcel(sweep: Sweep) -> Parcel:
         digest=sweep.description.digest,
         files={name: _files(package) for name, package in packages.items()},
         names=(problem.package.name, problem.plant.name),
+        numbers=(problem.package.numbers, problem.plant.numbers),  # which may be other ones than the files'
         task=task,
         plan=(sweep.controllers, sweep.runs, sweep.seed, sweep.settings),
         versions=versions(),
@@ -75,10 +80,9 @@ def parcel(sweep: Sweep) -> Parcel:
 
 def _files(package: LoadedPackage) -> dict[str, bytes]:
     """The files of a package, and the compiled code that numba keeps for it, here or in a cache folder of its own."""
-    files = {file.name: file.read_bytes() for file in sorted(package.folder.iterdir()) if file.is_file()}
     cache = Path(package.kernels.dynamics.stats.cache_path)
-    compiled = sorted(file for file in cache.iterdir() if file.suffix in (".nbi", ".nbc"))
-    return files | {f"__pycache__/{file.name}": file.read_bytes() for file in compiled}
+    compiled = sorted(file for file in cache.glob("*") if file.suffix in (".nbi", ".nbc"))
+    return dict(package.files) | {f"__pycache__/{file.name}": file.read_bytes() for file in compiled}
 
 
 class Delivery(distributed.WorkerPlugin):
@@ -130,7 +134,10 @@ class _Delivered:
         different = [f"{name} {there} instead of {wanted}" for name, there, wanted in pairs]
         if different:
             raise SymdualError(f"a worker of the cluster has {', '.join(different)}; the results would not be the same")
-        package, plant = (load(self.folder / name) for name in content.names)
+        package, plant = (
+            replace(load(self.folder / name), numbers=numbers)
+            for name, numbers in zip(content.names, content.numbers, strict=True)
+        )
         return Sweep(Problem(package=package, plant=plant, **content.task), *content.plan)
 
 
@@ -147,7 +154,7 @@ def run_chunk(key: str, chunk: Chunk) -> bytes:
 
 
 def connect(address: str) -> Client:
-    """Connect to a scheduler that has workers, or say within ten seconds what is missing.
+    """Connect to a scheduler that has workers, or say within half a minute what is missing.
 
     From then on Dask logs nothing below a critical fault in this process: what becomes of the connection is said in
     sentences, and its tracebacks would only hide them.
@@ -186,8 +193,17 @@ async def _require_scheduler(address: str) -> None:
         raise SymdualError(f"the Dask {kind.lower()} at {address} is not a scheduler")
 
 
-def on_cluster(client: Client, say: Callable[[str], None] = lambda what: None) -> Execute:
-    """How `run_sweep` runs chunks on a cluster; `say` is told what is going on before the first chunk."""
+def on_cluster(
+    client: Client,
+    say: Callable[[str], None] = lambda what: None,
+    tell: Callable[[str], None] = lambda sentence: None,
+) -> Execute:
+    """How `run_sweep` runs chunks on a cluster.
+
+    Args:
+        say: is told what is going on while no chunk arrives.
+        tell: is told, in a whole sentence, when there are no workers any more.
+    """
 
     def execute(sweep: Sweep, pending: list[Chunk]) -> Generator[tuple[Chunk, bytes], None, None]:
         with Background() as background:
@@ -199,7 +215,7 @@ def on_cluster(client: Client, say: Callable[[str], None] = lambda what: None) -
         delivery = Delivery(content)
         try:
             _deliver(client, delivery)
-            yield from _gather(client, content.key, pending)
+            yield from _gather(client, content.key, pending, _Watch(client, say, tell))
         except (OSError, CancelledError) as problem:
             raise SymdualError(_LOST) from problem
         finally:
@@ -219,7 +235,42 @@ def _deliver(client: Client, delivery: Delivery) -> None:
         ) from problem
 
 
-def _gather(client: Client, key: str, pending: list[Chunk]) -> Iterator[tuple[Chunk, bytes]]:
+class _Watch:
+    """Looks now and then, while no chunk arrives, whether there is anybody who could run one."""
+
+    def __init__(self, client: Client, say: Callable[[str], None], tell: Callable[[str], None]) -> None:
+        self._client, self._say, self._tell = client, say, tell
+        self._alone: float | None = None  # since when there is no worker
+        self._looked = time.monotonic()
+
+    def look(self) -> None:
+        """Say that there is none, and for how long; raise when that was too long."""
+        now = time.monotonic()
+        if now - self._looked < _LOOK:
+            return
+        self._looked = now
+        try:
+            threads = _threads(self._client)
+        except TimeoutError:  # a scheduler that has no time to answer is at work
+            return
+        if threads:
+            self._alone = None
+            return
+        if self._alone is None:
+            self._alone = now
+            self._tell(
+                f"the cluster has no workers any more; waiting up to {_LONGEST_WAIT:.0f} s for one to join, "
+                "what is done is kept"
+            )
+        self._say(f"waiting for a worker for {now - self._alone:.0f} s")
+        if now - self._alone > _LONGEST_WAIT:
+            raise SymdualError(
+                f"the cluster has had no workers for {_LONGEST_WAIT:.0f} s; what is done is kept, "
+                "continue with --resume"
+            )
+
+
+def _gather(client: Client, key: str, pending: list[Chunk], watch: _Watch) -> Iterator[tuple[Chunk, bytes]]:
     """Keep every thread of the cluster busy, and no more chunks on the way than that takes."""
     waiting = iter(pending)
     chunks: dict[Any, Chunk] = {}
@@ -232,21 +283,29 @@ def _gather(client: Client, key: str, pending: list[Chunk]) -> Iterator[tuple[Ch
             arriving.add(future)
 
     send(_ahead(client))
-    for batch in arriving.batches():
-        for future in batch:
-            if future.status != "finished":
-                _explain(chunks[future.key], future)
-        for future, payload in zip(batch, client.gather(batch), strict=True):
-            yield chunks.pop(future.key), payload
-        send(_ahead(client) - len(chunks))
+    with Background() as background:
+        while chunks:
+            batch = background.call(arriving.next_batch, meanwhile=watch.look)
+            for future in batch:
+                if future.status != "finished":
+                    _explain(chunks[future.key], future)
+            # a result that was lost with its worker is waited for until it is there again
+            payloads = background.call(client.gather, batch, meanwhile=watch.look)
+            for future, payload in zip(batch, payloads, strict=True):
+                yield chunks.pop(future.key), payload
+            send(_ahead(client) - len(chunks))
 
 
 def _ahead(client: Client) -> int:
-    """How many chunks may be on the way: a scheduler that is gone is not waited for, as `client.nthreads` would."""
+    """How many chunks may be on the way."""
+    return 2 * max(1, _threads(client)) + 4
+
+
+def _threads(client: Client) -> int:
+    """The threads of all workers: a scheduler that is gone is not waited for, as `client.nthreads` would."""
     if client.status != "running":
         raise SymdualError(_LOST)
-    threads = client.sync(client.scheduler.ncores, callback_timeout=_PATIENCE)
-    return 2 * max(1, int(sum(threads.values()))) + 4
+    return int(sum(client.sync(client.scheduler.ncores, callback_timeout=_PATIENCE).values()))
 
 
 def _explain(chunk: Chunk, future: Future) -> NoReturn:

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 
 from symdual.errors import SymdualError, did_you_mean
 from symdual.runtime import exact
+from symdual.runtime.border import Records
 from symdual.runtime.evaluate import argument
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Array, Belief, Problem, checked_belief
@@ -65,7 +66,8 @@ class Info(NamedTuple):
     `candidates` (N, NU) are the inputs that the search looked at, in ascending order, and `costs` (N, 3) their costs:
     J, its certainty-equivalent part Jbar, and its uncertain part (Jd, or tr S_theta for `beb`). `planned_states` and
     `planned_inputs` are the nominal plan through the chosen input. `status` is that of the certainty-equivalent plan;
-    `evaluations`, `fallbacks` (from order 2 to order 1) and `iterations` are sums over all candidates.
+    `evaluations`, `fallbacks` (from order 2 to order 1) and `iterations` are sums over all candidates, and `order` is
+    that of the cost that was minimised: 1 where a candidate that might have won fell back.
     """
 
     k: int
@@ -83,20 +85,21 @@ class Info(NamedTuple):
     evaluations: int
     fallbacks: int
     iterations: int
+    order: int
 
 
 @dataclass(frozen=True, eq=False)
 class Controller:
     """A controller for a problem.
 
-    A controller owns the workspaces of its decisions: use one in each thread.
+    A controller owns the workspaces of its decisions: use one in each thread. A copy, or one that was pickled, has its
+    own and continues where `act` was.
 
     Args:
         problem: the task. For `oracle` it must come from `Problem.for_oracle`; `controller` does that.
         name: one of `NAMES`.
-        order: 1 (the paper's) or 2 (with the curvature of the dynamics) for `dual`. The cost of order 2 jumps where a
-            candidate falls back to order 1; with one input the search looks beside such jumps, with several it may miss
-            a narrow minimum there.
+        order: 1 (the paper's) or 2 (with the curvature of the dynamics) for `dual`. Where a candidate that might have
+            won falls back to order 1, the whole decision is made at order 1.
         window: None to plan to the fixed end of the problem, or the length of a moving horizon for endless operation.
     """
 
@@ -122,6 +125,10 @@ class Controller:
                 'the oracle needs a problem without uncertain parameters; use controller(problem, "oracle")'
             )
         object.__setattr__(self, "_tools", _Tools(self.problem, self.name, self.order, self.window))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle what was asked for and what `act` remembers; the compiled functions are looked up again."""
+        return _restored, (self.problem, self.name, self.order, self.window, tuple(self._live))
 
     def init(self, belief: Belief | None = None) -> State:
         """The state before the first step, from a belief or from the problem's prior."""
@@ -183,6 +190,12 @@ class Controller:
         return argument(unmasked(y), shape, "the measurement y")
 
 
+def _restored(problem: Problem, name: str, order: int, window: int | None, live: tuple[State, ...]) -> Controller:
+    copied = Controller(problem, name, order, window)
+    copied._live[:] = live
+    return copied
+
+
 def unmasked(y: ArrayLike) -> ArrayLike:
     """A measurement in which NaN stands for what a masked array hides; anything else as it is."""
     if isinstance(y, np.ma.MaskedArray):
@@ -217,21 +230,26 @@ def cost_kind(problem: Problem, name: str, order: int, steps: int) -> str:
     return str(problem.package.dual_cost.choose_form(steps, weights))
 
 
-def cost_pointer(problem: Problem, kind: str) -> Any:
+def cost_pointer(problem: Problem, kind: str, steps: int) -> Any:
     """The compiled cost as a function pointer."""
-    return exact.cost_pointer() if kind == "exact" else problem.package.decision.cost_pointer(kind)
+    return exact.cost_pointer(problem, steps) if kind == "exact" else problem.package.decision.cost_pointer(kind)
 
 
-def cost_settings(problem: Problem, name: str, steps: int | None = None) -> Array:
-    """The settings vector of a controller's cost."""
-    if name == "exact":
-        return np.array([exact.coefficient(problem, problem.horizon if steps is None else steps)])
-    nominal = problem.package.nominal
-    settings: Array = nominal.default_settings()
-    settings[nominal.SET_WEIGHT] = 1.0 if name == "cautious" else problem.dual_weight
-    settings[nominal.SET_LEARNING] = 0.0 if name == "cautious" else 1.0
-    settings[nominal.SET_BONUS] = problem.bonus
-    return settings
+def task_of(problem: Problem, name: str, order: int) -> Records:
+    """The task record of a controller: noise, bounds and data of the model, weights of its cost."""
+    package = problem.package
+    noise, data = package.noise, package.numbers["data"]
+    task = package.records.make_task(*noise, problem.bounds, data)
+    task["weight"] = 1.0 if name == "cautious" else problem.dual_weight
+    task["learning"] = 0.0 if name == "cautious" else 1.0
+    task["bonus"] = problem.bonus
+    task["order"] = order if name == "dual" else 1
+    return task
+
+
+def weights_of(problem: Problem) -> Records:
+    """The cost of each time as records."""
+    return problem.package.records.make_weights(problem.state_cost, problem.input_cost, problem.reference)
 
 
 def require_search_width(problem: Problem) -> None:
@@ -266,28 +284,23 @@ class _Tools:
         self._window = window
         self._package = package = problem.package
         self.measurement_shape = (package.NY,)
-        steps = problem.horizon if window is None else window
+        self._steps = steps = problem.horizon if window is None else window
+        self._order = order
         self._kind = cost_kind(problem, name, order, steps)
         self._searching = self._kind != "certain"
         if self._searching:
             require_search_width(problem)
-        self._settings = cost_settings(problem, name, steps)
-        self._cost = cost_pointer(problem, self._kind)
-        numbers = package.numbers
-        Q, R, D, Xi = (numbers[key] for key in ("process_noise", "measurement_noise", "transition", "drift"))
-        self._noise = (Q, R, D, Xi)
-        self._data = numbers["data"].copy()
+        self._cost = cost_pointer(problem, self._kind, steps)
+        self._task_record = task_of(problem, name, order)
+        self._data: Array = self._task_record["numbers"][0]
         self._forgetful = ""
-        self._filter, self._predict, self._update = package.filter, package.filter.predict, package.filter.update
-        work, ws = package.filter.workspace()
-        self._stats = np.zeros(3)
-        self._predict_tools, self._update_tools = (
-            (Q, D, Xi, self._data, work, ws),
-            (R, self._data, work, ws, self._stats),
-        )
+        self._records = package.records
+        self._belief = self._records.make_belief(*problem.prior[:2])
+        self._predict, self._update = package.filter.predict, package.filter.update
+        self._tray, self._stats = package.filter.tray(self._task_record), np.zeros(3)
         self._square_root, self._nu = package.SQUARE_ROOT, package.NU
         self._decide, self._address = package.decision.decide_at, self._cost.address
-        self._plan_tools = package.decision.workspace(steps)
+        self._table = package.candidates.table()
         self._not_finite, self._bad = package.nominal.NOT_FINITE, package.filter.NOT_FINITE
         self._fixed_time = window is not None and not package.TIME_VARYING
         self._use(problem if window is None else problem.extended(window))
@@ -295,24 +308,27 @@ class _Tools:
     def _use(self, task: Problem) -> None:
         self._task = task
         self._floors = task.floors.tolist()
-        self._cost_arrays = (task.state_cost, task.input_cost, task.reference, task.bounds, self._data)
-        self._decide_tools = (*self._noise, *self._cost_arrays, self._settings, *self._plan_tools)
+        self._desk = self._records.desk(self._steps, weights_of(task), self._task_record, self._order)
+
+    def _hold(self, belief: Belief) -> Records:
+        """The belief as a record, with what it remembers of Gaussian processes."""
+        self._recall(belief)
+        self._records.write_belief(self._belief, belief.mean, belief.covariance)
+        return self._belief
 
     # ------------------------------------------------------------ filter
 
     def observe(self, state: State, y: Array) -> tuple[Belief, Statistics]:
         """Predict with the last input, if there is one, and update with y; the belief given is left as it is."""
-        mean, covariance = state.belief.mean.copy(), state.belief.covariance.copy()
-        self._recall(state.belief)
-        held = covariance
+        held = self._hold(state.belief)
         if self._square_root:
-            held = np.zeros_like(covariance)
-            self._filter.factorise(covariance, held)
+            self._package.square_root.factorise(held)
         if state.u is not None:
-            self._predict(state.k - 1, mean, held, state.u, *self._predict_tools)
-        status = self._update(state.k, mean, held, y, *self._update_tools)
+            self._predict(state.k - 1, held, state.u, self._tray)
+        status = self._update(state.k, held, y, self._tray, self._stats)
         if self._square_root:
-            self._filter.covariance(held, covariance)
+            self._package.square_root.complete(held)
+        mean, covariance = held["z"][0].copy(), self._records.read_covariance(held)
         if status == self._bad or not (np.isfinite(mean).all() and np.isfinite(covariance.diagonal()).all()):
             what = "the measurement is infinite" if np.any(np.isinf(y)) else "the belief is not finite any more"
             raise SymdualError(f"{what} at step {state.k}")
@@ -353,12 +369,11 @@ class _Tools:
     def decide(self, k: int, belief: Belief) -> tuple[Array, int]:
         """Choose the input of step k; returns it with the status of the certainty-equivalent plan."""
         start, end = self._times(k)
-        if self._kind == "exact" and belief.covariance[0, 0] > 1e-9 * self._noise[0][0, 0]:
+        if self._kind == "exact" and belief.covariance[0, 0] > 1e-9 * self._package.noise.process[0, 0]:
             raise SymdualError(f'the controller "exact" needs a measurement at step {k}')
-        self._recall(belief)
-        u = np.zeros(self._nu)
+        u, held = np.zeros(self._nu), self._hold(belief)
         status = self._decide(
-            self._address, self._searching, self._floors[start], start, end, *belief[:2], *self._decide_tools, u
+            self._address, self._searching, self._floors[start], start, end, held, self._desk, self._table, u
         )
         if status == self._not_finite:
             raise SymdualError(f"the certainty-equivalent plan at step {k} is not finite")
@@ -367,14 +382,11 @@ class _Tools:
     # ------------------------------------------------------------ story
 
     def story(self, k: int, before: Belief, after: Belief, statistics: Statistics, u: Array, status: int) -> Info:
-        """Collect what a decision has left behind in the workspaces."""
-        module = self._package.decision
-        *_, candidates, out, report = self._plan_tools
-        used = np.isfinite(out[:, 0])
-        order = np.lexsort(candidates[used].T[::-1])
-        report = report.copy()
-        candidates, out = candidates[used][order], out[used][order]
-        parts = self._parts(k, after, u, report)
+        """Collect what a decision has left behind."""
+        module, table = self._package.candidates, self._table
+        used = np.isfinite(table.out[:, 0])
+        order = np.lexsort(table.candidates[used].T[::-1])
+        candidates, out, report = table.candidates[used][order], table.out[used][order], table.report.copy()
         states, inputs = self._plan(k, after, u)
         return Info(
             k=k,
@@ -385,51 +397,47 @@ class _Tools:
             measured=statistics.measured,
             candidates=candidates,
             costs=out[:, :3].copy(),
-            parts=parts,
+            parts=self._parts(k, after, u, report),
             planned_states=states,
             planned_inputs=inputs,
             status=STATUS[status],
             evaluations=int(report[module.REPORT_EVALUATIONS]),
             fallbacks=int(report[module.REPORT_FALLBACKS]),
             iterations=int(report[module.REPORT_ITERATIONS]),
+            order=int(report[module.REPORT_ORDER]),
         )
 
     def _parts(self, k: int, belief: Belief, u: Array, report: Array) -> Parts:
-        module = self._package.decision
+        module, task = self._package.candidates, self._task_record
         nominal, uncertain = float(report[module.REPORT_NOMINAL]), float(report[module.REPORT_UNCERTAIN])
         if self._kind in ("certain", "exact"):
             return Parts(nominal, uncertain, 0.0, 0.0)
-        constants = self._package.nominal
         if self._kind == "bonus":
-            return Parts(nominal, 0.0, 0.0, float(self._settings[constants.SET_BONUS]) * uncertain)
-        weight = float(self._settings[constants.SET_WEIGHT])
-        if self._settings[constants.SET_LEARNING] == 0.0:
+            return Parts(nominal, 0.0, 0.0, float(task["bonus"][0]) * uncertain)
+        weight = float(task["weight"][0])
+        if task["learning"][0] == 0.0:
             return Parts(nominal, weight * uncertain, 0.0, 0.0)
-        unlearned = self._settings.copy()
-        unlearned[constants.SET_LEARNING] = 0.0
-        still = weight * self._uncertain(k, belief, u, unlearned)
+        still = weight * self._unlearned(k, belief, u, int(report[module.REPORT_ORDER]))
         return Parts(nominal, still, weight * uncertain - still, 0.0)
 
-    def _uncertain(self, k: int, belief: Belief, u: Array, settings: Array) -> float:
-        """Jd of the plan through u, after the certainty-equivalent one was planned again."""
-        module = self._package.dual_cost
-        functions = {"second_order": "dual_costs_second_order", "lowrank": "dual_costs_lowrank"}
-        evaluate = getattr(module, functions.get(self._kind, "dual_costs_structured"))
+    def _unlearned(self, k: int, belief: Belief, u: Array, order: int) -> float:
+        """Jd of the plan through u if nothing more were learned about the parameters."""
         start, end = self._times(k)
-        work, small, wide, *_ = self._plan_tools
-        self._package.nominal.begin(start, end, belief.mean, self._noise[2], *self._cost_arrays, work, small, wide)
-        out = np.zeros((1, module.OUT))
-        evaluate(
-            start, end, *belief[:2], *self._noise, *self._cost_arrays, settings, u[None].copy(), work, small, wide, out
-        )
-        return float(out[0, module.OUT_UNCERTAIN])
+        calls, held = self._package.calls, self._hold(belief)
+        calls.certainty_equivalent(start, end, held, self._desk, np.zeros(self._nu))
+        _, _, slot, _ = calls.plan_through(start, end, u, self._desk)
+        self._task_record["learning"] = 0.0
+        try:
+            if self._kind == "lowrank":
+                return calls.jd_lowrank(start, end, slot, held, self._desk)
+            return calls.jd_structured(start, end, slot, order, held, self._desk)[0]
+        finally:
+            self._task_record["learning"] = 1.0
 
     def _plan(self, k: int, belief: Belief, u: Array) -> tuple[Array, Array]:
-        nominal, (start, end) = self._package.nominal, self._times(k)
-        work, small, wide, *_ = self._plan_tools
-        nominal.begin(start, end, belief.mean, self._noise[2], *self._cost_arrays, work, small, wide)
-        settings = nominal.default_settings()
-        _, _, slot, _ = nominal.nominal(start, end, u, *self._cost_arrays, settings, work, small, wide)
-        states, inputs = np.zeros((end - start + 1, self._package.NX)), np.zeros((end - start, self._package.NU))
-        nominal.trajectory(start, end, slot, small, wide, states, inputs)
+        """The plan whose cost was compared: the certainty-equivalent one, or after a search the one through u."""
+        start, end = self._times(k)
+        states, inputs = np.zeros((end - start + 1, self._package.NX)), np.zeros((end - start, self._nu))
+        held = self._hold(belief)
+        self._package.decision.plan_of(start, end, held, self._desk, u, not self._searching, states, inputs)
         return states, inputs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import NamedTuple
 
 import numpy as np
@@ -47,6 +48,19 @@ def argument(value: ArrayLike, shape: tuple[int, ...], name: str) -> Array:
     if array.shape != shape:
         raise SymdualError(f"{name} must have shape {shape}, but has {array.shape}")
     return array
+
+
+def whole_number(value: object, what: str, least: int = 1, most: int | None = None) -> int:
+    """A number that counts something as a plain int, or a sentence that says what is wrong with it."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError as problem:
+        raise SymdualError(f"{what} must be a whole number, not {value!r}") from problem
+    if number < least:
+        raise SymdualError(f"{what} must be at least {least}, not {number}")
+    if most is not None and number > most:
+        raise SymdualError(f"{what} must be at most {most}, not {number}")
+    return number
 
 
 def dynamics(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLike, k: int = 0) -> Array:

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 import numpy as np
 from numba import cfunc, njit
 
+import symdual.runtime.compiled  # noqa: F401 (numba's cache, before the first function)
 from symdual.errors import SymdualError
 from symdual.runtime import evaluate
 
@@ -474,35 +475,33 @@ def cost(
 _COST, _NOMINAL, _UNCERTAIN, _STATUS, _FALLBACK, _ITERATIONS = range(6)
 _CONVERGED, _NOT_FINITE = 0, 3
 
-_VECTOR, _MATRIX, _TENSOR = "float64[::1]", "float64[:, ::1]", "float64[:, :, ::1]"
-_SIGNATURE = (
-    f"int64(int64, int64, {_VECTOR}, {_MATRIX}, {_MATRIX}, {_MATRIX}, {_VECTOR}, {_VECTOR}, {_TENSOR}, {_TENSOR}, "
-    f"{_MATRIX}, {_MATRIX}, {_VECTOR}, {_VECTOR}, {_MATRIX}, {_VECTOR}, {_MATRIX}, {_MATRIX}, {_MATRIX})"
-)
-_POINTERS: list[Any] = []
+_POINTERS: dict[tuple[str, float], Any] = {}
 
 
-def _candidate_cost(k, horizon, z, P, Q, R, D, Xi, W, U, r, bounds, data, settings, candidates, work, small, wide, out):  # type: ignore[no-untyped-def]
-    a = settings[0]
-    if math.isnan(candidates[0, 0]):
-        candidates[0, 0] = certain_input(k, horizon, z[0], z[1], a, W, U, r)
-    u = candidates[0, 0]
-    total = cost(k, horizon, u, z[0], z[1], P[1, 1], a, Q[0, 0], W, U, r)
-    nominal = certain_cost(k, horizon, u, z[0], z[1], a, W, U, r)
-    out[0, _COST] = total
-    out[0, _NOMINAL] = nominal
-    out[0, _UNCERTAIN] = total - nominal
-    out[0, _STATUS] = _CONVERGED if math.isfinite(total) else _NOT_FINITE
-    out[0, _FALLBACK] = 0.0
-    out[0, _ITERATIONS] = 0.0
-    return _CONVERGED if math.isfinite(total) else _NOT_FINITE
-
-
-def cost_pointer() -> Any:
+def cost_pointer(problem: Problem, steps: int) -> Any:
     """The exact cost as a function pointer for the search of a generated package, compiled at the first call."""
-    if not _POINTERS:
-        _POINTERS.append(cfunc(_SIGNATURE, cache=True)(_candidate_cost))
-    return _POINTERS[0]
+    a = coefficient(problem, steps)
+    key = (problem.package.module.DIGEST, a)
+    if key not in _POINTERS:
+
+        def candidate_cost(k, end, belief, desk, candidates, out):  # type: ignore[no-untyped-def]
+            W, U, r = desk.weights.W, desk.weights.U, desk.weights.r
+            x, m, v = belief[0].z[0], belief[0].z[1], belief[0].tt[0, 0]
+            if math.isnan(candidates[0, 0]):
+                candidates[0, 0] = certain_input(k, end, x, m, a, W, U, r)
+            u = candidates[0, 0]
+            total = cost(k, end, u, x, m, v, a, desk.task[0].Q[0, 0], W, U, r)
+            nominal = certain_cost(k, end, u, x, m, a, W, U, r)
+            out[0, _COST] = total
+            out[0, _NOMINAL] = nominal
+            out[0, _UNCERTAIN] = total - nominal
+            out[0, _STATUS] = _CONVERGED if math.isfinite(total) else _NOT_FINITE
+            out[0, _FALLBACK] = 0.0
+            out[0, _ITERATIONS] = 0.0
+            return _CONVERGED if math.isfinite(total) else _NOT_FINITE
+
+        _POINTERS[key] = cfunc(problem.package.decision.COST)(candidate_cost)
+    return _POINTERS[key]
 
 
 def coefficient(problem: Problem, steps: int) -> float:

@@ -4,45 +4,109 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import importlib.abc
+import importlib.machinery
 import importlib.util
+import io
 import json
-import os
 import sys
 import types
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-import symdual
-from symdual.errors import PackageError
+from symdual.errors import PackageError, SymdualError, SymdualWarning
+from symdual.runtime import border
+from symdual.runtime.origin import edited_model_file
+from symdual.runtime.places import cache_folder
+from symdual.whole_file.packages import locked, restore_interrupted, verified
 
 _PARENT = "symdual_generated"
 
 
 @dataclass(frozen=True, eq=False)
 class LoadedPackage:
-    """A generated package in memory; its modules (`kernels`, `filter`, ...) are attributes, imported at first use."""
+    """A generated package in memory; its modules (`kernels`, `filter`, ...) are attributes, imported at first use.
+
+    What is loaded is what was verified: modules are made from `files`, whatever becomes of the folder.
+    """
 
     name: str
     folder: Path
     module: types.ModuleType
     numbers: dict[str, NDArray[np.float64]] = field(repr=False)
     plants: dict[str, str] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+
+    @property
+    def model_digest(self) -> str:
+        """The digest of the model that the package was made from, whatever its scenarios are."""
+        return str(json.loads(self.files["manifest.json"])["model_digest"])
+
+    @property
+    def plant_digests(self) -> dict[str, str]:
+        """The digests of the models that are plants of scenarios."""
+        return dict(json.loads(self.files["scenarios.json"])["digests"])
+
+    if TYPE_CHECKING:  # found by `__getattr__`
+
+        @property
+        def records(self) -> border.RecordsModule: ...  # noqa: D102
+        @property
+        def filter(self) -> border.FilterModule: ...  # noqa: D102
+        @property
+        def square_root(self) -> border.SquareRootModule: ...  # noqa: D102
+        @property
+        def nominal(self) -> border.NominalModule: ...  # noqa: D102
+        @property
+        def dual_cost(self) -> border.DualCostModule: ...  # noqa: D102
+        @property
+        def calls(self) -> border.CallsModule: ...  # noqa: D102
+        @property
+        def candidates(self) -> border.CandidatesModule: ...  # noqa: D102
+        @property
+        def decision(self) -> border.DecisionModule: ...  # noqa: D102
+        @property
+        def plant(self) -> border.PlantModule: ...  # noqa: D102
+        @property
+        def episode(self) -> border.EpisodeModule: ...  # noqa: D102
+
+    @property
+    def noise(self) -> border.Noise:
+        """The model's noise."""
+        keys = ("process_noise", "measurement_noise", "transition", "drift")
+        return border.Noise(*(self.numbers[key] for key in keys))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         if name.isupper():
             return getattr(self.module, name)
-        if not (self.folder / f"{name}.py").is_file():
+        if f"{name}.py" not in self.files:
             raise AttributeError(f"the generated package {self.name} has no module {name}")
         return importlib.import_module(f"{self.module.__name__}.{name}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the folder, the digest and the numbers; the code is loaded and verified again from the folder."""
+        return _unpickled, (self.folder, self.module.DIGEST, self.numbers, self.plants)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> LoadedPackage:
+        """The same code with numbers of its own."""
+        return replace(self, numbers=deepcopy(self.numbers, memo), plants=dict(self.plants))
+
+
+def _unpickled(folder: Path, digest: str, numbers: dict[str, NDArray[np.float64]], plants: dict[str, str]) -> Any:
+    package = load(folder)
+    if digest != package.module.DIGEST:
+        raise PackageError(f"the package {folder} has been generated anew since something that uses it was pickled")
+    return replace(package, numbers=numbers, plants=plants)
 
 
 def load(name: str | Path) -> LoadedPackage:
@@ -50,157 +114,149 @@ def load(name: str | Path) -> LoadedPackage:
 
     A name is looked up in `generated/` of the current folder, then in the user's cache folder, then as a folder. The
     files are verified against the manifest: a package that was edited by hand or written by another version is refused.
+    A package whose model file was edited since is loaded as it is, with a warning.
     """
     folder = _find(name)
-    manifest = verify(folder)
-    return _loaded(folder, str(manifest["name"]), str(manifest["package_digest"]))
+    manifest, files = _settled(folder)
+    if (model_file := edited_model_file(folder)) is not None:
+        warnings.warn(
+            f"{model_file} was edited after the package {folder} had been generated from it; the package is as before, "
+            f"run `symdual generate` on the file to renew it",
+            SymdualWarning,
+            stacklevel=2,
+        )
+    return _loaded(folder, str(manifest["name"]), str(manifest["package_digest"]), files)
 
 
-def _loaded(folder: Path, name: str, digest: str) -> LoadedPackage:
+def _loaded(folder: Path, name: str, digest: str, files: Mapping[str, bytes]) -> LoadedPackage:
     # costs and plants are numba's first-class functions, which it still announces as experimental
     warnings.filterwarnings("ignore", message="First-class function type feature is experimental")
-    with np.load(folder / "data.npz") as stored:
+    with np.load(io.BytesIO(files["data.npz"])) as stored:
         numbers = {key: stored[key] for key in stored.files}
-    plants = json.loads((folder / "scenarios.json").read_text())["plants"]
-    return LoadedPackage(name, folder, _import(f"{_PARENT}.{name}_{digest[:16]}", folder), numbers, plants)
+    plants = json.loads(files["scenarios.json"])["plants"]
+    module = _import(f"{_PARENT}.{name}_{digest[:16]}", folder, files)
+    return LoadedPackage(name, folder, module, numbers, plants, files)
 
 
 def _find(name: str | Path) -> Path:
     given = Path(name)
-    candidates = [given.resolve()]
-    if len(given.parts) == 1:
-        candidates = [Path("generated").resolve() / given, user_folder() / given, *candidates]
-    for folder in candidates:
+    looked = []
+    for folder in _candidates(given):
         restore_interrupted(folder)
         if (folder / "manifest.json").is_file():
             return folder
-    existing = [folder for folder in candidates if folder.is_dir()]
+        looked.append(folder)
+    existing = [folder for folder in looked if folder.is_dir()]
     if existing:
         return existing[0]
-    places = " or ".join(str(folder) for folder in candidates)
+    places = " or ".join(str(folder) for folder in looked)
     raise PackageError(f"there is no generated package at {places}; run `symdual generate` on the model file first")
+
+
+def _candidates(given: Path) -> Iterator[Path]:
+    if len(given.parts) == 1:
+        yield Path("generated").resolve() / given
+        with suppress(SymdualError):  # where the user has no folder there is no package
+            yield user_folder() / given
+    yield given.resolve()
 
 
 def user_folder() -> Path:
     """Where packages go when the current folder cannot be written."""
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "symdual" / "generated"
+    return cache_folder() / "generated"
 
 
-@contextmanager
-def locked(folder: Path, wait: bool) -> Iterator[bool]:
-    """Hold an existing folder against other processes; yields False if another holds it and `wait` is not set.
-
-    The lock is advisory, lies on the folder itself, and goes with the process. On Windows it is always held.
-    """
-    if sys.platform == "win32":
-        yield True
-        return
-    import fcntl
-
-    handle = os.open(folder, os.O_RDONLY)
+def _settled(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """What `verified` gives; when another process is replacing the package, what counts is what it leaves."""
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(handle)
-
-
-def restore_interrupted(target: Path) -> None:
-    """Put the old package back when a writer died between moving it aside and moving the new one in."""
-    if _is_interrupted(target):
-        try:
-            with locked(target.parent, wait=True):  # a writer that is still alive finishes first
-                put_back(target)
-        except OSError as problem:
-            raise PackageError(
-                f"the package {target} was interrupted while it was written and cannot be put back: {problem.strerror}"
-            ) from problem
-
-
-def put_back(target: Path) -> None:
-    """Undo the first half of an interrupted replacement; the caller holds the folder."""
-    if _is_interrupted(target):
-        set_aside(target).replace(target)
-
-
-def set_aside(target: Path) -> Path:
-    """Where the old package waits while the new one takes its place."""
-    return target.with_name(f".{target.name}.old")
-
-
-def _is_interrupted(target: Path) -> bool:
-    return set_aside(target).is_dir() and not target.exists()
-
-
-def verify(folder: Path) -> dict[str, Any]:
-    """Return the manifest of a package whose files are just what was generated, or say how to mend it."""
-    mend = f"run `symdual generate --force` on its model file to write {folder} again"
-    manifest = read_manifest(folder)
-    if manifest is None:
-        raise PackageError(f"{folder} is not a whole generated package (its manifest is missing or damaged); {mend}")
-    version = manifest["symdual"]
-    if version != symdual.__version__:
-        raise PackageError(f"{folder} was generated by symdual {version}, this is {symdual.__version__}; {mend}")
-    for name in edited_files(folder, manifest):
-        what = "was changed after generation" if (folder / name).is_file() else "is missing"
-        raise PackageError(f"the file {name} of the generated package {folder} {what}; {mend}")
-    return manifest
-
-
-def read_manifest(folder: Path) -> dict[str, Any] | None:
-    """The manifest of a package, or None when there is none or it is damaged."""
-    try:
-        manifest = json.loads((folder / "manifest.json").read_text())
-        digests = {str(name): str(digest) for name, digest in manifest["files"].items()}
-        texts = {key: str(manifest[key]) for key in ("name", "symdual", "package_digest", "input_digest")}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
-    return {**texts, "files": digests}
-
-
-def edited_files(folder: Path, manifest: dict[str, Any]) -> list[str]:
-    """The files of a package that are missing or not what the manifest says."""
-    return [name for name, digest in manifest["files"].items() if _digest_of(folder / name) != digest]
-
-
-def _digest_of(file: Path) -> str | None:
-    try:
-        return hashlib.sha256(file.read_bytes()).hexdigest()
-    except OSError:
-        return None
+        return verified(folder)
+    except PackageError:
+        with suppress(OSError), locked(folder.parent, wait=True):
+            return verified(folder)
+        raise
 
 
 def load_edited(folder: Path) -> LoadedPackage:
     """Load a package as it lies there, edited by hand or not; for the checks, which must see what they are to judge."""
-    files = sorted(folder.glob("*.py"))
-    for file in files:  # an edit within a second, to the same length, would not be seen by Python
-        with suppress(OSError):
-            Path(importlib.util.cache_from_source(str(file))).unlink()
-    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
-    package = _loaded(folder, folder.name, digest)
+    files = {file.name: file.read_bytes() for file in sorted(folder.iterdir()) if file.is_file()}
+    digest = hashlib.sha256(b"".join(files[name] for name in files if name.endswith(".py"))).hexdigest()
+    package = _loaded(folder, folder.name, digest, files)
     package.module.__dict__["DIGEST"] = digest  # its modules are not those that the digest in their header promises
     return package
 
 
-def _import(full_name: str, folder: Path) -> types.ModuleType:
+# ------------------------------------------------------------ importing what was verified
+
+
+class _Modules(importlib.abc.InspectLoader):
+    """Makes the modules of one package from its files in memory; `folder` is where they were, for numba and people."""
+
+    def __init__(self, folder: Path, files: Mapping[str, bytes]) -> None:
+        self.folder, self.files = folder, files
+
+    def spec(self, full_name: str, file: str, is_package: bool = False) -> importlib.machinery.ModuleSpec:
+        """How to import one of the files; a package has no folder in which Python itself would look for modules."""
+        spec = importlib.machinery.ModuleSpec(full_name, self, origin=str(self.folder / file), is_package=is_package)
+        spec.has_location = True
+        return spec
+
+    def verified_source(self, file: str) -> bytes:
+        """The source of the module that was imported as a file, for the cache of compiled code."""
+        return self.files[Path(file).name]
+
+    def get_source(self, fullname: str) -> str:
+        """The source of a module, for tracebacks when the folder is gone."""
+        return self.files[_file_of(fullname)].decode()
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Run a module; numba's cache is made safe before the first of its functions is met."""
+        assert module.__spec__ is not None and module.__spec__.origin is not None
+        file = Path(module.__spec__.origin).name
+        if file != "__init__.py":
+            import symdual.runtime.compiled  # noqa: F401
+        code = compile(self.files[file], module.__spec__.origin, "exec", dont_inherit=True)
+        exec(code, module.__dict__)
+
+
+def _file_of(full_name: str) -> str:
+    parts = full_name.split(".")
+    return "__init__.py" if len(parts) == 2 else f"{parts[-1]}.py"
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds the modules of loaded packages, which lie in no folder as far as Python is concerned."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> importlib.machinery.ModuleSpec | None:
+        """The module of a package that was made by `_import`, or None."""
+        parent = sys.modules.get(fullname.rpartition(".")[0])
+        loader = getattr(parent, "__loader__", None)
+        if isinstance(loader, _Modules) and _file_of(fullname) in loader.files:
+            return loader.spec(fullname, _file_of(fullname))
+        return None
+
+
+_FINDER = _Finder()
+
+
+def _import(full_name: str, folder: Path, files: Mapping[str, bytes]) -> types.ModuleType:
     """Import under a name that contains the digest: the same code has the same name in every process and folder."""
+    if _FINDER not in sys.meta_path:
+        sys.meta_path.append(_FINDER)
     if _PARENT not in sys.modules:
         sys.modules[_PARENT] = types.ModuleType(_PARENT)
         sys.modules[_PARENT].__path__ = []
     if full_name in sys.modules:
         known = sys.modules[full_name]
-        known.__path__ = [str(folder)]  # the folder that it came from first may be gone
+        assert isinstance(known.__loader__, _Modules)
+        known.__loader__.folder = folder  # the one that it came from first may be gone, and numba's cache with it
         return known
-    spec = importlib.util.spec_from_file_location(
-        full_name, folder / "__init__.py", submodule_search_locations=[str(folder)]
-    )
-    assert spec is not None and spec.loader is not None
+    loader = _Modules(folder, files)
+    spec = loader.spec(full_name, "__init__.py", is_package=True)
     module = importlib.util.module_from_spec(spec)
     sys.modules[full_name] = module
-    spec.loader.exec_module(module)
+    try:
+        loader.exec_module(module)
+    except BaseException:
+        del sys.modules[full_name]
+        raise
     return module

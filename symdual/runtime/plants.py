@@ -57,8 +57,8 @@ class ForeignEpisode(NamedTuple):
 def run_foreign(controller: Controller, plant: Plant, steps: int | None = None, seed: int = 0) -> ForeignEpisode:
     """Run one episode: measure, decide, apply, until the plant or the steps end; the problem's horizon by default.
 
-    Exceptions of the plant, an infinite measurement and a belief that is not finite end the episode, which is then
-    marked failed with its reason; nothing is raised. Errors in the use of this function are raised.
+    Exceptions of the plant, an infinite measurement, and a belief or a plan that is not finite end the episode, which
+    is then marked failed with its reason; nothing is raised. Errors in the use of this function are raised.
     """
     if steps is None:
         steps = controller.problem.horizon

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from symdual.errors import SymdualError, did_you_mean
-from symdual.runtime.evaluate import argument
+from symdual.errors import PackageError, SymdualError, did_you_mean
+from symdual.runtime.evaluate import argument, whole_number
 from symdual.runtime.loading import LoadedPackage, load
+from symdual.runtime.named import Given, held, matrix, schedule, singles, vector
 
 Array = NDArray[np.float64]
 
@@ -29,7 +30,7 @@ class Belief(NamedTuple):
     memory: Array | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Problem:
     """A task for a controller.
 
@@ -40,7 +41,7 @@ class Problem:
         state_cost, input_cost, reference: W (T+1, NX, NX), U (T, NU, NU), r (T+1, NX).
         prior: the belief before the first step.
         plant: the package of the true system.
-        truth: the plant's true parameters, or None when they are to be drawn from the prior.
+        truth: the plant's true parameters at the start, or None when they are to be drawn from the prior.
         bonus, dual_weight: tau of the exploration bonus, and the weight of Jd.
         limits: lower and upper bounds of the inputs (2, NU), instead of the model's own.
     """
@@ -82,9 +83,18 @@ class Problem:
             checked["limits"] = argument(self.limits, (2, p.NU), "limits")
             if not np.all(checked["limits"][0] < checked["limits"][1]):
                 raise SymdualError("limits must have lower bounds that are below the upper bounds")
+        if not (0.0 <= self.bonus < np.inf and 0.0 <= self.dual_weight < np.inf):
+            raise SymdualError("bonus and dual_weight must be finite and not negative")
         for key, value in checked.items():
             object.__setattr__(self, key, value)
         object.__setattr__(self, "prior", checked_belief(p, self.prior))
+
+    def __repr__(self) -> str:
+        p = self.package
+        named = {"states": p.STATES, "inputs": p.INPUTS, "unknowns": p.UNKNOWNS}
+        lists = [f"{what} {', '.join(names)}" for what, names in named.items() if names]
+        plant = "the model itself" if self.plant_is_model else self.plant.name
+        return f"<Problem {self.name}: {self.horizon} steps, model {p.name}, {', '.join(lists)}, plant {plant}>"
 
     @property
     def horizon(self) -> int:
@@ -109,27 +119,141 @@ class Problem:
         """The expected first state."""
         return self.prior.mean[: self.package.NX]
 
+    @property
+    def plant_is_model(self) -> bool:
+        """Whether the plant is the model that the controller believes in."""
+        return bool(self.plant.module.DIGEST == self.package.module.DIGEST)
+
     def for_oracle(self, truth: Array) -> Problem:
-        """The same task, bounds included, for a controller that knows the plant: its model and its true parameters."""
+        """The same task, bounds included, for a controller that knows the plant: its model and its true parameters.
+
+        It believes that they move by the plant's transition D and never drift from there: Xi is zero, so that its
+        belief in them stays certain. Where they do drift, an episode tells it the true ones at every step.
+        """
         nx, plant = self.package.NX, self.plant
         require_parameters(plant)
+        knowing = replace(plant, numbers={**plant.numbers, "drift": np.zeros_like(plant.numbers["drift"])})
         covariance = np.zeros((plant.NZ, plant.NZ))
         covariance[:nx, :nx] = self.prior.covariance[:nx, :nx]
         belief = Belief(np.concatenate([self.start, argument(truth, (plant.NTHETA,), "truth")]), covariance)
-        return replace(self, package=plant, prior=belief, truth=truth, limits=self.bounds)
+        return replace(self, package=knowing, prior=belief, truth=truth, limits=self.bounds)
 
     def extended(self, steps: int) -> Problem:
         """The same task with its cost and reference held at their last values for `steps` more steps."""
+        return self.changed(horizon=self.horizon + steps)
 
-        def longer(values: Array) -> Array:
-            return np.concatenate([values, np.repeat(values[-1:], steps, axis=0)])
+    def changed(
+        self,
+        *,
+        horizon: int | None = None,
+        state_cost: Given | Callable[[int], Given] | None = None,
+        input_cost: Given | Callable[[int], Given] | None = None,
+        reference: Given | Callable[[int], Given] | None = None,
+        start: Given | None = None,
+        start_covariance: Given | None = None,
+        prior_mean: Given | None = None,
+        prior_covariance: Given | None = None,
+        truth: Given | None = None,
+        bounds: ArrayLike | Mapping[Any, tuple[float | None, float | None]] | None = None,
+        constants: Mapping[Any, ArrayLike] | None = None,
+        bonus: float | None = None,
+        dual_weight: float | None = None,
+    ) -> Problem:
+        """The same task with other numbers; nothing is compiled again.
 
+            problem.changed(prior_mean={"b": 2.0}, prior_covariance={"b": 0.5}, horizon=30, bounds={"force": (-1, 1)})
+
+        Args:
+            horizon: T; cost and reference are cut to it, or continued with their last values.
+            state_cost, input_cost, reference, start, start_covariance, prior_mean, prior_covariance, truth: as in a
+                `Scenario`, or mappings by the names of states, inputs and unknowns, which change only what they name.
+            bounds: a mapping from an input to its (lower, upper) bound, None for an open side, or both as (2, NU).
+            constants: a mapping from the name of a constant of the model to its value. A plant that is the model
+                itself follows.
+        """
+        package, plant, memory = self.package, self.plant, self.prior.memory
+        steps = self.horizon if horizon is None else whole_number(horizon, "the horizon")
+        states, inputs = singles(package.STATES), singles(package.INPUTS)
+        W, U, r = held(self.state_cost, steps + 1), held(self.input_cost, steps), held(self.reference, steps + 1)
+        if state_cost is not None:
+            W = schedule(W, state_cost, lambda now, new, at: matrix(now, new, states, f"state_cost{at}"))
+        if input_cost is not None:
+            U = schedule(U, input_cost, lambda now, new, at: matrix(now, new, inputs, f"input_cost{at}"))
+        if reference is not None:
+            r = schedule(r, reference, lambda now, new, at: vector(now, new, states, f"reference{at}"))
+        mean, covariance = self.prior.mean, self.prior.covariance
+        x, theta, unknowns = slice(0, package.NX), slice(package.NX, package.NZ), _unknowns_in_z(package)
+        if start is not None:
+            mean = vector(mean, start, states, "start", x)
+        if prior_mean is not None:
+            mean = vector(mean, prior_mean, unknowns, "prior_mean", theta)
+        if start_covariance is not None:
+            covariance = matrix(covariance, start_covariance, states, "start_covariance", x)
+        if prior_covariance is not None:
+            covariance = matrix(covariance, prior_covariance, unknowns, "prior_covariance", theta)
+        if constants is not None:
+            data = vector(package.numbers["data"], constants, _constants(package), "constants")
+            package = replace(package, numbers={**package.numbers, "data": data})
+            plant = package if self.plant is self.package else plant
+            memory = None if memory is None else vector(memory, constants, _constants(package), "constants")
         return replace(
             self,
-            state_cost=longer(self.state_cost),
-            input_cost=longer(self.input_cost),
-            reference=longer(self.reference),
+            package=package,
+            plant=plant,
+            state_cost=W,
+            input_cost=U,
+            reference=r,
+            prior=Belief(mean, covariance, memory),
+            truth=self.truth if truth is None else self._changed_truth(truth),
+            limits=self.limits if bounds is None else self._changed_bounds(bounds),
+            bonus=self.bonus if bonus is None else bonus,
+            dual_weight=self.dual_weight if dual_weight is None else dual_weight,
         )
+
+    def _changed_truth(self, given: Given) -> Array:
+        plant = self.plant
+        now = np.full(plant.NTHETA, np.nan) if self.truth is None else self.truth
+        new = vector(now, given, plant.UNKNOWNS, "truth")
+        for name, (begin, count) in plant.UNKNOWNS.items():
+            if np.isnan(new[begin : begin + count]).any():
+                raise SymdualError(f'truth has no value for the unknown "{name}" of the plant')
+        return new
+
+    def _changed_bounds(self, given: ArrayLike | Mapping[Any, tuple[float | None, float | None]]) -> Array:
+        if not isinstance(given, Mapping):
+            return argument(given, (2, self.package.NU), "bounds")
+        new = self.bounds.copy()
+        for key, pair in given.items():
+            name = str(key)
+            if name not in self.package.INPUTS:
+                hint = did_you_mean(name, self.package.INPUTS)
+                raise SymdualError(f'bounds names "{name}", which is not an input{hint}')
+            try:
+                lower, upper = pair
+                new[:, self.package.INPUTS[name]] = [
+                    -np.inf if lower is None else lower,
+                    np.inf if upper is None else upper,
+                ]
+            except (TypeError, ValueError) as problem:
+                raise SymdualError(
+                    f'the bounds of "{name}" must be a pair (lower, upper), but are {pair!r}'
+                ) from problem
+        return new
+
+
+def _unknowns_in_z(package: LoadedPackage) -> dict[str, tuple[int, int]]:
+    """The unknowns that have a prior of their own, by their place in z; that of a Gaussian process is its kernel."""
+    processes = {name for arrays in package.PROCESSES.values() for name in arrays}
+    return {
+        name: (package.NX + start, count) for name, (start, count) in package.UNKNOWNS.items() if name not in processes
+    }
+
+
+def _constants(package: LoadedPackage) -> dict[str, tuple[int, int]]:
+    """The known numbers that may be changed, by their place in data: all but what Gaussian processes remember."""
+    memories = tuple(f"{family}_" for family in package.PROCESSES)
+    entries = package.DATA_ENTRIES.items()
+    return {name: (start, count) for name, (start, count) in entries if count == 1 or not name.startswith(memories)}
 
 
 def problem(package: LoadedPackage, scenario: str | None = None) -> Problem:
@@ -146,9 +270,18 @@ def problem(package: LoadedPackage, scenario: str | None = None) -> Problem:
     prefix = f"scenario.{scenario}."
     stored = {key.removeprefix(prefix): value for key, value in package.numbers.items() if key.startswith(prefix)}
     plant = package.plants[scenario]
-    return _from_numbers(
-        scenario, package, package if plant == package.name else load(package.folder.parent / plant), stored
-    )
+    return _from_numbers(scenario, package, package if plant == package.name else _other_plant(package, plant), stored)
+
+
+def _other_plant(package: LoadedPackage, name: str) -> LoadedPackage:
+    """The package of a plant that is another model, the very one that the scenario was written for."""
+    plant = load(package.folder.parent / name)
+    if plant.model_digest != package.plant_digests[name]:
+        raise PackageError(
+            f"{plant.folder} is not the plant that {package.folder} was generated with: one of them is older than the "
+            "model file; run `symdual generate` on it and load them again"
+        )
+    return plant
 
 
 def _from_numbers(name: str, package: LoadedPackage, plant: LoadedPackage, stored: Mapping[str, Array]) -> Problem:

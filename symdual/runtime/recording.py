@@ -31,8 +31,8 @@ def fields(problem: Problem, controller: str, luck: Luck, episodes: Episodes) ->
     nx, prior = problem.package.NX, problem.prior.covariance
     error = episodes.means[:, -1, :nx] - episodes.states[:, -1]
     # the plant's parameters are those of the belief only if both are the same model
-    same = controller == "oracle" or problem.plant.module.DIGEST == problem.package.module.DIGEST
-    theta_error = episodes.means[:, -1, nx:] - luck.truths - luck.wander.sum(axis=1) if same else None
+    same = controller == "oracle" or problem.plant_is_model
+    theta_error = episodes.means[:, -1, nx:] - luck.last_truths if same else None
     state_scale = _largest(problem.package.numbers["process_noise"]) + _largest(prior[:nx, :nx])
     theta_scale = _largest(prior[nx:, nx:])
     arrays: dict[str, NDArray[Any]] = {

@@ -8,8 +8,12 @@ that it was not measured.
 from __future__ import annotations
 
 import csv
+import io
 import math
+import re
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +24,13 @@ from symdual.runtime.controller import Statistics
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import by_values, losses
 from symdual.runtime.problem import Array, Belief, Problem
+from symdual.whole_file import write_whole
 
 TIME = "time"
+MOST_STEPS = 1_000_000  # of the model in a recording: every one of them is a prediction
+
+# a number as tables have it: `float` would also take 1_000 and the digits of every script
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 
 
 class Recording(NamedTuple):
@@ -151,10 +160,9 @@ def _number(file: Path, line: int, row: list[str], name: str, column: int) -> fl
     cell = row[column].strip()
     if not cell:
         return math.nan
-    try:
-        return float(cell)
-    except ValueError:
-        raise SymdualError(f'{file}, line {line}: "{cell}" in the column "{name}" is not a number') from None
+    if _NUMBER.fullmatch(cell) is None:
+        raise SymdualError(f'{file}, line {line}: "{cell}" in the column "{name}" is not a number')
+    return float(cell)
 
 
 def _check(file: Path, recording: Recording, inputs: list[str], outputs: list[str]) -> None:
@@ -186,13 +194,18 @@ def steps_between(recording: Recording, package: LoadedPackage) -> list[int]:
     The length of a step is that of the model if it was given in continuous time, and otherwise the median distance of
     the rows. Rows may be left out: the input then holds. A distance that is no multiple (within a tenth) is refused.
     """
-    gaps = np.diff(recording.times)
+    gaps = [later - earlier for earlier, later in pairwise(recording.times.tolist())]
     if "step_length" in package.DATA_ENTRIES:
         unit = float(package.numbers["data"][package.DATA_ENTRIES["step_length"][0]])
     else:
-        unit = float(np.median(gaps)) if len(gaps) else 1.0
-    counts = [0]
+        unit = median(gaps) if gaps else 1.0
+    counts, total = [0], 0
     for i, gap in enumerate(gaps):
+        if not total + gap / unit <= MOST_STEPS:
+            raise SymdualError(
+                f"line {recording.lines[i + 1]} of the recording comes {gap:g} after the row before; with the step "
+                f"{unit:g} these are more than {MOST_STEPS} steps from the first row on, too many to predict"
+            )
         count = round(gap / unit)
         if count < 1 or abs(gap - count * unit) > 0.1 * unit:
             raise SymdualError(
@@ -200,34 +213,38 @@ def steps_between(recording: Recording, package: LoadedPackage) -> list[int]:
                 f"which is no multiple of the step {unit:g}"
             )
         counts.append(count)
+        total += count
     return counts
 
 
 def replay(problem: Problem, recording: Recording) -> Replay:
     """Run the filter over a recording from the problem's prior; the first row updates without predicting."""
     package = problem.package
-    module, numbers = package.filter, package.numbers
-    Q, R, D, Xi = (numbers[key] for key in ("process_noise", "measurement_noise", "transition", "drift"))
-    work, ws = module.workspace()
-    stats = np.zeros(3)
-    mean, covariance = problem.prior.mean.copy(), problem.prior.covariance.copy()
-    data = numbers["data"].copy() if problem.prior.memory is None else problem.prior.memory.copy()
-    held = covariance
+    module, records, stats = package.filter, package.records, np.zeros(3)
+    data = package.numbers["data"] if problem.prior.memory is None else problem.prior.memory
+    tray = module.tray(records.make_task(*package.noise, problem.bounds, data))
+    belief = records.make_belief(*problem.prior[:2])
     if package.SQUARE_ROOT:
-        held = np.zeros_like(covariance)
-        module.factorise(covariance, held)
+        package.square_root.factorise(belief)
     means, deviations, statistics = [], [], []
     k = 0
     for i, count in enumerate(steps_between(recording, package)):
         for _ in range(count):
-            module.predict(k, mean, held, recording.inputs[i - 1], Q, D, Xi, data, work, ws)
+            module.predict(k, belief, recording.inputs[i - 1], tray)
             k += 1
-        status = module.update(k, mean, held, recording.measurements[i], R, data, work, ws, stats)
+        status = module.update(k, belief, recording.measurements[i], tray, stats)
         if package.SQUARE_ROOT:
-            module.covariance(held, covariance)
+            package.square_root.complete(belief)
+        mean, covariance = belief["z"][0].copy(), records.read_covariance(belief)
         if status == module.NOT_FINITE or not (np.isfinite(mean).all() and np.isfinite(covariance.diagonal()).all()):
             raise SymdualError(f"the belief is not finite any more at line {recording.lines[i]} of the recording")
-        shown = by_values(package, Belief(mean, covariance, data))
+        if not np.isfinite(stats).all():
+            raise SymdualError(
+                f"line {recording.lines[i]} of the recording has a measurement so far from what the filter expects "
+                "that its likelihood is not a number"
+            )
+        held = Belief(mean, covariance, tray.task["numbers"][0].copy())
+        shown = by_values(package, held)
         means.append(shown[0])
         deviations.append(shown[1])
         statistics.append(Statistics(float(stats[0]), float(stats[1]), int(stats[2])))
@@ -238,7 +255,7 @@ def replay(problem: Problem, recording: Recording) -> Replay:
         log_likelihoods=np.array([s.log_likelihood for s in statistics]),
         nis=np.array([s.nis for s in statistics]),
         measured=np.array([s.measured for s in statistics], dtype=np.int64),
-        belief=Belief(mean, covariance, data if package.PROCESSES else None),
+        belief=held if package.PROCESSES else held._replace(memory=None),
     )
 
 
@@ -251,7 +268,10 @@ def belief_names(package: LoadedPackage) -> list[str]:
 
 
 def summary(result: Replay, problem: Problem) -> dict[str, Any]:
-    """A replay as plain data: sizes, the last belief by name, the log-likelihood and the consistency."""
+    """A replay as plain data: sizes, the last belief by name, the log-likelihood and the consistency.
+
+    Of a Gaussian process only the values that it remembers are a part of the belief.
+    """
     judged = result.consistency
     last = zip(belief_names(problem.package), result.means[-1], result.deviations[-1], strict=True)
     return {
@@ -261,7 +281,7 @@ def summary(result: Replay, problem: Problem) -> dict[str, Any]:
         "entries": result.recording.measurements.size,
         "measured": judged.measured,
         "log_likelihood": result.log_likelihood,
-        "belief": {name: (float(mean), float(deviation)) for name, mean, deviation in last},
+        "belief": {name: (float(mean), float(deviation)) for name, mean, deviation in last if not math.isnan(mean)},
         "consistency": {
             "nis_total": judged.total,
             "nis_per_entry": judged.ratio if judged.measured else None,
@@ -277,14 +297,15 @@ def write_belief(file: Path, result: Replay, package: LoadedPackage) -> Path:
     """Write the belief over time as a table: time, mean and standard deviation of every entry, and the statistics."""
     names = belief_names(package)
     header = [TIME, *names, *(f"{name} deviation" for name in names), "log-likelihood", "NIS", "measured"]
+    table = io.StringIO(newline="")
+    writer = csv.writer(table)
+    writer.writerow(header)
+    for i, time in enumerate(result.recording.times):
+        numbers = [time, *result.means[i], *result.deviations[i], result.log_likelihoods[i], result.nis[i]]
+        writer.writerow([*(repr(float(v)) for v in numbers), int(result.measured[i])])
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.writer(stream)
-            writer.writerow(header)
-            for i, time in enumerate(result.recording.times):
-                numbers = [time, *result.means[i], *result.deviations[i], result.log_likelihoods[i], result.nis[i]]
-                writer.writerow([*(repr(float(v)) for v in numbers), int(result.measured[i])])
+        write_whole(file, table.getvalue().encode())
     except OSError as problem:
         raise SymdualError(f"cannot write {file}: {problem.strerror}") from problem
     return file

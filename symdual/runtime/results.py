@@ -31,11 +31,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symdual.errors import SymdualError
-from symdual.runtime.archive import Member, array_member, data_offsets, text_member, write_archive
+from symdual.whole_file import remove_unfinished, whole_file
+from symdual.whole_file.archive import Member, array_member, data_offsets, text_member, write_archive
 
 FORMAT = "symdual sweep, version 2"
 ABOUT = "about.json"
 SHARED = ("reference", "state_cost", "input_cost")
+
+#: what reading a damaged file, or one that somebody made up, may raise; too deep a nesting is a RuntimeError
+UNREADABLE = (
+    *(OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, RuntimeError, OverflowError, MemoryError),
+    *(zipfile.BadZipFile, zlib.error, struct.error),
+)
 
 
 class Field(NamedTuple):
@@ -132,11 +139,40 @@ class Description:
         }
 
 
-def described(about: Mapping[str, Any]) -> Description:
-    """The description that `Description.to_json` gave, further keys left out."""
+def described(about: Any) -> Description:
+    """The description that `Description.to_json` gave, further keys left out; raises ValueError for anything else."""
+    if not (isinstance(about, dict) and all(isinstance(about.get(key), kind) for key, kind in _KINDS.items())):
+        raise ValueError("a description lacks something")
+    controllers, sizes = tuple(about["controllers"]), about["sizes"]
+    axes = {axis for field in FIELDS for axis in field.axes[1:]}
+    known = all(isinstance(name, str) for name in controllers) and len(set(controllers)) == len(controllers)
+    if not (known and controllers and set(sizes) == set(controllers) and _is_count(about["runs"], least=1)):
+        raise ValueError("a description names no controllers or no runs")
+    if not all(
+        isinstance(own, dict) and axes <= set(own) and all(map(_is_count, own.values())) for own in sizes.values()
+    ):
+        raise ValueError("a description has sizes that are none")
+    names, settings = about["names"], about["settings"]
+    if not all(isinstance(names.get(key), list) for key in ("states", "inputs", "measurements", "unknowns")):
+        raise ValueError("a description names no states or inputs")
+    if not (isinstance(settings.get("truth"), str) and _is_count(about["horizon"], least=1)):
+        raise ValueError("a description does not say how the runs were made")
     own = {"runs", "controllers", "sizes", "chunks", "arrays"}
     identity = {key: value for key, value in about.items() if key not in own}
-    return Description(identity, tuple(about["controllers"]), about["runs"], about["sizes"])
+    return Description(identity, controllers, about["runs"], sizes)
+
+
+#: what every description has, and of which kind
+_KINDS = {
+    **dict.fromkeys(("format", "model", "plant", "scenario"), str),
+    **dict.fromkeys(("settings", "digests", "names", "processes", "versions", "sizes"), dict),
+    **dict.fromkeys(("outcomes", "controllers"), list),
+    **dict.fromkeys(("seed", "horizon", "runs"), int),
+}
+
+
+def _is_count(value: Any, least: int = 0) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
 # ------------------------------------------------------------ writing
@@ -157,15 +193,11 @@ def write_results(
         read: gives bytes of the payload of a chunk, by the first byte and the number of bytes.
     """
     about = _about(description, task, digests)
-    fresh = path.with_name(f".{path.name}.new")
-    try:
-        with fresh.open("wb") as file:
-            write_archive(file, _members(about, task, read))
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-    finally:
-        fresh.unlink(missing_ok=True)
+    remove_unfinished(path)
+    with whole_file(path) as file:
+        write_archive(file, _members(about, task, read))
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _about(
@@ -210,7 +242,13 @@ def _members(
 
 
 def _digests(about: Mapping[str, Any]) -> dict[Chunk, str]:
-    return {Chunk(*entry[:3]): entry[3] for entry in about["chunks"]}
+    """The chunks of a file; raises ValueError unless they are runs of its controllers."""
+    found = {Chunk(name, start, stop): digest for name, start, stop, digest in about["chunks"]}
+    for chunk in found:
+        counts = _is_count(chunk.start) and _is_count(chunk.stop, least=1)
+        if not (chunk.controller in about["controllers"] and counts and chunk.start < chunk.stop <= about["runs"]):
+            raise ValueError("a chunk is no range of runs")
+    return found
 
 
 # ------------------------------------------------------------ reading
@@ -227,10 +265,13 @@ class Results:
                 self._stored = opened.enter_context(np.load(file))
                 self.about: dict[str, Any] = json.loads(self._stored[ABOUT])
                 self.description = described(self.about)
-            except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as problem:
+                if self.about["format"] != FORMAT:
+                    raise ValueError("another format")
+            except UNREADABLE as problem:
+                other = written_format(path)
+                if other not in (None, FORMAT):
+                    raise SymdualError(f'{path} is in the format "{other}", and this is "{FORMAT}"') from problem
                 raise self._damaged() from problem
-            if self.about.get("format") != FORMAT:
-                raise SymdualError(f'{path} is in the format "{self.about.get("format")}", and this is "{FORMAT}"')
             self._opened = opened.pop_all()
 
     def _damaged(self) -> SymdualError:
@@ -250,12 +291,17 @@ class Results:
 
     def array(self, controller: str, field: str) -> NDArray[Any]:
         """A field of a controller."""
-        return self._read(f"{controller}.{field}")
+        array = self._read(f"{controller}.{field}")
+        (known,) = (f for f in FIELDS if f.name == field)
+        wanted = self.description.shape(controller, known, self.description.runs)
+        if (array.dtype, array.shape) != (np.dtype(known.dtype), wanted):
+            raise self._damaged()
+        return array
 
     def _read(self, name: str) -> NDArray[Any]:
         try:
             return np.asarray(self._stored[name])
-        except (KeyError, ValueError, OSError, zipfile.BadZipFile) as problem:
+        except UNREADABLE as problem:
             raise self._damaged() from problem
 
 
@@ -275,17 +321,19 @@ class Remains:
         """Every chunk of the file, with its payload if that is whole."""
         members = _members(self.about, {}, lambda chunk, first, size: b"")
         offsets = {member.name: offset for member, offset in zip(members, data_offsets(members), strict=True)}
+        end = self.path.stat().st_size
         with self.path.open("rb") as file:
             for chunk, digest in _digests(self.about).items():
-                payload = self._payload(file, offsets, chunk)
+                payload = self._payload(file, offsets, chunk, end)
                 yield chunk, payload if hashlib.sha256(payload).hexdigest() == digest else None
 
-    def _payload(self, file: BinaryIO, offsets: Mapping[str, int], chunk: Chunk) -> bytes:
+    def _payload(self, file: BinaryIO, offsets: Mapping[str, int], chunk: Chunk, end: int) -> bytes:
+        """What lies where the payload of a chunk should; nothing is looked for behind the end of the file."""
         parts = []
         runs = chunk.stop - chunk.start
         for field, (_, size) in zip(FIELDS, self.description.spans(chunk.controller, runs), strict=True):
-            file.seek(offsets[f"{chunk.controller}.{field.name}.npy"] + chunk.start * (size // runs))
-            parts.append(file.read(size))
+            file.seek(min(end, offsets[f"{chunk.controller}.{field.name}.npy"] + chunk.start * (size // runs)))
+            parts.append(file.read(min(end, size)))
         return b"".join(parts)
 
     def is_whole(self) -> bool:
@@ -294,7 +342,7 @@ class Remains:
             with zipfile.ZipFile(self.path) as archive:
                 if archive.testzip() is not None:
                     return False
-        except (OSError, zipfile.BadZipFile):
+        except UNREADABLE:
             return False
         return all(payload is not None for _, payload in self.payloads())
 
@@ -306,7 +354,7 @@ def remains(path: Path) -> Remains | None:
         if about is None or about["format"] != FORMAT:
             return None
         _members(about, {}, lambda chunk, first, size: b"")  # raises when anything is missing
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except UNREADABLE:
         return None
     return Remains(about, path)
 
@@ -314,7 +362,8 @@ def remains(path: Path) -> Remains | None:
 def written_format(path: Path) -> str | None:
     """The format that a results file says it has, or None when that cannot be read."""
     about = _first_member(path)
-    return None if about is None else str(about.get("format"))
+    written = None if about is None else about.get("format")
+    return written if isinstance(written, str) else None
 
 
 def _first_member(path: Path) -> dict[str, Any] | None:
@@ -328,6 +377,6 @@ def _first_member(path: Path) -> dict[str, Any] | None:
         if mark != b"PK\x03\x04" or name != ABOUT.encode() or zlib.crc32(content) != crc:
             return None
         about = json.loads(content)
-    except (OSError, ValueError, struct.error):
+    except UNREADABLE:
         return None
     return about if isinstance(about, dict) else None

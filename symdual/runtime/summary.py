@@ -68,6 +68,11 @@ class ControllerSummary:
     fallbacks: float | None
     losses: tuple[str, ...]
 
+    @property
+    def finished(self) -> bool:
+        """Whether any episode came to its end."""
+        return self.cost is not None
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -85,7 +90,7 @@ class Summary:
         for c in self.controllers:
             for reason, count in c.failed.items():
                 said.append(f"{c.name}: {count} of {self.about['runs']} episodes failed: {reason}")
-            if c.cost is None:
+            if not c.finished:
                 said.append(f"{c.name}: no episode finished, so there is nothing to average")
             for what, consistency in (
                 ("the parameters (NEES)", c.nees_parameters),

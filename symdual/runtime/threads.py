@@ -92,17 +92,20 @@ class Background:
 
     def __init__(self) -> None:
         self._tasks: queue.SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...]] | None] = queue.SimpleQueue()
-        self._answers: queue.SimpleQueue[tuple[Any, Exception | None]] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
         # a daemon, so that a process that was interrupted does not wait for the compiled call to end
         threading.Thread(target=self._work, name="symdual sweep", daemon=True).start()
 
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function in the background and return its value."""
+    def call(
+        self, function: Callable[..., Any], *arguments: Any, meanwhile: Callable[[], object] = lambda: None
+    ) -> Any:
+        """Call a function in the background and return its value; `meanwhile` is called here ten times a second."""
         self._tasks.put((function, arguments))
         while True:
             try:
                 value, problem = self._answers.get(timeout=0.1)
             except queue.Empty:
+                meanwhile()
                 continue
             if problem is not None:
                 raise problem
@@ -121,5 +124,5 @@ class Background:
             function, arguments = task
             try:
                 self._answers.put((function(*arguments), None))
-            except Exception as problem:  # raised again where `call` waits
+            except BaseException as problem:  # raised again where `call` waits
                 self._answers.put((None, problem))

@@ -36,6 +36,8 @@ from symdual.spec.symbols import (
     matern as matern,
 )
 
+__all__ = ["custom", "fourier", "gaussian_process", "linear", "logistic", "matern", "polynomial", "rbf"]
+
 
 def linear(name: str, arguments: Arguments, mean: ArrayLike = 0.0, variance: ArrayLike = 1.0) -> sp.Expr:
     """Return sum_i v_i x_i over the given arguments, with unknown weights `name`0, `name`1, ..."""

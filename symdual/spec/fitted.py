@@ -1,20 +1,111 @@
-"""The file with which `symdual fit` hands hyperparameters to a model: JSON, numbers only.
+"""The file with which `symdual fit` hands numbers to a model: JSON, numbers only.
 
     {"hyperparameters": {"g_lengthscale": {"value": 1.93, "standard_deviation": 0.21, ...}, ...}, ...}
 
-Only the values are read; everything else is for people.
+    {"unknowns": {"mass": {"value": 1.2, ...}, ...}, "covariance": [[...]], "process_noise": [[...]],
+     "measurement_noise": [[...]], "drift": [[...]], "start": {"mean": [...], "covariance": [[...]]}, ...}
+
+The first is for Gaussian processes, the second for `Model` and `Scenario`; of the second, parts may be missing. Only
+the values are read; everything else is for people.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from symdual.errors import ModelError, SymdualError
+import numpy as np
+
+from symdual.errors import ModelError, SymdualError, did_you_mean
+from symdual.spec.numbers import Array, as_numbers, as_square, as_vector
 from symdual.whole_file import write_whole
+
+Source = str | Path | Mapping[str, Any]
+
+
+class Fitted(NamedTuple):
+    """What a fit says of a model: a prior of the named unknowns, and where they were fitted, noise and first state."""
+
+    origin: str
+    unknowns: tuple[str, ...]
+    mean: Array
+    covariance: Array
+    noises: dict[str, Array]
+    start: tuple[Array, Array] | None
+
+    def prior(self, names: tuple[str, ...], mean: Array, covariance: Array) -> tuple[Array, Array]:
+        """The prior of all unknowns of a model, given what it was: the fitted ones are independent of the others."""
+        for name in self.unknowns:
+            if name not in names:
+                raise ModelError(
+                    f'{self.origin} has a value for "{name}", which is not an unknown of the model'
+                    f"{did_you_mean(name, names)}"
+                )
+        own = [names.index(name) for name in self.unknowns]
+        mean, covariance = mean.copy(), np.diag(covariance) if covariance.ndim == 1 else covariance.copy()
+        mean[own] = self.mean
+        covariance[own] = 0.0
+        covariance[:, own] = 0.0
+        covariance[np.ix_(own, own)] = self.covariance
+        diagonal = np.diag(covariance)
+        return mean, covariance if np.any(covariance - np.diag(diagonal)) else diagonal.copy()
+
+
+def read_fit(source: Source) -> Fitted:
+    """A fit from its file, or from the same content as `Fit.to_json` gives it."""
+    origin = "the fit" if isinstance(source, Mapping) else str(source)
+    content = source if isinstance(source, Mapping) else _content(Path(source))
+    try:
+        entries = content.get("unknowns", {})
+        names = tuple(str(name) for name in entries)
+        mean = [float(entries[name]["value"]) for name in names]
+        noises = {key: content[key] for key in ("process_noise", "measurement_noise", "drift") if key in content}
+        start = content.get("start")
+        covariance = content.get("covariance", []) if names else np.zeros((0, 0))
+        first = None if start is None else (start["mean"], start["covariance"])
+    except (KeyError, TypeError, AttributeError, ValueError) as problem:
+        raise ModelError(f"{origin} does not hold a fit as `symdual fit` writes it") from problem
+    if not names and not noises and first is None:
+        raise ModelError(f"{origin} holds neither unknowns nor noise nor a first state as `symdual fit` writes them")
+    size = len(names)
+    return Fitted(
+        origin=origin,
+        unknowns=names,
+        mean=as_vector(mean, size, f"the unknowns of {origin}") if size else np.zeros(0),
+        covariance=_semidefinite(as_square(covariance, size, f"the covariance of {origin}")),
+        noises={key: as_numbers(value, f"{key} of {origin}") for key, value in noises.items()},
+        start=None if first is None else _first_state(origin, *first),
+    )
+
+
+def _first_state(origin: str, mean: Any, covariance: Any) -> tuple[Array, Array]:
+    numbers = as_numbers(mean, f"the start of {origin}")
+    return numbers, _semidefinite(as_square(covariance, numbers.size, f"the covariance of the start of {origin}"))
+
+
+def _semidefinite(matrix: Array) -> Array:
+    """The nearest positive semidefinite matrix: what a file keeps is rounded."""
+    values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
+    if values.size == 0 or values[0] >= 0:
+        return 0.5 * (matrix + matrix.T)
+    near = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return np.asarray(0.5 * (near + near.T))
+
+
+def _content(file: Path) -> Mapping[str, Any]:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ModelError(f"there is no file {file}; `symdual fit` writes it for a model without fitted=") from None
+    except OSError as problem:
+        raise ModelError(f"the fit cannot be read from {file}: {problem.strerror}") from problem
+    except ValueError as problem:
+        raise ModelError(f"{file} does not hold a fit as `symdual fit` writes it") from problem
+    if not isinstance(content, Mapping):
+        raise ModelError(f"{file} does not hold a fit as `symdual fit` writes it")
+    return content
 
 
 def read(file: Path) -> dict[str, float]:
@@ -28,17 +119,8 @@ def read(file: Path) -> dict[str, float]:
         ) from None
     except OSError as problem:
         raise ModelError(f"the fitted hyperparameters cannot be read from {file}: {problem.strerror}") from problem
-    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         raise ModelError(f"{file} does not hold fitted hyperparameters as `symdual fit` writes them") from problem
-
-
-def require_writable(file: Path) -> None:
-    """Refuse a place where no file can be written, before any work is done."""
-    folder = file.resolve().parent
-    if file.is_dir():
-        raise SymdualError(f"cannot write {file}: it is a folder")
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise SymdualError(f"cannot write {file}: its folder is missing or cannot be written")
 
 
 def write(file: Path, content: Mapping[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import sys
+import tokenize
 import traceback
 import types
 from dataclasses import dataclass
@@ -50,6 +51,12 @@ def load_model_file(path: str | Path) -> ModelFile:
                 raise ModelError(f'{path}: two scenarios have the name "{name}"')
             scenarios[name] = value.completed(name, renamed)
     return ModelFile(path, models, scenarios)
+
+
+def source_text(path: Path) -> str:
+    """The text of a model file, read as Python reads it: with a mark of the byte order, or in the encoding it names."""
+    with tokenize.open(path) as file:
+        return file.read()
 
 
 def _stem(path: Path) -> str:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from symdual.errors import ModelError, did_you_mean
 from symdual.spec.expressions import as_expression, check_part
+from symdual.spec.fitted import Fitted, Source, read_fit
 from symdual.spec.names import check_name, natural_order
 from symdual.spec.numbers import Array, as_numbers, as_semidefinite, as_vector
 from symdual.spec.symbols import Constant, Family, FamilyToken, FeatureSum, Unknown
@@ -28,16 +29,19 @@ class Model:
 
     Args:
         states, inputs: SymPy symbols.
-        dynamics: the next state, as a list in the order of `states` or a mapping from state to expression.
+        dynamics: the next state, as a list or a vector in the order of `states` or a mapping from state to expression.
         derivatives, step, method: instead of `dynamics`, the time derivative of the state, discretised with this step
             by `"euler"` or `"rk4"`; derivatives of the discretised map are exact.
         observation: expressions in the states and unknowns; the states themselves by default.
         process_noise, measurement_noise: Q and R, as a number, a diagonal or a matrix. R = 0 is allowed.
         transition, drift: D and Xi of the unknowns, as a number, a diagonal or a matrix; constant unknowns by default.
-        bounds: mapping from an input to its (lower, upper) bound; None or an infinity leaves a side open.
+        bounds: mapping from an input or its name to its (lower, upper) bound; None or an infinity leaves a side open.
         time: the symbol that stands for the step number k in time-varying dynamics. In continuous time it is k + 1/2 at
             the middle of a step of `"rk4"`.
-        filter: `"plain"`, or `"square_root"` for ill-conditioned problems.
+        filter: `"plain"`; `"square_root"` for ill-conditioned problems; `"iterated"` for strongly curved measurements:
+            each update then goes on to the most probable state.
+        fitted: the file that `symdual fit` wrote, or the same as a mapping: its numbers take the place of the priors
+            and the noise given here.
         name: the name of the generated package; the model file's name by default.
     """
 
@@ -59,6 +63,7 @@ class Model:
     lower: Array
     upper: Array
     filter: str
+    fitted: Fitted | None
 
     def __init__(
         self,
@@ -74,9 +79,10 @@ class Model:
         measurement_noise: ArrayLike = 0.0,
         transition: ArrayLike | None = None,
         drift: ArrayLike | None = None,
-        bounds: Mapping[sp.Symbol, tuple[float | None, float | None]] | None = None,
+        bounds: Mapping[sp.Symbol | str, tuple[float | None, float | None]] | None = None,
         time: sp.Symbol | None = None,
         filter: str = "plain",
+        fitted: Source | None = None,
         name: str = "",
     ) -> None:
         states, inputs = _symbols(states, "state"), _symbols(inputs, "input")
@@ -88,8 +94,8 @@ class Model:
             raise ModelError(
                 "a model needs either dynamics= (the next state) or derivatives= (with step=), and not both"
             )
-        if filter not in ("plain", "square_root"):
-            raise ModelError(f'filter must be "plain" or "square_root", not {filter!r}')
+        if filter not in ("plain", "square_root", "iterated"):
+            raise ModelError(f'filter must be "plain", "square_root" or "iterated", not {filter!r}')
         given = dynamics if derivatives is None else derivatives
         assert given is not None
         kind = "dynamics" if derivatives is None else "derivatives"
@@ -108,12 +114,17 @@ class Model:
             _refuse_processes(expression, row)
         content.check_names(declared)
         parameters = len(content.unknowns) + sum(family.size for family in content.families)
+        known = None if fitted is None else read_fit(fitted)
+        if known is not None:
+            process_noise = known.noises.get("process_noise", process_noise)
+            measurement_noise = known.noises.get("measurement_noise", measurement_noise)
+            drift = _of_the_same_form(known.noises.get("drift"), drift)
 
         def put(**values: object) -> None:
             for key, value in values.items():
                 object.__setattr__(self, key, value)
 
-        put(name=check_name(name, "the model") if name else "", filter=filter)
+        put(name=check_name(name, "the model") if name else "", filter=filter, fitted=known)
         put(states=states, inputs=inputs, time=clock[0] if clock else None)
         put(unknowns=content.unknowns, families=content.families, constants=content.constants)
         put(dynamics=motion, observation=measured)
@@ -121,9 +132,11 @@ class Model:
         put(process_noise=as_semidefinite(process_noise, len(states), "process_noise"))
         put(measurement_noise=as_semidefinite(measurement_noise, len(measured), "measurement_noise"))
         put(transition=_transition(transition, parameters), drift=_drift(drift, parameters))
-        lower, upper = _bounds(bounds or {}, inputs)
+        lower, upper = _bounds(bounds or {}, inputs, states)
         put(lower=lower, upper=upper)
         _require_fit_for_processes(self)
+        if known is not None:
+            known.prior(self.unknown_names, *self._own_prior)  # a name that the model does not know is an error
 
     def named(self, name: str) -> Model:
         """Return the same model under another name."""
@@ -147,20 +160,31 @@ class Model:
     @property
     def prior_mean(self) -> Array:
         """The prior mean of theta, (p,)."""
-        parts = [np.array([s.mean for s in self.unknowns])]
-        parts += [w.mean for family in self.families for w in family.weights]
-        return np.concatenate(parts)
+        return self._prior[0]
 
     @property
     def prior_covariance(self) -> Array:
         """The prior covariance of theta, (p, p), or its diagonal (p,) when nothing is correlated."""
+        return self._prior[1]
+
+    @property
+    def _prior(self) -> tuple[Array, Array]:
+        own = self._own_prior
+        return own if self.fitted is None else self.fitted.prior(self.unknown_names, *own)
+
+    @property
+    def _own_prior(self) -> tuple[Array, Array]:
+        """Mean and covariance as the unknowns and families bring them."""
+        means = [np.array([s.mean for s in self.unknowns])]
+        means += [w.mean for family in self.families for w in family.weights]
         parts = [np.array([s.variance for s in self.unknowns])]
         parts += [w.covariance for family in self.families for w in family.weights]
         if all(part.ndim == 1 for part in parts):
-            return np.concatenate(parts)
+            return np.concatenate(means), np.concatenate(parts)
         from scipy.linalg import block_diag
 
-        return np.asarray(block_diag(*(np.diag(part) if part.ndim == 1 else part for part in parts if part.size)))
+        dense = block_diag(*(np.diag(part) if part.ndim == 1 else part for part in parts if part.size))
+        return np.concatenate(means), np.asarray(dense)
 
 
 class _Content:
@@ -263,6 +287,10 @@ def _by_state(
             if state not in given:
                 raise ModelError(f'the state "{state.name}" has no {kind}')
         return tuple(as_expression(given[state], f'the {kind} of "{state.name}"') for state in states)
+    if isinstance(given, sp.MatrixBase):
+        if 1 not in given.shape:
+            raise ModelError(f"{kind} is a matrix of {given.rows} x {given.cols}, not a vector")
+        given = given.flat()
     if not isinstance(given, Iterable) or isinstance(given, (str, bytes)):
         raise ModelError(
             f"{kind} must be a list with one expression for each state, or a mapping from state to expression"
@@ -384,21 +412,40 @@ def _drift(value: ArrayLike | None, size: int) -> Array | None:
     return as_semidefinite(numbers, size, "drift")
 
 
+def _of_the_same_form(fitted: Array | None, given: ArrayLike | None) -> ArrayLike | None:
+    """A fitted drift, as a diagonal where the model has one: the form decides which code is generated."""
+    if fitted is None:
+        return given
+    whole = np.diag(fitted) if fitted.ndim == 1 else fitted
+    dense = given is not None and np.ndim(given) == 2
+    return whole if dense or np.any(whole - np.diag(np.diag(whole))) else np.diag(whole)
+
+
 def _bounds(
-    bounds: Mapping[sp.Symbol, tuple[float | None, float | None]], inputs: tuple[sp.Symbol, ...]
+    bounds: Mapping[sp.Symbol | str, tuple[float | None, float | None]],
+    inputs: tuple[sp.Symbol, ...],
+    states: tuple[sp.Symbol, ...],
 ) -> tuple[Array, Array]:
     lower, upper = np.full(len(inputs), -np.inf), np.full(len(inputs), np.inf)
+    names = [s.name for s in inputs]
     for symbol, pair in bounds.items():
-        if symbol not in inputs:
-            raise ModelError(f'bounds has an entry for "{symbol}", which is not an input')
-        row = inputs.index(symbol)
+        row = names.index(symbol) if symbol in names else inputs.index(symbol) if symbol in inputs else None
+        if row is None:
+            raise ModelError(f'bounds has an entry for "{symbol}", which is not an input{_hint(symbol, names, states)}')
         lower[row], upper[row] = _sides(symbol, pair)
         if lower[row] > upper[row] or lower[row] == np.inf or upper[row] == -np.inf:
             raise ModelError(f'the bounds of "{symbol}" leave no room: {lower[row]:g} to {upper[row]:g}')
     return lower, upper
 
 
-def _sides(symbol: sp.Symbol, pair: tuple[float | None, float | None]) -> tuple[float, float]:
+def _hint(symbol: sp.Symbol | str, inputs: list[str], states: tuple[sp.Symbol, ...]) -> str:
+    """What somebody may have wanted who gives bounds to something else."""
+    if str(symbol) in [s.name for s in states]:
+        return " but a state: only inputs have bounds, and where a state should not go is a matter of its cost"
+    return did_you_mean(str(symbol), inputs)
+
+
+def _sides(symbol: sp.Symbol | str, pair: tuple[float | None, float | None]) -> tuple[float, float]:
     try:
         low, high = pair
         sides = (-np.inf if low is None else float(low), np.inf if high is None else float(high))

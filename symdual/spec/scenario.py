@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from symdual.errors import ModelError, did_you_mean
+from symdual.spec.fitted import Source, read_fit
 from symdual.spec.model import Model
 from symdual.spec.names import check_name
 from symdual.spec.numbers import Array, as_numbers, as_semidefinite, as_vector
@@ -28,13 +29,16 @@ class Scenario:
         horizon: T, the number of inputs.
         state_cost, input_cost: W and U as a number, a diagonal or a matrix, or a function of the step that returns one.
         reference: r as a number or vector, or a function of the step that returns one.
-        start: the mean of x_0; start_covariance: its covariance, zero by default (the start is known).
+        start: the mean of x_0, zero by default; start_covariance: its covariance, zero by default (it is known).
         prior_mean, prior_covariance: those of theta in the order of `Model.unknown_names`, instead of the model's own.
-        plant: the true system, the model itself by default; its noise is the noise of the simulation.
-        truth: the plant's true parameters, as a mapping from name to number (or list, for the weights of a family) or
-            as a vector; None if they are to be drawn from the prior.
+        plant: the true system, the model itself by default; its noise is the noise of the simulation, and its
+            transition and drift move its parameters. A model that is its own plant drifts only where it is asked to.
+        truth: the plant's true parameters at the start, as a mapping from name to number (or list, for the weights of a
+            family) or as a vector; None if they are to be drawn from the prior.
         bonus: tau, the weight of the exploration bonus.
         dual_weight: the weight of the dual part of the cost.
+        fitted: the file that `symdual fit` wrote, or the same as a mapping: where start, start_covariance, prior_mean
+            or prior_covariance are not given, they are taken from there.
         name: the scenario's name; the variable's or file's name by default.
     """
 
@@ -61,14 +65,15 @@ class Scenario:
         state_cost: Schedule = 1.0,
         input_cost: Schedule = 1.0,
         reference: Schedule = 0.0,
-        start: ArrayLike = 0.0,
-        start_covariance: ArrayLike = 0.0,
+        start: ArrayLike | None = None,
+        start_covariance: ArrayLike | None = None,
         prior_mean: ArrayLike | None = None,
         prior_covariance: ArrayLike | None = None,
         plant: Model | None = None,
         truth: Mapping[str, ArrayLike] | ArrayLike | None = None,
         bonus: float = 1.0,
         dual_weight: float = 1.0,
+        fitted: Source | None = None,
         name: str = "",
     ) -> None:
         if not isinstance(horizon, int) or horizon < 1:
@@ -79,7 +84,13 @@ class Scenario:
         weights = as_numbers([bonus, dual_weight], "bonus and dual_weight")
         if weights.min() < 0:
             raise ModelError("bonus and dual_weight must not be negative")
-        prior = model.prior_covariance if prior_covariance is None else prior_covariance
+        mean, prior = model.prior_mean, model.prior_covariance
+        if fitted is not None:
+            known = read_fit(fitted)
+            mean, prior = known.prior(model.unknown_names, mean, prior)
+            if known.start is not None:
+                start = known.start[0] if start is None else start
+                start_covariance = known.start[1] if start_covariance is None else start_covariance
 
         def put(**values: object) -> None:
             for key, value in values.items():
@@ -89,10 +100,12 @@ class Scenario:
         put(state_cost=_schedule(state_cost, horizon + 1, lambda v, w: as_semidefinite(v, n, w), "state_cost"))
         put(input_cost=_schedule(input_cost, horizon, lambda v, w: as_semidefinite(v, m, w), "input_cost"))
         put(reference=_schedule(reference, horizon + 1, lambda v, w: as_vector(v, n, w), "reference"))
-        put(start=as_vector(start, n, "start"))
-        put(start_covariance=as_semidefinite(start_covariance, n, "start_covariance"))
-        put(prior_mean=model.prior_mean if prior_mean is None else as_vector(prior_mean, p, "prior_mean"))
-        put(prior_covariance=as_semidefinite(prior, p, "prior_covariance"))
+        put(start=as_vector(0.0 if start is None else start, n, "start"))
+        spread = 0.0 if start_covariance is None else start_covariance
+        put(start_covariance=as_semidefinite(spread, n, "start_covariance"))
+        put(prior_mean=mean if prior_mean is None else as_vector(prior_mean, p, "prior_mean"))
+        given = prior if prior_covariance is None else prior_covariance
+        put(prior_covariance=as_semidefinite(given, p, "prior_covariance"))
         put(truth=_truth(plant, truth), bonus=float(weights[0]), dual_weight=float(weights[1]))
 
     def completed(self, name: str, renamed: Mapping[int, Model]) -> Scenario:

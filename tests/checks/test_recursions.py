@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pytest
 import sympy as sp
 
@@ -40,35 +42,35 @@ def test_a_fault_in_the_filter_is_named(
 ) -> None:
     sound = getattr(package.filter, function)
 
-    def spoiled(time: int, mean: object, held: object, *rest: object) -> object:
-        status = sound(time, mean, held, *rest)
-        held[0, 0] *= 1.0 + 1e-6  # type: ignore[index]
+    def spoiled(time: int, belief: np.ndarray, *rest: object) -> object:
+        status = sound(time, belief, *rest)
+        belief["xx"][0, 0, 0] *= 1.0 + 1e-6
         return status
 
     monkeypatch.setattr(package.filter, function, spoiled)
     assert named in {r.block for r in check_recursions(MODEL, package) if not r.passed}
 
 
-@pytest.mark.parametrize("form", ["structured", "second_order", "lowrank"])
-def test_a_fault_in_the_dual_cost_is_named(package: LoadedPackage, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
-    sound = getattr(package.dual_cost, f"cost_of_inputs_{form}")
+@pytest.mark.parametrize(("order", "named"), [(1, "dual cost, structured"), (2, "dual cost, second order")])
+def test_a_fault_in_the_dual_cost_is_named(
+    package: LoadedPackage, monkeypatch: pytest.MonkeyPatch, order: int, named: str
+) -> None:
+    sound = package.calls.jd_structured
 
-    def spoiled(*arguments: object) -> object:
-        status = sound(*arguments)
-        arguments[-1][package.dual_cost.OUT_UNCERTAIN] *= -1.0  # type: ignore[index]
-        return status
+    def spoiled(k: int, end: int, slot: int, asked: int, *rest: Any) -> tuple[float, bool]:
+        uncertain, fallback = sound(k, end, slot, asked, *rest)
+        return (-uncertain if asked == order else uncertain), fallback
 
-    monkeypatch.setattr(package.dual_cost, f"cost_of_inputs_{form}", spoiled)
-    missed = {r.block for r in check_recursions(MODEL, package) if not r.passed}
-    assert f"dual cost, {form.replace('_', ' ')}" in missed
+    monkeypatch.setattr(package.calls, "jd_structured", spoiled)
+    assert named in {r.block for r in check_recursions(MODEL, package) if not r.passed}
 
 
 def test_a_plan_that_is_not_optimal_is_a_miss(package: LoadedPackage, monkeypatch: pytest.MonkeyPatch) -> None:
-    sound = package.nominal.nominal
+    sound = package.calls.plan_through
 
-    def spoiled(*arguments: object) -> tuple[float, int, int, int]:
+    def spoiled(*arguments: Any) -> tuple[float, int, int, int]:
         cost, status, slot, iterations = sound(*arguments)
         return cost * 1.001, status, slot, iterations
 
-    monkeypatch.setattr(package.nominal, "nominal", spoiled)
+    monkeypatch.setattr(package.calls, "plan_through", spoiled)
     assert "nominal plan" in {r.block for r in check_recursions(MODEL, package) if not r.passed}

@@ -104,6 +104,17 @@ def test_a_model_reads_the_file(here: Path) -> None:
         assert h.value == pytest.approx(h.start, rel=1e-3)
 
 
+@pytest.mark.parametrize("row", ["9,1e200,0", "9,1,1e200", "9,-1e308,0", "9,1,1e308", "9,1e160,-1e160"])
+def test_numbers_whose_squares_overflow_are_said(here: Path, row: str) -> None:
+    rows = recording().splitlines()
+    (here / "data.csv").write_text("\n".join([*rows[:10], row, *rows[11:]]) + "\n")
+    result = run()
+    assert result.exit_code == 2, result.output
+    assert result.output.startswith("symdual: the likelihood of the recording is not a number")
+    assert result.output.count("\n") == 1
+    assert not (here / "model.fit.json").exists()
+
+
 def test_columns_that_are_not_known_are_named(here: Path) -> None:
     rows = recording().splitlines()
     (here / "data.csv").write_text("\n".join([rows[0] + ",note", *(row + ",1" for row in rows[1:])]) + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -166,3 +167,38 @@ def test_python_dash_m() -> None:
     result = subprocess.run([sys.executable, "-m", "symdual", "--version"], cwd=ROOT, capture_output=True, text=True)
     assert result.returncode == 0
     assert __version__ in result.stdout
+
+
+# ------------------------------------------------------------ Ctrl-C
+
+INTERRUPTED = """
+    import os, signal
+    from llvmlite.binding import executionengine
+    from symdual.commands import main
+
+    # Ctrl-C while LLVM compiles is heard in the first line of Python that runs afterwards: in this callback
+    code = "def _raw_object_cache_notify(self, data): os.kill(os.getpid(), signal.SIGINT); return real(self, data)"
+    space = {"os": os, "signal": signal, "real": executionengine.ExecutionEngine._raw_object_cache_notify}
+    exec(compile(code, executionengine.__file__, "exec"), space)
+    executionengine._notify_c_hook = executionengine._ObjectCacheNotifyFunc(space["_raw_object_cache_notify"])
+    main(["generate", "good.py"], prog_name="symdual")
+"""
+
+
+def test_an_interruption_while_llvm_compiles_is_one_line(
+    here: Path, fresh_python: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    (here / "good.py").write_text(GOOD)
+    done = fresh_python(INTERRUPTED, here, check=False)
+    assert done.stderr == "symdual: interrupted\n"
+    assert done.returncode in (130, -2)  # Python ends itself by the signal when that went through code in a string
+
+
+def test_the_handler_of_others_is_left_alone(here: Path) -> None:
+    (here / "good.py").write_text(GOOD)
+    own = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert run("show", "good.py").exit_code == 0
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, own)

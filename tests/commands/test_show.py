@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,69 @@ def test_show_writes_a_page(tmp_path: Path) -> None:
     text = file.read_text(encoding="utf-8")
     assert text.startswith("<!doctype html>") and text.endswith("</html>\n") and "<h1>toy</h1>" in text
     assert [p.name for p in tmp_path.iterdir()] == ["toy.html"]
+
+
+REACTOR = """
+import sympy as sp
+from symdual import Model, unknown
+c, T, q, Tc = sp.symbols("c T q Tc")
+k0, E, UA = unknown("k0", 7.2, 0.5), unknown("E", 8.75, 0.1), unknown("UA", 5.0, 1.0)
+rate = k0 * sp.exp(10 - E * 100 / T) * c
+heat = q / 100 * (350 - T) + 209 * rate + UA / 2 * (Tc - T)
+model = Model([c, T], [q, Tc], derivatives=[q / 100 * (1 - c) - rate, heat], step=0.1, method="rk4")
+"""
+
+
+def test_long_equations_are_abbreviated(tmp_path: Path) -> None:
+    (tmp_path / "reactor.py").write_text(REACTOR)
+    result = CliRunner().invoke(main, ["show", str(tmp_path / "reactor.py")])
+    assert result.exit_code == 0, result.output
+    lines = result.output.splitlines()
+    assert "too large" not in result.output
+    assert max(map(len, lines)) < 400 and len(lines) < 450
+    assert any(line.startswith("  d c' / d c = ") and "_c8" in line for line in lines)
+    where = lines.index("where, in the derivatives of f")
+    said = [line.split(" = ")[0].strip() for line in lines[where + 1 :] if " = " in line]
+    used = set(re.findall(r"\b_\w+", "\n".join(lines)))
+    assert used == set(said)  # every name is explained, and none for nothing
+
+
+SPELT = """{first}
+import sympy as sp
+from symdual import Model
+x, u = sp.symbols("x u")
+model = Model([x], [u], [x + u])
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "encoding"),
+    [
+        ('"""Un modèle."""', "utf-8-sig"),
+        ('# -*- coding: latin-1 -*-\n"""Un modèle."""', "latin-1"),
+        ('"""Un modèle."""', "utf-8"),
+    ],
+)
+def test_a_page_shows_the_file_in_its_own_encoding(tmp_path: Path, first: str, encoding: str) -> None:
+    (tmp_path / "m.py").write_bytes(SPELT.format(first=first).encode(encoding))
+    result = CliRunner().invoke(
+        main, ["show", str(tmp_path / "m.py"), "--html", str(tmp_path / "m.html"), "--no-check"]
+    )
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "m.html").read_text(encoding="utf-8")
+    assert '<p class="lead">Un modèle.</p>' in page
+    assert "\ufeff" not in page
+
+
+@pytest.mark.parametrize("name", ["[/red].html", "[bold]x.html", ":cat:.html", "x[/]y.html"])
+def test_a_page_may_have_any_name(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    result = CliRunner().invoke(main, ["show", str(MODEL), "--html", name, "--no-check"])
+    assert result.exit_code == 0, result.output
+    assert f"page written to {name}\n" in result.output
+    assert file.is_file()
 
 
 def test_the_same_model_gives_the_same_page(tmp_path: Path) -> None:

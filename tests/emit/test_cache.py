@@ -101,22 +101,29 @@ STALE = (
     + """
     import shutil
     from symdual import api
-    from symdual.emit import package as packaging, printer, render, write
+    from symdual.emit import code, package as packaging, printer, render, write
 
     templates = Path("templates")
     shutil.copytree(render.template_folder(), templates)
     shutil.copy("caller.py.jinja", templates)
     render.template_folder = lambda: templates
     packaging.template_folder = render.template_folder
-    packaging.MODULES = ("kernels", "caller")
+    whole = code.files
 
-    def write_in_one_second(package, folder):  # all that Python looks at before it trusts a compiled file, and the size
-        target = write.write(package, folder)
+    def few(derivation, placeholder=""):
+        kept = [file for file in whole(derivation, placeholder) if file.name in ("__init__", "kernels")]
+        return (*kept, code.File("caller", "caller", code.NameContext("tanh")))
+
+    code.files = few
+
+    def write_in_one_second(package, folder, keep_compiled):  # all that Python looks at, besides the size
+        target = write.write(package, folder, keep_compiled)
         for file in target.glob("*.py"):
             os.utime(file, (second, second))
         return target
 
     api.write = write_in_one_second
+    api.is_unchanged = lambda *arguments: False
 
     def step(edit, written):
         global second
@@ -129,7 +136,7 @@ STALE = (
             changed = text.replace("{{ step.value }}", "7.0 * ({{ step.value }})", 1)
             assert changed != text
             macros.write_text(changed)
-        made = symdual.generate(Model([x], [u], [sp.tanh(x) + u], name="tanh"), "generated", force=True)[0]
+        made = symdual.generate(Model([x], [u], [sp.tanh(x) + u], name="tanh"), "generated")[0]
         package = symdual.load(made.folder)
         out = np.zeros(1)
         value = package.caller.call(np.array([0.5]), np.zeros(1), np.zeros(0), np.zeros(package.WORK), out)

@@ -62,6 +62,43 @@ def test_only_the_package_is_in_the_folder(tmp_path: Path) -> None:
     assert sorted(entry.name for entry in made.folder.iterdir()) == sorted(package(derive(gain(3.0))).files)
 
 
+@pytest.mark.parametrize("damaged", [False, True])
+def test_files_that_were_not_generated_are_kept(tmp_path: Path, damaged: bool) -> None:
+    (made,) = symdual.generate(
+        Model([x], [u], [x + features.gaussian_process("g", x, memory=4) + u], name="gain"), tmp_path
+    )
+    assert (made.folder / "process.py").is_file()
+    (made.folder / "notes.txt").write_text("precious")
+    (made.folder / "data").mkdir()
+    (made.folder / "data/run.csv").write_text("1, 2")
+    (made.folder / "link").symlink_to("nowhere")
+    (made.folder / "kernels.py").write_text("edited")
+    if damaged:
+        (made.folder / "manifest.json").write_text("{")
+    symdual.generate(gain(2.0), tmp_path)
+    symdual.generate(gain(3.0), tmp_path)
+    assert (made.folder / "notes.txt").read_text() == "precious"
+    assert (made.folder / "data/run.csv").read_text() == "1, 2"
+    assert (made.folder / "link").readlink() == Path("nowhere")
+    assert (made.folder / "process.py").is_file() == damaged  # what it was is not known any more
+    assert evaluate.dynamics(symdual.load(made.folder), [1.0], [1.0], [])[0] == 4.0
+    assert [entry.name for entry in tmp_path.iterdir()] == ["gain"]
+
+
+def test_what_a_writer_left_that_died_late_goes_when_nothing_is_to_be_written(tmp_path: Path) -> None:
+    (made,) = symdual.generate(gain(2.0), tmp_path)
+    for leftover in (".gain.old", ".gain.new"):
+        (tmp_path / leftover).mkdir()
+        (tmp_path / leftover / "kernels.py").write_text("old")
+    before = snapshot(made.folder)
+    with exclusive(tmp_path):  # another writer is at work, and they may be its own
+        assert not symdual.generate(gain(2.0), tmp_path)[0].changed
+        assert (tmp_path / ".gain.old").is_dir()
+    assert not symdual.generate(gain(2.0), tmp_path)[0].changed
+    assert [entry.name for entry in tmp_path.iterdir()] == ["gain"]
+    assert snapshot(made.folder) == before
+
+
 def test_a_damaged_package_is_written_again(tmp_path: Path) -> None:
     (made,) = symdual.generate(gain(2.0), tmp_path)
     (made.folder / "kernels.py").write_text("broken")
@@ -223,13 +260,14 @@ def test_a_reader_between_the_two_moves_waits_for_a_living_writer(tmp_path: Path
             reader.wait(timeout=3.0)
         assert aside.is_dir()
         write(package(derive(gain(2.0))), tmp_path)
-    assert reader.communicate(timeout=60)[0] == "gain\n"
+    assert reader.communicate(timeout=600)[0] == "gain\n"
     assert [entry.name for entry in tmp_path.iterdir()] == ["gain"]
 
 
 def test_the_default_folder_is_generated_here_or_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "cache").mkdir()
     (made,) = symdual.generate(gain(2.0))
     assert made.folder == tmp_path / "generated" / "gain"
     monkeypatch.setattr("os.access", lambda place, mode: "cache" in str(place))

@@ -82,7 +82,7 @@ def test_names_are_escaped(results: tuple[Result, ...]) -> None:
     assert "<script>alert" not in page and "&lt;script&gt;" in page and "a&lt;b" in page
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium (Debian: apt install chromium chromium-driver)")
 @pytest.mark.parametrize("width", [1280, 360])
 def test_in_a_browser(results: tuple[Result, ...], width: int, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
@@ -92,7 +92,7 @@ def test_in_a_browser(results: tuple[Result, ...], width: int, tmp_path: Path) -
     options = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
     options += f" --disable-component-update --disable-sync --window-size=1400,900 --user-data-dir={tmp_path / 'user'}"
     command = [CHROMIUM, *options.split(), "--dump-dom", path.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
     found = re.search(r'data-measured="([^"]*)"', done.stdout)
     assert found is not None
     measured = json.loads(html.unescape(found.group(1)))

@@ -38,8 +38,10 @@ def _cart(count: int = 6, **options: Any) -> Model:
     return Model([x, v], [u], [x + 0.4 * v, v + slope + u], process_noise=0.01, measurement_noise=0.01, **options)
 
 
-def _network(**options: Any) -> Model:
+def _network(sees: bool = False, **options: Any) -> Model:
+    """A logistic network as a force, which the second measurement sees too if asked for."""
     net = features.logistic("net", x, locations=[-2.0, 0.5, 1.0], slope_mean=[-1.0, 0.7, 1.2])
+    options |= {"observation": [x, v + 0.3 * net]} if sees else {}
     return Model([x, v], [u], [x + 0.4 * v, v + net + u], process_noise=0.01, measurement_noise=0.01, **options)
 
 
@@ -71,6 +73,20 @@ def _double() -> Model:
     return Model([x, v], [p, q], motion, process_noise=0.02, measurement_noise=0.05, name="double")
 
 
+def _wide() -> Model:
+    """Eight states, six of them measured, with unknowns in a few rows each: too many entries to be written out."""
+    states, push = sp.symbols("w0:8"), sp.symbols("q0:2")
+    unknowns = [unknown(f"c{i}", 0.3, 0.2) for i in range(5)]
+    motion = []
+    for i, state in enumerate(states):
+        near = sum(states[(i + step) % 8] * (0.1 + 0.02 * step) for step in (1, 2, 3, 5))
+        motion.append(0.8 * state + near * (1 + 0.1 * sp.sin(states[(i + 4) % 8])) + 0.2 * push[i % 2])
+    for i, c in enumerate(unknowns):
+        motion[i] += 0.1 * c * states[i + 2]
+    measured = [*states[:5], sp.sin(states[5]) * unknowns[4]]
+    return Model(list(states), list(push), motion, observation=measured, name="wide")
+
+
 def _swing() -> Model:
     """A pendulum of unknown length with a motor too weak to lift it at once."""
     pull = unknown("pull", 1.0, 0.1)
@@ -97,13 +113,28 @@ MODELS: dict[str, Callable[[], Model]] = {
         transition=np.eye(3) + 0.1 * np.arange(9.0).reshape(3, 3) / 9, drift=_dense_matrix(3, 1, 0.1), name="mixed"
     ),
     "values": lambda: _mixed(name="values"),
+    "sighted": lambda: _network(sees=True, name="sighted"),
     "angle": lambda: _angle(name="angle"),
-    "robust_angle": lambda: _angle(filter="square_root", name="robust_angle"),
+    "iterated": lambda: _mixed(filter="iterated", name="iterated"),
+    "iterated_angle": lambda: _angle(filter="iterated", name="iterated_angle"),
     "kink": lambda: Model([x], [u], [x + unknown("b", 1.0, 1.0) * sp.Max(u, -u)], name="kink"),
     "double": _double,
+    "unstable": lambda: Model(
+        [x, v],
+        [u],
+        [3 * x + 0.5 * v + 0.2 * unknown("gain", 1.0, 0.1) * u, 2.5 * v + unknown("gain", 1.0, 0.1) * u],
+        name="unstable",
+    ),
     "swing": _swing,
     "known": lambda: Model([x], [u], [x + 2 * u], process_noise=0.1, name="known"),
     "offset": lambda: Model([x, v], [u], [x + 0.1 * v, 0.9 * v + u + unknown("c", 0.2, 1.0)], name="offset"),
+    "wide": _wide,
+    "robust_drift": lambda: _mixed(
+        transition=np.eye(3) + 0.1 * np.arange(9.0).reshape(3, 3) / 9,
+        drift=_dense_matrix(3, 1, 0.1),
+        filter="square_root",
+        name="robust_drift",
+    ),
     "robust": lambda: _mixed(drift=_spread(3, 0.01, 0.1), filter="square_root", name="robust"),
     "robust_cart": lambda: _cart(filter="square_root", name="robust_cart"),
 }
@@ -161,38 +192,44 @@ class Case:
         """D and Xi as the generated code wants them."""
         return self.package.numbers["transition"], self.package.numbers["drift"]
 
-    @cached_property
-    def spaces(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return self.package.nominal.workspace(self.horizon)  # type: ignore[no-any-return]
+    @property
+    def task(self) -> np.ndarray:
+        """The task record: noise, bounds, data and default settings."""
+        return self.package.records.make_task(
+            *self.noise[:2], *self.motion, self.cost.bounds, self.package.numbers["data"]
+        )
 
-    def arguments(self, k: int, settings: np.ndarray, inputs: np.ndarray, out: np.ndarray) -> tuple[Any, ...]:
-        """The arguments that all cost functions share."""
-        Q, R, _, _ = self.noise
-        W, U, r, bounds = self.cost
-        belief = self.belief
-        head = (k, self.horizon, belief.mean, belief.covariance, Q, R, *self.motion, W, U, r, bounds)
-        return (*head, self.package.numbers["data"], settings, inputs, *self.spaces, out)
+    def desk(self, **settings: float) -> Any:
+        """A desk for the whole horizon, with settings of the task."""
+        records, task = self.package.records, self.task
+        for key, value in settings.items():
+            task[key] = value
+        return records.desk(self.horizon, records.make_weights(*self.cost[:3]), task, order=2)
 
-    def cost_of(self, form: str, k: int, inputs: np.ndarray, learning: bool = True) -> np.ndarray:
-        """The row of results for a given sequence of inputs."""
-        out = np.zeros(self.package.dual_cost.OUT)
-        settings = self.package.nominal.default_settings()
-        settings[self.package.nominal.SET_LEARNING] = learning
-        status = getattr(self.package.dual_cost, f"cost_of_inputs_{form}")(*self.arguments(k, settings, inputs, out))
-        assert status == self.package.nominal.CONVERGED
-        return out
+    @property
+    def held(self) -> np.ndarray:
+        """The belief as a record."""
+        return self.package.records.make_belief(*self.belief)
 
-    def plan(self, k: int, first: np.ndarray, tolerance: float = 1e-12) -> tuple[float, int, np.ndarray]:
-        """(cost, status, inputs) of the plan with a given first input."""
-        N, data = self.package.nominal, self.package.numbers["data"]
-        settings = N.default_settings()
-        settings[N.SET_TOLERANCE] = tolerance
-        assert N.begin(k, self.horizon, self.belief.mean, self.motion[0], *self.cost, data, *self.spaces) == N.CONVERGED
-        cost, status, slot, _ = N.nominal(k, self.horizon, first, *self.cost, data, settings, *self.spaces)
-        states = np.zeros((self.horizon - k + 1, self.reference.nx))
-        inputs = np.zeros((self.horizon - k, self.reference.nu))
-        N.trajectory(k, self.horizon, slot, *self.spaces[1:], states, inputs)
-        return cost, status, inputs
+    def cost_of(self, form: str, k: int, inputs: np.ndarray, learning: bool = True) -> tuple[float, float, bool]:
+        """(Jbar, Jd, fell back) of a given sequence of inputs."""
+        desk, calls = self.desk(learning=learning), self.package.calls
+        place = (k, self.horizon, np.int64(0))
+        nominal = calls.follow(k, self.horizon, self.held, inputs, desk)
+        if form == "lowrank":
+            return nominal, calls.jd_lowrank(*place, self.held, desk), False
+        return nominal, *calls.jd_structured(*place, np.int64(2 if form == "second_order" else 1), self.held, desk)
+
+    def plan(
+        self, k: int, first: np.ndarray, tolerance: float = 1e-12, policy: tuple[float, float] | None = None
+    ) -> tuple[float, int, np.ndarray]:
+        """(cost, status, inputs) of the plan with a given first input; `policy`: gain and offset to start from."""
+        N, calls, desk = self.package.nominal, self.package.calls, self.desk(tolerance=tolerance)
+        assert calls.begin(k, self.horizon, self.held, desk) == N.CONVERGED
+        if policy is not None:
+            desk.notes["policy"][:], desk.notes["offset"][:] = policy
+        cost, status, slot, _ = calls.plan_through(k, self.horizon, first, desk)
+        return cost, status, desk.plan["u"][slot, : self.horizon - k].copy()
 
 
 COMPILED = ("cart", "toy", "double")
@@ -229,8 +266,13 @@ def interpret(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Mo
     sys.path.remove(str(parent))
 
 
+_PLAIN_OPTIONS = b"ALLOCATING = ENTRY = INNER = INNER_ALLOCATING = ORDERED = {}\n"
+
+
 def _write_plain(file: Path, content: bytes) -> None:
-    if file.suffix == ".py":
+    if file.name == "options.py":
+        content = _PLAIN_OPTIONS
+    elif file.suffix == ".py":
         text = content.decode().replace("from . import one_name\n\n__name__ = one_name(__spec__)\n", "")
         stub = "def njit(**options):\n    return lambda function: function\n"
         content = text.replace("from numba import njit\n", stub).encode()

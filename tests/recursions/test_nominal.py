@@ -112,23 +112,17 @@ def test_a_candidate_does_not_depend_on_those_before_it(case: Make) -> None:
 
 def costs_of(c: Case, candidates: np.ndarray) -> np.ndarray:
     """The rows of results of candidates, after the certainty-equivalent plan."""
-    N, settings = c.package.nominal, c.package.nominal.default_settings()
-    out = np.zeros((len(candidates), c.package.dual_cost.OUT))
-    data = c.package.numbers["data"]
-    N.certainty_equivalent(0, c.horizon, c.belief.mean, c.motion[0], *c.cost, data, settings, *c.spaces, np.zeros(1))
-    c.package.dual_cost.dual_costs_structured(*c.arguments(0, settings, candidates, out))
+    calls, desk, out = c.package.calls, c.desk(), np.zeros((len(candidates), c.package.dual_cost.OUT))
+    calls.certainty_equivalent(0, c.horizon, c.held, desk, np.zeros(1))
+    calls.structured(0, c.horizon, c.held, desk, candidates, out)
     return out
 
 
 def test_the_certainty_equivalent_input_minimises_over_the_first_input_too(case: Make) -> None:
     c = case("cart")
-    N, u = c.package.nominal, np.zeros(1)
-    settings = N.default_settings()
-    settings[N.SET_TOLERANCE] = 1e-13
-    data = c.package.numbers["data"]
-    head = (0, c.horizon, c.belief.mean, c.motion[0], *c.cost, data, settings)
-    cost, status = N.certainty_equivalent(*head, *c.spaces, u)
-    assert status == N.CONVERGED
+    u = np.zeros(1)
+    cost, status, _ = c.package.calls.certainty_equivalent(0, c.horizon, c.held, c.desk(tolerance=1e-13), u)
+    assert status == c.package.nominal.CONVERGED
     assert cost == pytest.approx(c.plan(0, u)[0], rel=1e-12)
     assert c.plan(0, u + 1e-3)[0] > cost
     assert c.plan(0, u - 1e-3)[0] > cost
@@ -137,11 +131,11 @@ def test_the_certainty_equivalent_input_minimises_over_the_first_input_too(case:
 def test_a_plan_that_leaves_the_numbers_is_a_status(case: Make) -> None:
     c = case("cart")
     c.belief = c.belief._replace(mean=np.full(c.reference.nz, 1e200))
-    N, data = c.package.nominal, c.package.numbers["data"]
-    N.begin(0, c.horizon, c.belief.mean, c.motion[0], *c.cost, data, *c.spaces)
-    cost, status, _, _ = N.nominal(0, c.horizon, np.zeros(1), *c.cost, data, N.default_settings(), *c.spaces)
+    calls, desk = c.package.calls, c.desk()
+    calls.begin(0, c.horizon, c.held, desk)
+    cost, status, _, _ = calls.plan_through(0, c.horizon, np.zeros(1), desk)
     assert cost == np.inf
-    assert status == N.NOT_FINITE
+    assert status == c.package.nominal.NOT_FINITE
 
 
 def test_no_cost_at_all_moves_nothing(case: Make) -> None:
@@ -156,29 +150,9 @@ def test_no_cost_at_all_moves_nothing(case: Make) -> None:
 
 def test_a_limit_of_iterations_is_reported(case: Make) -> None:
     c = case("cart")
-    N, data = c.package.nominal, c.package.numbers["data"]
-    settings = N.default_settings()
-    settings[N.SET_ITERATIONS], settings[N.SET_TOLERANCE] = 1, 0.0
-    N.begin(0, c.horizon, c.belief.mean, c.motion[0], *c.cost, data, *c.spaces)
-    assert N.nominal(0, c.horizon, np.ones(1), *c.cost, data, settings, *c.spaces)[1] == N.ITERATION_LIMIT
-
-
-def leave_policy(c: Case, gain: float, offset: float) -> None:
-    """Make u = gain x + offset the policy that the next plan starts from, whatever its quality."""
-    N, small = c.package.nominal, c.spaces[1]
-    for i in range(c.horizon):
-        row = small[N.SMALL_FIXED + i * N.STEP_SMALL + N.STEP_POLICY]
-        row[: c.reference.nx], row[c.reference.nx] = gain, offset
-
-
-def planned(c: Case, first: np.ndarray, gain: float, offset: float) -> tuple[float, int, np.ndarray]:
-    """(cost, status, inputs) of a plan that starts from such a policy."""
-    N, data, inputs = c.package.nominal, c.package.numbers["data"], np.zeros((c.horizon, c.reference.nu))
-    N.begin(0, c.horizon, c.belief.mean, c.motion[0], *c.cost, data, *c.spaces)
-    leave_policy(c, gain, offset)
-    cost, status, slot, _ = N.nominal(0, c.horizon, first, *c.cost, data, N.default_settings(), *c.spaces)
-    N.trajectory(0, c.horizon, slot, *c.spaces[1:], np.zeros((c.horizon + 1, c.reference.nx)), inputs)
-    return cost, status, inputs
+    calls, desk = c.package.calls, c.desk(iterations=1.0, tolerance=0.0)
+    calls.begin(0, c.horizon, c.held, desk)
+    assert calls.plan_through(0, c.horizon, np.ones(1), desk)[1] == c.package.nominal.ITERATION_LIMIT
 
 
 def recount(c: Case, inputs: np.ndarray) -> float:
@@ -196,7 +170,7 @@ def towards(c: Case, *reference: float) -> None:
 def test_a_start_that_leads_out_of_the_numbers_is_replaced(case: Make) -> None:
     c, first = case("cart"), np.array([0.4])
     expected, _, inputs = c.plan(0, first)
-    cost, status, found = planned(c, first, 1e80, 0.0)
+    cost, status, found = c.plan(0, first, 1e-9, (1e80, 0.0))
     assert status == c.package.nominal.CONVERGED
     assert cost == pytest.approx(expected, rel=1e-8)
     assert found == pytest.approx(inputs, abs=1e-3)
@@ -206,7 +180,7 @@ def test_a_kink_is_approached_as_far_as_steps_lead(case: Make) -> None:
     """Down is out of reach, so no push is best; from a push, full steps jump over the kink."""
     c, first = case("kink", horizon=3), np.array([0.3])
     towards(c, 0.5, -1.0, -1.0, -1.0)
-    cost, status, inputs = planned(c, first, 0.0, 1.0)
+    cost, status, inputs = c.plan(0, first, 1e-9, (0.0, 1.0))
     assert status in (c.package.nominal.STALLED, c.package.nominal.ITERATION_LIMIT)
     assert cost == pytest.approx(recount(c, inputs), rel=1e-12)
     assert cost == pytest.approx(recount(c, np.array([[0.3], [0.0], [0.0]])), rel=1e-8)
@@ -216,7 +190,7 @@ def test_the_start_decides_between_plans_on_either_side_of_a_kink(case: Make) ->
     """Up at time 2, then out of reach: the push at time 1 pays, but without any push no slope shows it."""
     c, first = case("kink", horizon=3), np.array([0.3])
     towards(c, 0.5, 0.8, 3.0, 1.0)
-    cost, _, inputs = planned(c, first, 0.0, 1.0)
+    cost, _, inputs = c.plan(0, first, 1e-9, (0.0, 1.0))
     assert inputs[1, 0] > 0.5
     assert cost == pytest.approx(recount(c, inputs), rel=1e-12)
     assert cost < recount(c, np.array([[0.3], [0.0], [0.0]])) - 1.0

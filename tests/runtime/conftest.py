@@ -36,6 +36,29 @@ pair = Model(
 scenario = Scenario(pair, horizon=4, input_cost=0.1, start=[1.0, -1.0], truth={"b": 0.5, "c": 0.3, "d": -0.5})
 """
 
+# an offset that halves itself at every step and drifts; the same sizes as the toy
+FADING = """
+import sympy as sp
+from symdual import Model, Scenario, unknown
+x, u = sp.symbols("x u")
+a = unknown("a", mean=0.0, variance=1.0)
+fading = Model(
+    states=[x], inputs=[u], dynamics=[a + u], process_noise=1e-3, measurement_noise=1e-3, transition=0.5, drift=0.04
+)
+scenario = Scenario(fading, horizon=5, input_cost=0.1, start=0.5, reference=0.5, truth={"a": 1.0})
+"""
+
+# a slope with ups and downs: plans that start differently end in different minima
+WAVES = """
+import sympy as sp
+from symdual import Model, Scenario, unknown
+x, u = sp.symbols("x u")
+b = unknown("b", mean=1.0, variance=0.3)
+moved = x + b * u + 0.8 * sp.sin(3 * x)
+waves = Model([x], [u], [moved], process_noise=1e-3, measurement_noise=1e-3, bounds={u: (-1, 1)})
+scenario = Scenario(waves, horizon=8, input_cost=0.1, reference=4.0, truth={"b": 1.0})
+"""
+
 
 @pytest.fixture(scope="session")
 def make(
@@ -67,3 +90,15 @@ def offset_package(make: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
 def pair_package(make: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
     """Two states, two inputs, three unknown gains."""
     return make("pair", PAIR)
+
+
+@pytest.fixture(scope="session")
+def fading_package(make: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
+    """x' = a + u, a' = a / 2: a parameter that moves."""
+    return make("fading", FADING)
+
+
+@pytest.fixture(scope="session")
+def waves_package(make: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
+    """x' = x + b u + 0.8 sin(3 x), |u| <= 1: a plan has many local minima."""
+    return make("waves", WAVES)

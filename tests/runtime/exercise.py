@@ -20,7 +20,8 @@ def numbers(package: LoadedPackage) -> Numbers:
 
 def compiled_twice(package: LoadedPackage) -> list[str]:
     """The functions that numba has compiled for more than one signature: time for nothing."""
-    modules = (package.kernels, package.filter, package.nominal, package.riccati, package.dual_cost, package.decision)
+    names = "kernels blocks cost_blocks filter trajectory backward nominal riccati dual_cost candidates search decision"
+    modules = [getattr(package, name) for name in names.split()]
     functions = {name: value for module in modules for name, value in vars(module).items()}
     return [name for name, value in functions.items() if len(getattr(value, "overloads", ())) > 1]
 
@@ -31,39 +32,42 @@ def _belief(package: LoadedPackage) -> tuple[Any, Any]:
     return 0.5 * random.normal(size=package.NZ), 0.2 * np.eye(package.NZ) + 0.1 * root @ root.T
 
 
-def _noise(package: LoadedPackage) -> tuple[Any, ...]:
-    """Q, R, D, Xi; no noise without variance, which would magnify what rounding does."""
+def _task(package: LoadedPackage) -> Any:
+    """No noise without variance, which would magnify what rounding does."""
     moved = package.numbers["transition"], package.numbers["drift"]
-    return 0.1 * np.eye(package.NX), 0.2 * np.eye(package.NY), *moved
+    noise = 0.1 * np.eye(package.NX), 0.2 * np.eye(package.NY), *moved
+    limits = np.array([[-1.0], [1.0]]) * np.full(package.NU, 2.0)
+    return package.records.make_task(*noise, limits, package.numbers["data"])
 
 
 def _filter(package: LoadedPackage) -> Numbers:
-    module, (z, P), noise = package.filter, _belief(package), _noise(package)
-    tools = package.numbers["data"], *module.workspace(), np.zeros(3)
+    module, records, stats = package.filter, package.records, np.zeros(3)
+    belief, tray = records.make_belief(*_belief(package)), module.tray(_task(package))
     u, y, found = np.full(package.NU, 0.3), np.linspace(0.2, 0.7, package.NY), []
     for k in range(3):
         y[-1] = np.nan if k == 1 else 0.1 * k
-        status = module.step(k, z, P, u, y, *noise, *tools)
-        found += [status, *tools[-1], *z, *P.ravel()]
+        status = module.step(k, belief, u, y, tray, stats)
+        found += [status, *stats, *belief["z"][0], *records.read_covariance(belief).ravel()]
     return {"filter": found}
 
 
 def _decision(package: LoadedPackage) -> Numbers:
-    module, limits = package.decision, np.array([[-1.0], [1.0]]) * np.full(package.NU, 2.0)
-    wanted = np.linspace(1.0, 2.0, (HORIZON + 1) * package.NX).reshape(HORIZON + 1, package.NX)
-    weights = np.stack([np.eye(package.NX)] * (HORIZON + 1)), np.stack([0.3 * np.eye(package.NU)] * HORIZON)
-    head = *_belief(package), *_noise(package), *weights, wanted, limits, package.numbers["data"]
-    # a function pointer cannot lead to code that is not compiled
-    cost = module._COSTS["structured"] if config.DISABLE_JIT else module.cost_pointer("structured")
-    work, small, wide, candidates, out, report = module.workspace(HORIZON)
-    u = np.zeros(package.NU)
-    tail = work, small, wide, candidates, out, report, u
-    status = module.decide(cost, True, 0.3, 1, HORIZON, *head, package.nominal.default_settings(), *tail)
+    module, records, wanted = package.decision, package.records, np.linspace(1.0, 2.0, (HORIZON + 1) * package.NX)
+    costs = np.stack([np.eye(package.NX)] * (HORIZON + 1)), np.stack([0.3 * np.eye(package.NU)] * HORIZON)
+    weights = records.make_weights(*costs, wanted.reshape(HORIZON + 1, package.NX))
+    desk, belief = records.desk(HORIZON, weights, _task(package)), records.make_belief(*_belief(package))
+    table, u = package.candidates.table(), np.zeros(package.NU)
+    if config.DISABLE_JIT:  # a function pointer cannot lead to code that is not compiled
+        case = package.candidates.Case(1, HORIZON, belief, desk)
+        status = module.decide(module._COSTS["structured"], True, 0.3, case, table, u)
+    else:
+        address = module.cost_pointer("structured").address
+        status = module.decide_at(address, True, 0.3, 1, HORIZON, belief, desk, table, u)
     # the first half of the rows is filled before the search follows valleys, where rounding may part the ways
-    rows = slice(0, module.SIDE if package.NU == 1 else module.GLOBAL)
+    rows = slice(0, package.candidates.SIDE if package.NU == 1 else package.candidates.GLOBAL)
     return {
-        "candidates": candidates[rows].ravel().tolist(),
-        "dual costs": out[rows, : module.OUT_STATUS].ravel().tolist(),
+        "candidates": table.candidates[rows].ravel().tolist(),
+        "dual costs": table.out[rows, : package.dual_cost.OUT_STATUS].ravel().tolist(),
         "decision": [status, *u],
-        "cost of the decision": [report[module.REPORT_COST]],
+        "cost of the decision": [table.report[package.candidates.REPORT_COST]],
     }

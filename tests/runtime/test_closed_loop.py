@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numba
 import numpy as np
 import pytest
+import sympy as sp
 
+from symdual import Model, unknown
 from symdual.errors import SymdualError
 from symdual.runtime.closed_loop import OUTCOMES, Episodes, Luck, Settings, draw, plant_problem, root, run, simulate
 from symdual.runtime.controller import controller
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Belief, Problem, problem
+from symdual.runtime.recording import fields
+
+if TYPE_CHECKING:
+    from tests.conftest import Interpreted
 
 
 @pytest.fixture
@@ -130,20 +138,111 @@ def test_roots_of_covariances() -> None:
     np.testing.assert_allclose(root(matrix) @ root(matrix), matrix, atol=1e-14)
 
 
-def test_drifting_truth_wanders_by_the_models_drift(make: Callable[[str, str], LoadedPackage]) -> None:
-    text = """
-import sympy as sp
-from symdual import Model, Scenario, unknown
-x, u = sp.symbols("x u")
-b = unknown("b", mean=1.0, variance=1.0)
-wandering = Model(states=[x], inputs=[u], dynamics=[x + b * u], process_noise=0.1, measurement_noise=0.1, drift=0.04)
-scenario = Scenario(wandering, horizon=5)
-"""
-    task = plant_problem(problem(make("wandering", text)), Settings(truth="drift"))
-    given = luck(task, 3000, Settings(truth="drift"))
-    assert given.wander.shape == (3000, 5, 1)
-    assert given.wander.var() == pytest.approx(0.04, rel=0.05)
-    assert luck(task, 2, Settings(truth="prior")).wander.shape == (2, 0, 1)
+# ------------------------------------------------------------------------------------------------ parameters that move
+
+
+def without_noise(given: Luck) -> Luck:
+    return given._replace(process=np.zeros_like(given.process), measurement=np.zeros_like(given.measurement))
+
+
+def test_the_true_parameters_follow_the_transition(fading_package: LoadedPackage) -> None:
+    """x' = a + u, a' = a / 2 from a = 1 without noise: the plant adds 1, 1/2, 1/4, ... to its inputs."""
+    task = problem(fading_package)
+    episodes = run(task, "ce", without_noise(luck(task, 1)), Settings())
+    added = episodes.states[0, 1:, 0] - episodes.inputs[0, :, 0]
+    np.testing.assert_allclose(added, [1.0, 0.5, 0.25, 0.125, 0.0625], rtol=1e-14)
+
+
+@pytest.mark.parametrize("truth", ["scenario", "prior", "drift"])
+def test_in_every_truth_the_plant_moves_as_its_model_says(fading_package: LoadedPackage, truth: str) -> None:
+    settings = Settings(truth=truth)
+    task = plant_problem(problem(fading_package), settings)
+    given = luck(task, 3000, settings)
+    assert np.array_equal(given.last_truths, given.wander[:, -1])
+    theta = np.concatenate([given.truths[:, None], given.wander], axis=1)
+    drift = theta[:, 1:] - 0.5 * theta[:, :-1]
+    if truth == "drift":
+        assert drift.var() == pytest.approx(0.04, rel=0.05)
+        assert abs(np.corrcoef(drift[:, 1, 0], drift[:, 2, 0])[0, 1]) < 0.06
+    else:
+        np.testing.assert_allclose(drift, 0.0, atol=1e-15)
+    few = Luck(*(part[:7] for part in given))
+    episodes = run(task, "dual", few, settings)
+    moved = theta[:7, :-1] + episodes.inputs + few.process
+    np.testing.assert_allclose(episodes.states[:, 1:], moved, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("truth", ["scenario", "prior", "drift"])
+def test_the_oracle_knows_parameters_that_move(fading_package: LoadedPackage, truth: str) -> None:
+    settings = Settings(truth=truth)
+    task = plant_problem(problem(fading_package), settings)
+    given = luck(task, 300, settings)
+    oracle, ce = (run(task, name, given, settings) for name in ("oracle", "ce"))
+    theta = np.concatenate([given.truths[:, None], given.wander], axis=1)
+    np.testing.assert_allclose(oracle.means[:, :, 1:], theta, rtol=1e-14)
+    assert not oracle.variances[:, :, 1].any()
+    better = ce.costs - oracle.costs
+    assert better.mean() > 4 * better.std() / np.sqrt(len(better)) > 0.0
+
+
+def test_the_oracle_in_python_believes_that_parameters_move(fading_package: LoadedPackage) -> None:
+    task = problem(fading_package)
+    given = luck(task, 1)
+    episodes = run(task, "oracle", given, Settings())
+    oracle = controller(task, "oracle")
+    y = None
+    for k in range(task.horizon):
+        np.testing.assert_allclose(oracle.act(y), episodes.inputs[0, k], rtol=1e-9)
+        y = episodes.states[0, k + 1] + given.measurement[0, k]
+    belief = oracle.observe(y)
+    assert belief.mean[1] == pytest.approx(0.5**5, rel=1e-14)
+    assert not belief.covariance[1].any()
+
+
+def test_an_honest_filter_of_parameters_that_move_is_consistent(fading_package: LoadedPackage) -> None:
+    """The model is linear, so that the filter is exact: its squared errors are what it says they are."""
+    settings = Settings(truth="drift")
+    task = plant_problem(problem(fading_package), settings)
+    given = luck(task, 2000, settings)
+    found = fields(task, "ce", given, run(task, "ce", given, settings))
+    assert found["nees_parameters"].mean() == pytest.approx(1.0, abs=0.12)  # 3.8 standard errors
+    assert np.nanmean(found["nis"]) == pytest.approx(1.0, abs=0.06)
+
+
+def test_a_plant_of_its_own_has_its_own_transition_and_drift(toy: Problem, fading_package: LoadedPackage) -> None:
+    """The model is the toy, whose gain neither moves nor drifts; a model that is its own plant drifts when asked to."""
+    assert luck(toy, 2).wander.shape == (2, 0, 1)
+    own = problem(fading_package)
+    np.testing.assert_allclose(luck(own, 2).wander[:, :, 0], [[0.5, 0.25, 0.125, 0.0625, 0.03125]] * 2, rtol=1e-15)
+    mixed = replace(toy.extended(3), plant=fading_package, truth=np.array([1.0]))
+    given = luck(mixed, 2000)
+    theta = np.concatenate([given.truths[:, None], given.wander], axis=1)
+    assert (theta[:, 1:] - 0.5 * theta[:, :-1]).var() == pytest.approx(0.04, rel=0.06)
+    oracle = run(mixed, "oracle", Luck(*(part[:3] for part in given)), Settings())
+    np.testing.assert_allclose(oracle.means[:, :, 1:], theta[:3], rtol=1e-14)
+
+
+def test_a_dense_transition_and_the_same_bits_in_any_company(
+    toy: Problem, interpreted: Callable[[Model], Interpreted]
+) -> None:
+    x, u = sp.symbols("x u")
+    D = np.array([[0.9, 0.3, 0.0], [-0.2, 0.7, 0.1], [0.05, 0.0, 1.0]])
+    a, b, c = unknown("a", 1.0), unknown("b", 2.0), unknown("c", 3.0)
+    model = interpreted(Model([x], [u], [a * x + b * u + c], transition=D, name="dense"))
+    plant = LoadedPackage("dense", Path(), model._module, model.numbers)
+    task = replace(toy.extended(4), plant=plant, truth=np.array([1.0, -2.0, 0.5]))
+    given = luck(task, 40)
+    powers = [np.linalg.matrix_power(D, k) @ task.truth for k in range(1, 7)]
+    np.testing.assert_allclose(given.wander, np.repeat(np.array(powers)[None], 40, axis=0), rtol=1e-13)
+    assert np.array_equal(luck(task, 1).wander, given.wander[:1])
+
+
+def test_parameters_that_grow_beyond_all_numbers_fail_with_their_plant(fading_package: LoadedPackage) -> None:
+    growing = replace(fading_package, numbers={**fading_package.numbers, "transition": np.array([1e100])})
+    task = problem(growing)
+    given = luck(task, 2)
+    assert np.isinf(given.last_truths).all()
+    assert np.all(run(task, "ce", given, Settings()).outcomes != 0)
 
 
 @pytest.mark.parametrize(
@@ -187,6 +286,49 @@ def test_any_number_of_threads_gives_the_same_bytes(toy: Problem, name: str, mon
         assert single.states[0].tobytes() == alone.states[n].tobytes()
 
 
+FORKED = """
+    import os, sys
+    from symdual.errors import SymdualError
+    from symdual.runtime.closed_loop import simulate
+    from symdual.runtime.loading import load
+    from symdual.runtime.problem import problem
+    toy = problem(load(os.environ["TOY"]))
+
+    def forked():
+        sys.stdout.flush()
+        child = os.fork()
+        if child == 0:
+            try:
+                print(simulate(toy, ["ce"], 3)["ce"].costs.tobytes().hex())
+            except SymdualError as problem:
+                print(problem)
+            sys.stdout.flush()
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+    forked()  # before any threads
+    print(simulate(toy, ["ce"], 3)["ce"].costs.tobytes().hex())
+    forked()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("layer", ["omp", "workqueue"])
+def test_a_forked_process_runs_episodes_or_is_told_what_to_use(
+    toy: Problem, tmp_path: Path, layer: str, fresh_python: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    """GNU's OpenMP would end it without a word."""
+    vendor = layer == "omp" and pytest.importorskip("numba.np.ufunc.omppool").openmp_vendor
+    simulate(toy, ["ce"], 1)  # compiles
+    done = fresh_python(
+        FORKED, tmp_path, NUMBA_THREADING_LAYER=layer, TOY=str(toy.package.folder), PYTHONWARNINGS="ignore"
+    )
+    before, own, after = done.stdout.splitlines()
+    assert before == own
+    refused = "this process was forked from one that had run parallel code, and cannot run episodes; start it by multi"
+    assert after.startswith(refused) if vendor == "GNU" else after == own
+
+
 # ------------------------------------------------------------------------------------------------ failures
 
 
@@ -208,7 +350,7 @@ def test_a_state_that_is_not_finite_is_the_plants_failure(toy: Problem, bad: flo
     given = luck(toy, 2)
     given.process[0, 1] = bad
     episodes = run(toy, "dual", given, Settings())
-    assert [OUTCOMES[i] for i in episodes.outcomes] == ["the plant's state is not finite", "finished"]
+    assert [OUTCOMES[i] for i in episodes.outcomes] == ["the plant's state or measurement is not finite", "finished"]
     assert np.isfinite(episodes.inputs[0]).all() and np.isnan(episodes.states[0, 2, 0])
     assert np.isnan(episodes.covariances[0]).all()
 
@@ -218,17 +360,34 @@ def test_nan_in_a_measurement_means_missing_and_infinity_a_failure(toy: Problem)
     given.measurement[0, 0] = np.nan
     given.measurement[1, 0] = np.inf
     episodes = run(toy, "ce", given, Settings())
-    assert [OUTCOMES[i] for i in episodes.outcomes] == ["finished", "the plant's state is not finite"]
+    assert [OUTCOMES[i] for i in episodes.outcomes] == ["finished", "the plant's state or measurement is not finite"]
     assert episodes.steps[0, 1, 4] == 0.0  # nothing measured
     assert episodes.variances[0, 1, 1] == 10.0
 
 
-def test_a_belief_that_leaves_the_numbers_is_a_failure(toy: Problem) -> None:
+@pytest.mark.parametrize(
+    ("push", "reason"),
+    [
+        (1e200, "the plan is not finite"),  # the state is finite, but the square that it costs is not
+        (1.7e308, "the belief is not finite"),  # so is this one, but not what it says about the gain
+    ],
+)
+@pytest.mark.parametrize("name", ["ce", "dual"])
+def test_a_plan_and_a_belief_that_leave_the_numbers_are_told_apart(
+    toy: Problem, name: str, push: float, reason: str
+) -> None:
     given = luck(toy, 2)
-    given.process[0, 0] = 1e200  # finite, but its square is not
-    episodes = run(toy, "dual", given, Settings())
-    assert [OUTCOMES[i] for i in episodes.outcomes] == ["the belief is not finite", "finished"]
+    given.process[0, 0] = push
+    episodes = run(toy, name, given, Settings())
+    assert [OUTCOMES[i] for i in episodes.outcomes] == [reason, "finished"]
     assert np.isfinite(episodes.costs[1])
+    # the loop in Python gives the same reason
+    chosen = controller(toy, name)
+    u = chosen.act()
+    y = given.starts[0] + given.truths[0] * u + push + given.measurement[0, 0]
+    with pytest.raises(SymdualError, match=r"the certainty-equivalent plan at step 1|the belief is not") as said:
+        chosen.act(y)
+    assert ("plan" in str(said.value)) == ("plan" in reason)
 
 
 # ------------------------------------------------------------------------------------------------ another plant

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -13,8 +14,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -53,8 +56,31 @@ def process(*arguments: str, folder: Path, log: Path, numba: bool = True) -> Ite
         started.wait()
 
 
+# done to a worker before it takes part: it runs as many chunks as a file allows, then waits until that allows more
+GATE = """
+import time
+from pathlib import Path
+import symdual.runtime.cluster as cluster
+
+run, ran = cluster.run_chunk, []
+
+def run_chunk(key, chunk):
+    while len(ran) >= int(Path({file!r}).read_text() or 0):
+        time.sleep(0.01)
+    ran.append(chunk)
+    return run(key, chunk)
+
+if run.__module__ == cluster.__name__:  # a worker loads this more than once
+    cluster.run_chunk = run_chunk
+"""
+
+
 class Cluster:
-    """A scheduler with workers that are processes of their own."""
+    """A scheduler with workers that are processes of their own.
+
+    `allow` sets how many chunks each gated worker may run: a sweep then stops at a known place, however fast the
+    machine is.
+    """
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.folder = folder
@@ -65,10 +91,38 @@ class Cluster:
         # the scheduler does not write its file in one go
         wait_for(lambda: self._file.exists() and self._file.read_text().rstrip().endswith("}"), "the scheduler")
         self.address = str(json.loads(self._file.read_text())["address"])
+        self._allowed, self._gate = folder / "allowed", folder / "gate.py"
+        self._gate.write_text(GATE.format(file=str(self._allowed)))
+        self.allow(0)
+
+    def allow(self, chunks: int) -> None:
+        self._allowed.write_text(str(chunks))
+
+    def gated(self, name: str) -> subprocess.Popen[bytes]:
+        return self.worker(name, "--preload", str(self._gate))
 
     def worker(self, name: str, *options: str) -> subprocess.Popen[bytes]:
+        """Start a worker and wait until the scheduler knows it, however long that takes."""
         usual = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(self.folder / name))
-        return self._start("distributed.cli.dask_worker", *usual, *options, name=name)
+        started = self._start("distributed.cli.dask_worker", *usual, "--name", name, *options, name=name)
+        wait_for(lambda: name in self.workers(), f"the worker {name}")
+        return started
+
+    def dismiss(self, name: str, worker: subprocess.Popen[bytes]) -> None:
+        """Kill a worker and wait until the scheduler knows that it is gone."""
+        worker.kill()
+        worker.wait()
+        wait_for(lambda: name not in self.workers(), f"the end of the worker {name}")
+
+    def workers(self) -> set[str]:
+        """The names of the workers that the scheduler knows."""
+        return asyncio.run(self._workers())
+
+    async def _workers(self) -> set[str]:
+        import distributed
+
+        async with distributed.rpc(self.address) as scheduler:
+            return {worker["name"] for worker in (await scheduler.identity())["workers"].values()}
 
     def _start(self, *arguments: str, name: str) -> subprocess.Popen[bytes]:
         log = self.folder / f"{name}.log"
@@ -76,7 +130,7 @@ class Cluster:
         return self._stack.enter_context(process(*arguments, *files, folder=self.folder, log=log, numba=False))
 
 
-def wait_for(condition: Callable[[], object], what: str, seconds: float = 120.0) -> None:
+def wait_for(condition: Callable[[], object], what: str, seconds: float = 600.0) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, f"waited too long for {what}"
@@ -118,7 +172,8 @@ def compiled(folder: Path) -> set[str]:
 
 
 def test_killed_workers_do_not_show(undisturbed: bytes, place: Path, cluster: Cluster, packages: Path) -> None:
-    first, second = cluster.worker("first"), cluster.worker("second")
+    first, second = cluster.gated("first"), cluster.gated("second")
+    cluster.allow(3)
     log, late = place / "simulate.log", cluster.folder / "late"
     seen: set[str] = set()
 
@@ -128,7 +183,7 @@ def test_killed_workers_do_not_show(undisturbed: bytes, place: Path, cluster: Cl
 
     with process(*simulate(place, "--cluster", cluster.address), folder=place, log=log) as running:
         wait_for(lambda: done(place) >= 3 or running.poll() is not None, "chunks")
-        second.send_signal(signal.SIGSTOP)  # nothing is finished until the late worker is there
+        second.send_signal(signal.SIGSTOP)
         first.send_signal(signal.SIGKILL)
         cluster.worker("late")  # joins in the middle and receives what it needs
         wait_for(lambda: list(late.rglob("manifest.json")) or running.poll() is not None, "the late worker")
@@ -144,7 +199,8 @@ def test_killed_workers_do_not_show(undisturbed: bytes, place: Path, cluster: Cl
 
 
 def test_a_killed_sweep_is_resumed_on_this_machine(undisturbed: bytes, place: Path, cluster: Cluster) -> None:
-    cluster.worker("first")
+    cluster.gated("first")
+    cluster.allow(5)
     log = place / "simulate.log"
     with process(*simulate(place, "--cluster", cluster.address), folder=place, log=log) as running:
         wait_for(lambda: done(place) >= 5 or running.poll() is not None, "chunks")
@@ -152,36 +208,100 @@ def test_a_killed_sweep_is_resumed_on_this_machine(undisturbed: bytes, place: Pa
         running.wait()
     assert 5 <= done(place) < CHUNKS, log.read_text()
     with process(*simulate(place, "--resume"), folder=place, log=log) as running:
-        assert running.wait(timeout=120) == 0, log.read_text()
+        assert running.wait(timeout=600) == 0, log.read_text()
     assert (place / "results/toy/results.npz").read_bytes() == undisturbed
 
 
 def test_interrupted_then_left_by_the_scheduler_then_resumed_here(
     undisturbed: bytes, place: Path, cluster: Cluster
 ) -> None:
-    workers = [cluster.worker("first"), cluster.worker("second")]
+    workers = [cluster.gated("first"), cluster.gated("second")]
+    cluster.allow(3)
     log = place / "simulate.log"
     with process(*simulate(place, "--cluster", cluster.address), folder=place, log=log) as running:
         wait_for(lambda: done(place) >= 3 or running.poll() is not None, "chunks")
         workers[1].send_signal(signal.SIGSTOP)  # a worker that does not answer is not waited for
         running.send_signal(signal.SIGINT)
-        assert running.wait(timeout=30) == 130, log.read_text()
+        assert running.wait(timeout=600) == 130, log.read_text()
     first = done(place)
     assert 3 <= first < CHUNKS
     results = place / "results"
     assert complaint(log) == f"symdual: interrupted; what is done is kept in {results}, continue with --resume"
     workers[1].send_signal(signal.SIGKILL)
+    cluster.allow(20)
     log.unlink()
     with process(*simulate(place, "--resume", "--cluster", cluster.address), folder=place, log=log) as running:
         wait_for(lambda: done(place) >= first + 3 or running.poll() is not None, "more chunks")
         cluster.scheduler.send_signal(signal.SIGKILL)
-        assert running.wait(timeout=30) == 2, log.read_text()
+        assert running.wait(timeout=600) == 2, log.read_text()
     assert first + 3 <= done(place) < CHUNKS
     lost = "symdual: the connection to the cluster was lost; what is done is kept, continue with --resume"
     assert complaint(log) == lost
     with process(*simulate(place, "--resume"), folder=place, log=log) as running:
-        assert running.wait(timeout=120) == 0, log.read_text()
+        assert running.wait(timeout=600) == 0, log.read_text()
     assert (place / "results/toy/results.npz").read_bytes() == undisturbed
+
+
+def test_when_the_last_worker_has_gone_it_is_said_and_another_one_continues(
+    undisturbed: bytes, place: Path, cluster: Cluster
+) -> None:
+    only = cluster.gated("only")
+    cluster.allow(3)
+    log = place / "simulate.log"
+    sentence = "the cluster has no workers any more; waiting up to 600 s for one to join, what is done is kept"
+    with process(*simulate(place, "--cluster", cluster.address), folder=place, log=log) as running:
+        wait_for(lambda: done(place) >= 3 or running.poll() is not None, "chunks")
+        only.kill()
+        wait_for(lambda: sentence in log.read_text() or running.poll() is not None, "the sentence")
+        assert running.poll() is None and done(place) < CHUNKS, log.read_text()
+        cluster.worker("another")
+        assert running.wait(timeout=600) == 0, log.read_text()
+    assert (place / "results/toy/results.npz").read_bytes() == undisturbed
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_cluster_that_stays_without_workers_is_given_up(
+    toy_package: LoadedPackage, place: Path, cluster: Cluster, undisturbed: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from symdual.runtime import cluster as module
+
+    monkeypatch.setattr(module, "_LOOK", 0.05)
+    monkeypatch.setattr(module, "_LONGEST_WAIT", 0.5)
+    only = cluster.worker("only")
+    client = module.connect(cluster.address)
+    said: list[str] = []
+    told: list[str] = []
+    try:
+        cluster.dismiss("only", only)
+        with pytest.raises(
+            SymdualError, match="the cluster has had no workers for 0 s; what is done is kept, continue"
+        ):
+            run_sweep(
+                sweep(problem(toy_package), ["ce"], 20),
+                place / "alone",
+                module.on_cluster(client, said.append, told.append),
+            )
+    finally:
+        client.close(timeout=1)
+    assert told == ["the cluster has no workers any more; waiting up to 0 s for one to join, what is done is kept"]
+    assert said[2] == "waiting for a worker for 0 s"
+
+
+def test_a_worker_is_given_the_numbers_of_the_problem_not_those_of_its_files(
+    toy_package: LoadedPackage, tmp_path: Path
+) -> None:
+    from symdual.runtime.cluster import _Delivered, parcel
+
+    numbers = {**toy_package.numbers, "process_noise": np.array([[0.7]])}
+    louder = replace(toy_package, numbers=numbers)
+    content = parcel(sweep(replace(problem(toy_package), package=louder), ["ce"], 4))
+    (tmp_path / "toy").mkdir()
+    for name, text in content.files["toy"].items():
+        (tmp_path / "toy" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "toy" / name).write_bytes(text)
+    received = _Delivered(content, tmp_path).sweep.problem
+    assert received.package.numbers["process_noise"].tolist() == [[0.7]]
+    assert received.plant.numbers["process_noise"].tolist() == toy_package.numbers["process_noise"].tolist()
 
 
 def complaint(log: Path) -> str:
@@ -230,8 +350,7 @@ def test_workers_that_must_not_or_cannot_take_part(
         result = CliRunner().invoke(main, [*simulate(place, "--cluster", cluster.address)[1:]])
         assert result.exit_code == 2 and re.match(f"symdual: {sentence}", result.stderr), result.stderr
         assert len(result.stderr.strip().splitlines()) == 1 and not done(place)
-        stranger.kill()
-        stranger.wait()
+        cluster.dismiss(f"stranger{number}", stranger)
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import json
+import pickle
+import subprocess
 import tracemalloc
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,6 +54,42 @@ def test_act_is_step_with_a_memory(toy: Problem) -> None:
     assert np.array_equal(chosen.act([0.4]), second)
     chosen.reset()
     assert np.array_equal(chosen.act(), first)
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda c: pickle.loads(pickle.dumps(c))], ids=["copy", "deepcopy", "pickle"]
+)
+@pytest.mark.parametrize("name", ["dual", "oracle", "exact"])
+def test_a_copy_continues_where_the_original_was(toy: Problem, name: str, copied: Callable[[Controller], Any]) -> None:
+    original = controller(toy, name)
+    original.act()
+    twin = copied(original)
+    second = original.act([0.4])
+    assert np.array_equal(twin.act([0.4]), second)
+    twin.reset()
+    assert original.belief.mean[0] == pytest.approx(0.4)  # each has its own memory
+
+
+def test_a_copy_has_the_same_choices(toy: Problem) -> None:
+    twin = pickle.loads(pickle.dumps(controller(toy, "dual", order=2, window=3)))
+    assert (twin.name, twin.order, twin.window, twin.problem.horizon) == ("dual", 2, 3, 2)
+    assert twin.belief.mean.tolist() == toy.prior.mean.tolist()
+
+
+def test_a_controller_goes_to_another_process(
+    toy: Problem, tmp_path: Path, fresh_python: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    original = controller(toy, "dual")
+    original.act()
+    (tmp_path / "dual.pickle").write_bytes(pickle.dumps(original))
+    code = """
+        import pickle
+        with open("dual.pickle", "rb") as file:
+            dual = pickle.load(file)
+        print(dual.act([0.4]).tolist())
+    """
+    answer = fresh_python(code, tmp_path)
+    assert json.loads(answer.stdout) == pytest.approx(original.act([0.4]).tolist(), rel=1e-12)
 
 
 def test_the_first_measurement_updates_without_predicting(toy: Problem) -> None:
@@ -289,6 +331,28 @@ def test_the_plan_goes_through_the_chosen_input(toy: Problem) -> None:
     cost = np.sum(info.planned_states**2) + np.sum(info.planned_inputs**2)
     assert cost == pytest.approx(info.parts.certainty_equivalent, rel=1e-12)
     assert info.status == "converged"
+
+
+@pytest.mark.parametrize("name", ["ce", "dual", "cautious"])
+def test_what_is_reported_is_what_was_chosen_where_plans_have_many_minima(
+    waves_package: LoadedPackage, name: str
+) -> None:
+    """The plan costs what the table of candidates says, and the parts belong to it."""
+    task = problem(waves_package)
+    chosen = controller(task, name)
+    for k, x in [(k, x) for k in (0, 3) for x in np.linspace(-2.5, 1.0, 36)]:
+        belief = Belief(np.array([x, 1.0]), task.prior.covariance)
+        _, u, info = chosen.step(State(k, belief, None))
+        states, inputs = info.planned_states[:, 0], info.planned_inputs[:, 0]
+        assert states[0] == x and inputs[0] == pytest.approx(u[0], rel=1e-9)
+        moved = states[:-1] + inputs + 0.8 * np.sin(3 * states[:-1])
+        np.testing.assert_allclose(states[1:], moved, rtol=1e-12, atol=1e-13)
+        nominal = np.sum((states - 4.0) ** 2) + 0.1 * np.sum(inputs**2)
+        assert nominal == pytest.approx(info.parts.certainty_equivalent, rel=1e-7), (k, x)
+        row = info.costs[np.all(info.candidates == u, axis=1)][0]
+        assert sum(info.parts) == pytest.approx(row[0], rel=1e-9) and row[0] == info.costs[:, 0].min()
+        assert row[1] == info.parts.certainty_equivalent
+        assert info.parts.probing <= 1e-9 * info.parts.caution, (k, x)
 
 
 # ------------------------------------------------------------------------------------------------ horizons

@@ -165,13 +165,12 @@ def test_order_two_has_the_slopes_as_further_unknowns(hill_package: LoadedPackag
     noise = dense.Noise(task._Q, task._R, np.eye(2 * steps), np.zeros((2 * steps,) * 2))
     exact = dense.dual_cost(reference, noise, cost, k, known, inputs, order=2)
     assert not exact.fallback
-    module, nominal = hill_package.dual_cost, hill_package.nominal
-    out = np.zeros(module.OUT)
-    module.cost_of_inputs_second_order(
-        k, k + steps, *belief[:2], task._Q, task._R, task._D, task._Xi, *cost, belief.memory.copy(),
-        nominal.default_settings(), inputs, *nominal.workspace(steps), out,
-    )  # fmt: skip
-    assert out[module.OUT_UNCERTAIN] == pytest.approx(exact.uncertain, rel=1e-6)
+    records, calls = hill_package.records, hill_package.calls
+    given = records.make_task(task._Q, task._R, task._D, task._Xi, cost.bounds, belief.memory)
+    desk, held = records.desk(steps, records.make_weights(*cost[:3]), given, order=2), records.make_belief(*belief[:2])
+    calls.follow(k, k + steps, held, inputs, desk)
+    uncertain, _ = calls.jd_structured(k, k + steps, 0, 2, held, desk)
+    assert uncertain == pytest.approx(exact.uncertain, rel=1e-6)
     first = dense.dual_cost(reference, noise, cost, k, known, inputs, order=1)
     assert abs(first.uncertain / exact.uncertain - 1) > 1e-3  # the terms in question are there
 
@@ -182,26 +181,21 @@ def test_static_regression_is_that_of_scikit_learn(make: Callable[[str, str], Lo
     random = np.random.default_rng(0)
     points = random.uniform(-2, 2, 25)
     targets = np.sin(points) + 0.1 * random.normal(size=25)
-    module = package.filter
-    (work, ws), data = module.workspace(), package.numbers["data"].copy()
-    z, P = np.zeros(package.NZ), np.zeros((package.NZ, package.NZ))
-    z[0] = points[0]
-    Q, R, D, Xi = (package.numbers[key] for key in ("process_noise", "measurement_noise", "transition", "drift"))
-    for k, (following, y) in enumerate(zip(np.append(points[1:], 0.0), targets, strict=True)):
-        module.step(k, z, P, np.array([following]), np.array([np.nan, y]), Q, R, D, Xi, data, work, ws, np.zeros(3))
+    inputs, measured = np.append(points[1:], 0.0)[:, None], np.stack([np.full(25, np.nan), targets], axis=1)
+    belief = _filtered(package, inputs, measured, start=points[0])
     kernels = gaussian_process.kernels
     other = gaussian_process.GaussianProcessRegressor(
         kernels.ConstantKernel(1.3**2) * kernels.RBF(0.8), alpha=0.01, optimizer=None
     ).fit(points[:, None], targets)
     at = np.linspace(-3, 3, 31)
     mean, covariance = other.predict(at[:, None], return_cov=True)
-    found = posterior(package, Belief(z, P, data), at)
+    found = posterior(package, belief, at)
     np.testing.assert_allclose(found.mean, mean, atol=1e-8)
     np.testing.assert_allclose(found.covariance, covariance, atol=1e-8)
     h = 1e-5
-    ahead, behind = (posterior(package, Belief(z, P, data), at + s) for s in (h, -h))
+    ahead, behind = (posterior(package, belief, at + s) for s in (h, -h))
     np.testing.assert_allclose(found.slope_mean[:, 0], (ahead.mean - behind.mean) / (2 * h), atol=1e-8)
-    both = posterior(package, Belief(z, P, data), np.concatenate([at + h, at - h])).covariance
+    both = posterior(package, belief, np.concatenate([at + h, at - h])).covariance
     n = len(at)
     difference = np.hstack([np.eye(n), -np.eye(n)]) / (2 * h)
     np.testing.assert_allclose(
@@ -247,14 +241,32 @@ def test_features_approach_the_kernel_at_the_monte_carlo_rate(hill_package: Load
     assert 2.0 < few / many < 5.0  # the root of ten is 3.2
 
 
-def _filtered(package: LoadedPackage, inputs: Array, measured: Array) -> Belief:
-    module = package.filter
-    (work, ws), data = module.workspace(), package.numbers["data"].copy()
-    z, P = np.zeros(package.NZ), np.zeros((package.NZ, package.NZ))
-    Q, R, D, Xi = (package.numbers[key] for key in ("process_noise", "measurement_noise", "transition", "drift"))
+class Filter:
+    """A belief that the generated filter moves."""
+
+    def __init__(self, package: LoadedPackage, start: float = 0.0) -> None:
+        self._package = package
+        bounds = np.array([package.numbers["lower"], package.numbers["upper"]])
+        task = package.records.make_task(*package.noise, bounds, package.numbers["data"])
+        self._tray = package.filter.tray(task)
+        mean = np.zeros(package.NZ)
+        mean[0] = start
+        self._held = package.records.make_belief(mean, np.zeros((package.NZ, package.NZ)))
+
+    def step(self, k: int, u: Array, y: Array) -> None:
+        self._package.filter.step(k, self._held, u, y, self._tray, np.zeros(3))
+
+    @property
+    def belief(self) -> Belief:
+        covariance = self._package.records.read_covariance(self._held)
+        return Belief(self._held["z"][0].copy(), covariance, self._tray.task["numbers"][0].copy())
+
+
+def _filtered(package: LoadedPackage, inputs: Array, measured: Array, start: float = 0.0) -> Belief:
+    moved = Filter(package, start)
     for k, (u, y) in enumerate(zip(inputs, measured, strict=True)):
-        module.step(k, z, P, u, y, Q, R, D, Xi, data, work, ws, np.zeros(3))
-    return Belief(z, P, data)
+        moved.step(k, u, y)
+    return moved.belief
 
 
 # ------------------------------------------------------------------------------------------------ what a user sees
@@ -438,20 +450,17 @@ def test_a_thousand_measurements_in_one_place_without_noise(hill_package: Loaded
 def test_endless_operation_stays_sound(hill_package: LoadedPackage) -> None:
     """Thousands of steps with a full memory: finite, no negative variance, and the hill is learned all the same."""
     random = np.random.default_rng(1)
-    module = hill_package.filter
-    (work, ws), data = module.workspace(), hill_package.numbers["data"].copy()
-    Q, R, D, Xi = (hill_package.numbers[key] for key in ("process_noise", "measurement_noise", "transition", "drift"))
-    z, P, x = np.zeros(hill_package.NZ), np.zeros((hill_package.NZ, hill_package.NZ)), np.zeros(2)
+    moved, x = Filter(hill_package), np.zeros(2)
     for k in range(5000):
         u = np.array([-0.6 * x[0] - 0.5 * x[1] + 0.8 * np.sin(0.05 * k) + 0.3 * random.normal()])
         x = np.array([x[0] + 0.4 * x[1], 0.9 * x[1] + 0.5 * np.sin(x[0]) + u[0]]) + 0.1 * random.normal(size=2)
-        module.step(k, z, P, u, x + 0.1 * random.normal(size=2), Q, R, D, Xi, data, work, ws, np.zeros(3))
-    assert np.isfinite(P).all() and np.isfinite(z).all()
-    belief = Belief(z, P, data)
+        moved.step(k, u, x + 0.1 * random.normal(size=2))
+    belief = moved.belief
+    assert np.isfinite(belief.covariance).all() and np.isfinite(belief.mean).all()
     at = remembered(hill_package, belief)[:, 0]
     found = posterior(hill_package, belief, np.linspace(at.min(), at.max(), 21))
     assert np.linalg.eigvalsh(found.covariance)[0] > -1e-7  # B has grown to 5000 / R by now
-    assert np.linalg.eigvalsh(P[:2, :2])[0] > 0
+    assert np.linalg.eigvalsh(belief.covariance[:2, :2])[0] > 0
     inside = posterior(hill_package, belief, [0.0, 0.5])
     np.testing.assert_allclose(inside.mean, np.sin([0.0, 0.5]), atol=0.1)
 
@@ -475,3 +484,6 @@ def test_replay_shows_the_function_by_its_values(
     )
     assert answer.exit_code == 0, answer.output
     assert (tmp_path / "out").is_dir()
+    shown = [line.split(" = ")[0].strip() for line in answer.output.splitlines() if " = " in line]
+    assert shown == ["p", "v", "g[0]", "g[1]", "g[2]"]  # of twelve values three are remembered
+    assert "nan" not in answer.output

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+import sympy as sp
 
+import symdual
+from symdual import Model, constant, features
 from symdual.errors import SymdualError
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Belief, Problem, problem
+
+if TYPE_CHECKING:
+    from tests.conftest import Interpreted
 
 
 def test_a_scenario_becomes_arrays(toy: Problem) -> None:
@@ -30,10 +41,168 @@ def test_the_bounds_are_the_models_unless_others_are_given(toy: Problem) -> None
 def test_the_oracle_knows_plant_and_truth_and_keeps_the_bounds(toy: Problem, offset_package: LoadedPackage) -> None:
     limits = np.array([[-2.0], [0.5]])
     known = replace(toy, plant=offset_package, truth=np.array([0.3]), limits=limits).for_oracle(np.array([0.7]))
-    assert known.package is offset_package
+    assert known.package.module is offset_package.module
     assert known.prior.mean.tolist() == [1.0, 0.7]
     assert not known.prior.covariance.any()
     assert known.bounds.tolist() == limits.tolist()
+
+
+# ------------------------------------------------------------------------------------------------ other numbers
+
+
+def test_changes_by_name_leave_the_rest(pair_package: LoadedPackage) -> None:
+    task = problem(pair_package)
+    before = copy.deepcopy(task)
+    other = task.changed(
+        prior_mean={"b": 2.0},
+        prior_covariance={"d": 0.25},
+        start={sp.Symbol("q"): 3.0},
+        state_cost={"p": 7.0},
+        input_cost={"v": 0.5},
+        reference={"q": 1.5},
+        truth={"c": 9.0},
+        bounds={"u": (-1.0, None)},
+        bonus=3.0,
+    )
+    assert other.prior.mean.tolist() == [1.0, 3.0, 2.0, 0.3, -0.5]
+    assert np.diag(other.prior.covariance).tolist() == [0.0, 0.0, 2.0, 1.0, 0.25]
+    assert [np.diag(W).tolist() for W in other.state_cost] == [[7.0, 1.0]] * 5
+    assert [np.diag(U).tolist() for U in other.input_cost] == [[0.1, 0.5]] * 4
+    assert other.reference.tolist() == [[0.0, 1.5]] * 5
+    assert other.truth is not None and other.truth.tolist() == [0.5, 9.0, -0.5]
+    assert other.bounds.tolist() == [[-1.0, -np.inf], [np.inf, np.inf]]
+    assert (other.bonus, other.dual_weight) == (3.0, task.dual_weight)
+    assert other.package is task.package and other.plant is task.plant
+    for key in ("state_cost", "input_cost", "reference", "truth", "bounds"):
+        assert np.array_equal(getattr(task, key), getattr(before, key))
+    assert all(np.array_equal(a, b) for a, b in zip(task.prior[:2], before.prior[:2], strict=True))
+
+
+def test_changes_of_all_at_once_are_those_of_a_scenario(pair_package: LoadedPackage) -> None:
+    task = problem(pair_package)
+    other = task.changed(
+        horizon=6,
+        state_cost=lambda k: [k, 1.0],
+        input_cost=2.0,
+        reference=lambda k: {"p": float(k)},
+        start=[4.0, 5.0],
+        start_covariance=[[1.0, 0.5], [0.5, 1.0]],
+        prior_mean=0.0,
+        prior_covariance=[1.0, 2.0, 3.0],
+        truth=[1.0, 2.0, 3.0],
+        bounds=[[-1.0, -2.0], [1.0, 2.0]],
+    )
+    assert other.horizon == 6
+    assert other.state_cost[:, 0, 0].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    assert other.input_cost.tolist() == [[[2.0, 0.0], [0.0, 2.0]]] * 6
+    assert other.reference.tolist() == [[float(k), 0.0] for k in range(7)]
+    assert other.prior.mean.tolist() == [4.0, 5.0, 0.0, 0.0, 0.0]
+    expected = np.diag([1.0, 1.0, 1.0, 2.0, 3.0])
+    expected[0, 1] = expected[1, 0] = 0.5
+    assert other.prior.covariance.tolist() == expected.tolist()
+    assert other.truth is not None and other.truth.tolist() == [1.0, 2.0, 3.0]
+    assert other.limits is not None and other.limits.tolist() == [[-1.0, -2.0], [1.0, 2.0]]
+    assert task.changed(horizon=2).state_cost.tolist() == task.state_cost[:3].tolist()
+    assert replace(task, truth=None).changed(truth={"b": 1.0, "c": 2.0, "d": 3.0}).truth is not None
+
+
+def test_a_variance_by_name_has_no_covariances(pair_package: LoadedPackage) -> None:
+    task = problem(pair_package)
+    correlated = task.prior.covariance + 0.1
+    other = replace(task, prior=Belief(task.prior.mean, correlated)).changed(prior_covariance={"c": 5.0})
+    expected = correlated.copy()
+    expected[3], expected[:, 3], expected[3, 3] = 0.0, 0.0, 5.0
+    assert other.prior.covariance.tolist() == expected.tolist()
+
+
+def test_the_constants_of_the_model_and_of_a_plant_that_is_the_model(
+    toy: Problem, interpreted: Callable[[Model], Interpreted]
+) -> None:
+    x, u = sp.symbols("x u")
+    slope = constant("slope", 0.9)
+    wave = features.fourier("g", x, count=4)
+    rendered = interpreted(Model([x], [u], [slope * x + u + wave], name="constants"))
+    package = LoadedPackage("constants", Path(), rendered._module, rendered.numbers)
+    prior = Belief(np.zeros(package.NZ), np.eye(package.NZ))
+    task = replace(toy, package=package, plant=package, prior=prior, truth=np.zeros(4))
+    other = task.changed(constants={"slope": 0.5})
+    start, _ = package.DATA_ENTRIES["slope"]
+    assert other.package.numbers["data"][start] == 0.5 and package.numbers["data"][start] == 0.9
+    assert other.plant is other.package and other.package.module is package.module
+    changed = np.flatnonzero(other.package.numbers["data"] != package.numbers["data"])
+    assert changed.tolist() == [start]
+    apart = replace(task, plant=toy.plant, truth=toy.truth).changed(constants={"slope": 0.5})
+    assert apart.plant is toy.plant
+    with pytest.raises(SymdualError, match=r'constants names "slop", which is none of .*slope; did you mean "slope"\?'):
+        task.changed(constants={"slop": 0.5})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"prior_mean": {"bb": 1.0}}, r'prior_mean names "bb", which is none of b, c, d; did you mean "b"\?'),
+        ({"prior_mean": [1.0]}, "prior_mean must be one number or 3 numbers, but has shape"),
+        ({"prior_covariance": {"b": -1.0}}, 'prior_covariance of "b" is not positive semidefinite'),
+        ({"state_cost": {"p": np.nan}}, 'state_cost of "p" contains a value that is NaN or infinite'),
+        ({"reference": lambda k: [np.inf, 0.0]}, "reference at step 0 contains a value that is NaN or infinite"),
+        ({"horizon": 0}, "the horizon must be at least 1, not 0"),
+        ({"horizon": 2.5}, "the horizon must be a whole number, not 2.5"),
+        ({"truth": {"b": "many"}}, "truth of \"b\" must be numbers, but is 'many'"),
+        ({"bounds": {"w": (0, 1)}}, 'bounds names "w", which is not an input'),
+        ({"bounds": {"u": 3.0}}, r'the bounds of "u" must be a pair \(lower, upper\), but are 3.0'),
+        ({"bounds": {"u": (1.0, -1.0)}}, "limits must have lower bounds that are below the upper bounds"),
+        ({"bonus": -1.0}, "bonus and dual_weight must be finite and not negative"),
+    ],
+)
+def test_changes_that_cannot_be(pair_package: LoadedPackage, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(SymdualError, match=message):
+        problem(pair_package).changed(**changes)
+
+
+def test_a_truth_that_was_not_given_is_given_whole(pair_package: LoadedPackage) -> None:
+    drawn = replace(problem(pair_package), truth=None)
+    with pytest.raises(SymdualError, match='truth has no value for the unknown "c" of the plant'):
+        drawn.changed(truth={"b": 1.0})
+
+
+def test_a_problem_shows_itself_in_one_line(pair_package: LoadedPackage, toy: Problem) -> None:
+    task = problem(pair_package)
+    assert (
+        repr(task)
+        == "<Problem pair: 4 steps, model pair, states p, q, inputs u, v, unknowns b, c, d, plant the model itself>"
+    )
+    assert repr(replace(toy, name="other")).startswith(
+        "<Problem other: 2 steps, model toy, states x, inputs u, unknowns b"
+    )
+
+
+def test_a_problem_can_be_pickled_and_copied(pair_package: LoadedPackage) -> None:
+    task = problem(pair_package).changed(prior_mean={"b": 2.0})
+    for twin in (pickle.loads(pickle.dumps(task)), copy.deepcopy(task), copy.copy(task)):
+        assert twin.package.module is task.package.module and twin.plant is twin.package
+        for key in ("state_cost", "input_cost", "reference", "truth", "bounds"):
+            assert np.array_equal(getattr(twin, key), getattr(task, key))
+        assert all(np.array_equal(a, b) for a, b in zip(twin.prior[:2], task.prior[:2], strict=True))
+    twin = copy.deepcopy(task)
+    twin.package.numbers["data"] = np.ones(1)
+    assert "data" in task.package.numbers and task.package.numbers["data"].size == 0
+
+
+def test_a_pickle_of_a_package_that_was_generated_anew_is_refused(tmp_path: Path) -> None:
+    x, u = sp.symbols("x u")
+
+    def made(factor: float) -> LoadedPackage:
+        model = Model([x], [u], [sp.Float(factor) * x + u], name="anew")
+        return symdual.load(symdual.generate(model, tmp_path)[0].folder)
+
+    stored = pickle.dumps(made(0.5))
+    assert pickle.loads(stored).name == "anew"
+    made(0.25)
+    with pytest.raises(SymdualError, match="anew has been generated anew since something that uses it was pickled"):
+        pickle.loads(stored)
+
+
+# ------------------------------------------------------------------------------------------------ longer
 
 
 def test_extending_holds_the_last_values(toy: Problem) -> None:

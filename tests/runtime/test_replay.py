@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from symdual.commands import main
 from symdual.errors import SymdualError
+from symdual.runtime import replay as replaying
 from symdual.runtime.closed_loop import Settings, draw, run
 from symdual.runtime.controller import State, controller
 from symdual.runtime.loading import LoadedPackage
@@ -93,6 +94,12 @@ def test_the_band_is_that_of_chi_square() -> None:
         ("Time,u,x\n0,1,1\n", 'has no column "time"; did you mean "Time"'),
         ("time,u,x,x\n0,1,1,1\n", 'has two columns called "x"'),
         ("time,u,x\n0,1,1\n1,one,2\n", 'line 3: "one" in the column "u" is not a number'),
+        ("time,u,x\n0,1,1\n1,1_000,2\n", 'line 3: "1_000" in the column "u" is not a number'),
+        ("time,u,x\n0,1,1\n1,1,\u0661\u0662\n", "line 3: .* is not a number"),
+        ("time,u,x\n0,1,1\n1,1,0x10\n", 'line 3: "0x10" in the column "x" is not a number'),
+        ("time,u,x\n0,1,1\n1,1,1,\n", "line 3: 4 cells"),
+        ('time,u,x\n0,1,"1,5"\n', 'line 2: "1,5" in the column "x" is not a number'),
+        ("time,u,x\n0,1,1e400\n", 'line 2: the measurement "x" is infinite'),
         ("time,u,x\n0,1,1\n1,1\n", "line 3: 2 cells, but the header has 3"),
         ("time,u,x\n0,1,1\n1,1,1\n1,1,1\n", "line 4: the times must increase, but 1 comes after 1"),
         ("time,u,x\n0,1,1\n,1,1\n", "line 3: the time is missing"),
@@ -103,6 +110,12 @@ def test_the_band_is_that_of_chi_square() -> None:
 def test_bad_tables_are_named(toy_package: LoadedPackage, tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(SymdualError, match=message):
         read_recording(written(tmp_path, text), toy_package)
+
+
+@pytest.mark.parametrize("cell", ["1", "+1.", ".5e1", "-2E-3", " 7 ", "1e-320"])
+def test_numbers_are_read_as_they_are_written(toy_package: LoadedPackage, tmp_path: Path, cell: str) -> None:
+    read = read_recording(written(tmp_path, f"time,u,x\n0,{cell},1\n"), toy_package)
+    assert read.inputs[0, 0] == float(cell)
 
 
 def test_other_bad_files_are_named(toy_package: LoadedPackage, tmp_path: Path) -> None:
@@ -118,6 +131,77 @@ def test_uneven_times_are_refused(toy: Problem, tmp_path: Path) -> None:
     recording = read_recording(written(tmp_path, "time,u,x\n0,1,1\n1,1,1\n2.5,1,1\n3.5,1,1\n"), toy.package)
     with pytest.raises(SymdualError, match=r"line 4 of the recording comes 1.5 after the row before.*the step 1"):
         replay(toy, recording)
+
+
+@pytest.mark.parametrize(
+    ("times", "said"),
+    [
+        (
+            "0 1 2 1e15",
+            "line 5 of the recording comes 1e\\+15 after the row before; with the step 1 these are more than",
+        ),
+        ("-1e308 1e308", "line 3 of the recording comes inf after the row before; with the step inf"),
+        ("0 5e-324 1e-323 1e308", "line 5 of the recording comes 1e\\+308 after"),
+        ("0 5e-324 1e-323 1", "line 5 of the recording comes 1 after"),
+    ],
+)
+def test_times_without_end_are_refused(toy: Problem, tmp_path: Path, times: str, said: str) -> None:
+    table = "time,u,x\n" + "".join(f"{time},1,1\n" for time in times.split())
+    with pytest.raises(SymdualError, match=said):
+        replay(toy, read_recording(written(tmp_path, table), toy.package))
+
+
+def test_the_longest_gap_is_bridged(toy: Problem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replaying, "MOST_STEPS", 10)
+    whole = "time,u,x\n0,0,1\n1,0,1\n2,0,1\n10,0,1\n"
+    recording = read_recording(written(tmp_path, whole), toy.package)
+    assert steps_between(recording, toy.package) == [0, 1, 1, 8]
+    recording = read_recording(written(tmp_path, whole + "11,0,1\n"), toy.package)
+    with pytest.raises(SymdualError, match=r"line 6 .* more than 10 steps from the first row on"):
+        steps_between(recording, toy.package)
+
+
+@pytest.mark.parametrize("value", ["1e200", "-1e160"])
+def test_a_measurement_beyond_all_likelihood_is_named(toy: Problem, tmp_path: Path, value: str) -> None:
+    table = f"time,u,x\n0,1,1\n1,1,{value}\n2,1,2\n"
+    with pytest.raises(SymdualError, match="line 3 of the recording has a measurement so far from"):
+        replay(toy, read_recording(written(tmp_path, table), toy.package))
+
+
+TOY = Path(__file__).parents[2] / "symdual/paper/models/toy.py"
+
+
+@pytest.mark.parametrize("name", ["[/nope]", "[red]", ":smiley:", "[link=x]a", "\\[", "{task.description}"])
+def test_headers_and_folders_are_other_peoples_words(
+    tmp_path: Path, packages: Path, toy_package: LoadedPackage, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "generated").symlink_to(packages)
+    data = written(tmp_path, f"time,u,x,{name}\n0,1,1,5\n1,0,2,5\n")
+    answer = CliRunner().invoke(
+        main, ["replay", str(TOY), str(data), "--json", f"{name}.json".replace("/", ""), "-o", f"o{name}"]
+    )
+    assert answer.exit_code == 0, answer.output
+    assert f"columns that the model does not know: {name}\n" in answer.output
+    assert f"belief in o{name}/data/belief.csv, figure in o{name}/data/figure.png\n" in answer.output
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"), [("...csv", "...csv"), ("..csv", "..csv"), (".csv", ".csv"), ("a.b.csv", "a.b")]
+)
+def test_a_replay_stays_below_its_folder(
+    tmp_path: Path, packages: Path, toy_package: LoadedPackage, monkeypatch: pytest.MonkeyPatch, name: str, folder: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "generated").symlink_to(packages)
+    written(tmp_path, GOOD).rename(tmp_path / name)
+    answer = CliRunner().invoke(main, ["replay", str(TOY), name, "-o", "out"])
+    assert answer.exit_code == 0, answer.output
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([name, "generated", "out"])
+    assert sorted(str(p.relative_to(tmp_path / "out")) for p in (tmp_path / "out").rglob("*.*") if p.is_file()) == [
+        f"{folder}/belief.csv",
+        f"{folder}/figure.png",
+    ]
 
 
 def test_the_command_writes_table_figure_and_json(

@@ -13,9 +13,9 @@ import pytest
 
 from symdual.errors import SymdualError
 from symdual.runtime import archive
-from symdual.runtime.archive import array_member, data_offsets, text_member, write_archive
 from symdual.runtime.checkpoints import Checkpoints, kept, owner
 from symdual.runtime.results import FIELDS, FORMAT, Chunk, Description, Results, described, remains, write_results
+from symdual.whole_file.archive import array_member, data_offsets, text_member, write_archive
 
 SIZES = {"time": 4, "step": 3, "state": 2, "input": 1, "belief": 5, "parameter": 3, "process": 1, "loss": 3}
 CHUNKS = [Chunk(name, start, min(start + 4, 10)) for start in (0, 4, 8) for name in ("dual", "ce")]
@@ -23,9 +23,17 @@ TASK = {"reference": np.ones((4, 2)), "state_cost": np.ones((4, 2, 2)), "input_c
 
 
 def description(seed: int = 0) -> Description:
-    return Description(
-        {"format": FORMAT, "seed": seed}, ("dual", "ce"), 10, {"dual": SIZES, "ce": SIZES | {"belief": 3}}
-    )
+    identity = {
+        **dict.fromkeys(("model", "plant", "scenario"), "toy"),
+        **{key: {} for key in ("digests", "processes", "versions")},
+        "format": FORMAT,
+        "seed": seed,
+        "settings": {"truth": "scenario"},
+        "horizon": 3,
+        "names": {"states": ["p", "q"], "inputs": ["u"], "measurements": ["p", "q"], "unknowns": ["a", "b", "c"]},
+        "outcomes": ["finished"],
+    }
+    return Description(identity, ("dual", "ce"), 10, {"dual": SIZES, "ce": SIZES | {"belief": 3}})
 
 
 def random_arrays(chunk: Chunk) -> dict[str, np.ndarray]:

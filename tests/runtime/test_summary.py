@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from symdual.report import figures
 from symdual.report.figures import COLOURS, sweep_figure
 from symdual.report.sweeps import summary_table
 from symdual.runtime.recording import REASONS, normalised_errors
@@ -219,6 +220,20 @@ def test_figure_is_the_same_for_the_same_sweep(tmp_path: Path) -> None:
     content = first.read_bytes()
     assert content.startswith(b"\x89PNG") and content == second.read_bytes()
     assert len({COLOURS[name] for name in given}) == 5
+
+
+def test_a_figure_says_what_it_has_no_room_for() -> None:
+    about = {"scenario": "s", "runs": 3, "seed": 0, "settings": {"truth": "prior"}}
+    few, many = ["a", "b", "c", "d"], ["a", "b", "c", "d", "e", "f", "g"]
+
+    class Named:
+        def __init__(self, states: list[str], inputs: list[str]) -> None:
+            self.about = about | {"names": {"states": states, "inputs": inputs}}
+
+    assert figures._title(Named(few, few)) == "s: 3 runs, seed 0, truth drawn from the prior"  # type: ignore[arg-type]
+    assert figures._title(Named(many, few)).endswith("; shown: 4 of 7 states")  # type: ignore[arg-type]
+    both = figures._title(Named(many, many[:5]))  # type: ignore[arg-type]
+    assert both.endswith("; shown: 4 of 7 states and 4 of 5 inputs")
 
 
 def test_a_single_run_has_no_errors_and_says_so(tmp_path: Path) -> None:

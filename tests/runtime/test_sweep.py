@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import json
 import os
 import subprocess
@@ -20,14 +21,15 @@ from symdual import Model, api, features
 from symdual.errors import SymdualError
 from symdual.runtime import checkpoints as checkpoints_module
 from symdual.runtime import threads
-from symdual.runtime.archive import text_member, write_archive
 from symdual.runtime.closed_loop import Settings, simulate
-from symdual.runtime.loading import LoadedPackage, load, locked
+from symdual.runtime.loading import LoadedPackage, load
 from symdual.runtime.problem import Belief, Problem
 from symdual.runtime.results import Chunk, Results
 from symdual.runtime.summary import summarise
 from symdual.runtime.sweep import Doing, Sweep, run_sweep, sweep
 from symdual.runtime.threads import on_this_machine
+from symdual.whole_file.archive import array_member, text_member, write_archive
+from symdual.whole_file.packages import locked
 
 RUNS = 40  # two whole chunks and a half one
 PLAIN = "toy/results.npz"
@@ -214,6 +216,129 @@ def test_checkpoints_whose_description_is_damaged_are_used(
     assert len(again.done) == len(plan.chunks) - 4
 
 
+SWAPPED = [("dual", 16, 32), ("ce", 0, 16), ("ce", 16, 32), ("ce", 32, 40)]
+
+
+@pytest.mark.parametrize("pair", list(itertools.combinations(SWAPPED, 2)), ids=str)
+def test_checkpoints_that_were_swapped_are_done_again(
+    plan: Sweep, undisturbed: bytes, tmp_path: Path, pair: tuple[tuple[str, int, int], ...]
+) -> None:
+    """Those of one controller and of one range as well: both have the right size and the right sweep."""
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(plan, tmp_path, Recorded(len(plan.chunks) - 1))
+    one, other = (tmp_path / f"toy/chunks/{name}-{start:07d}-{stop:07d}.chunk" for name, start, stop in pair)
+    content = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    other.write_bytes(content)
+    told: list[str] = []
+    again = Recorded()
+    assert run_sweep(plan, tmp_path, again, resume=True, tell=told.append).read_bytes() == undisturbed
+    assert {Chunk(*chunk) for chunk in pair} <= set(again.done)
+    assert len(told) == 2 and all("its file holds other runs, or those of another sweep" in text for text in told)
+
+
+#: descriptions that nobody wrote: what is put in the place of the true one
+FORGED: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "a number": lambda about: 3,
+    "nothing": lambda about: None,
+    "a list of pairs": lambda about: list(about.items()),
+    "nested": lambda about: "NESTED",
+    "a number too long to read": lambda about: "DIGITS",
+    "no controllers": lambda about: about | {"controllers": []},
+    "controllers are a string": lambda about: about | {"controllers": "dual"},
+    "controllers are numbers": lambda about: about | {"controllers": [1, 2]},
+    "controllers are lists": lambda about: about | {"controllers": [["dual"], ["ce"]]},
+    "controllers are nothing": lambda about: about | {"controllers": None},
+    "a controller twice": lambda about: about | {"controllers": ["dual", "dual", "ce"]},
+    "runs are text": lambda about: about | {"runs": "many"},
+    "runs are negative": lambda about: about | {"runs": -5},
+    "runs are a fraction": lambda about: about | {"runs": 2.5},
+    "runs are nothing": lambda about: about | {"runs": None},
+    "runs without end": lambda about: about | {"runs": 10**30},
+    "sizes are a list": lambda about: about | {"sizes": []},
+    "sizes are empty": lambda about: about | {"sizes": {}},
+    "sizes of nobody": lambda about: about | {"sizes": {"dual": 3, "ce": None}},
+    "a size is text": lambda about: about | {"sizes": {n: s | {"time": "x"} for n, s in about["sizes"].items()}},
+    "a size is negative": lambda about: about | {"sizes": {n: s | {"time": -1} for n, s in about["sizes"].items()}},
+    "a size is missing": lambda about: about | {"sizes": {n: {"time": 3} for n in about["sizes"]}},
+    "a size without end": lambda about: about | {"sizes": {n: s | {"time": 10**40} for n, s in about["sizes"].items()}},
+    "settings are a list": lambda about: about | {"settings": [1]},
+    "settings are empty": lambda about: about | {"settings": {}},
+    "a setting too many": lambda about: about | {"settings": about["settings"] | {"further": 1}},
+    "versions are nothing": lambda about: about | {"versions": None},
+    "a version too many": lambda about: about | {"versions": about["versions"] | {"further": "1"}},
+    "names are a list": lambda about: about | {"names": ["x"]},
+    "the seed is a list": lambda about: about | {"seed": [0]},
+    "the seed is nothing": lambda about: about | {"seed": None},
+    "digests are text": lambda about: about | {"digests": "none"},
+    "the format is a number": lambda about: about | {"format": 2},
+    "no horizon": lambda about: {key: value for key, value in about.items() if key != "horizon"},
+    "horizon is text": lambda about: about | {"horizon": "2"},
+    "chunks are a number": lambda about: about | {"chunks": 3},
+    "chunks of nobody": lambda about: about | {"chunks": [["nobody", 0, 16, "0"]]},
+    "chunks are short": lambda about: about | {"chunks": [["dual", 0]]},
+    "chunks are text": lambda about: about | {"chunks": [["dual", "0", "16", "0"]]},
+    "chunks go backwards": lambda about: about | {"chunks": [["dual", 16, 0, "0"], ["dual", 5, 5, "0"]]},
+    "chunks beyond the end": lambda about: about | {"chunks": [["dual", 10**6, 10**6 + 16, "0"]]},
+    "a chunk below zero": lambda about: about | {"chunks": [["dual", -16, 0, "0"]]},
+    "arrays are nothing": lambda about: about | {"arrays": None},
+    "arrays without shape": lambda about: about | {"arrays": {}},
+    "an array without end": lambda about: (
+        about | {"arrays": about["arrays"] | {"reference": {"shape": [10**30, 1]}}} if "arrays" in about else about
+    ),
+}
+
+
+def forged(about: dict[str, Any], case: str) -> bytes:
+    made = FORGED[case](about)
+    special = {"NESTED": b"[" * 100_000, "DIGITS": b'{"runs": ' + b"1" * 10_000 + b"}"}
+    return special[made] if isinstance(made, str) else json.dumps(made).encode()
+
+
+@pytest.mark.parametrize("case", FORGED)
+def test_a_forged_description_of_checkpoints_harms_nothing(
+    plan: Sweep, undisturbed: bytes, tmp_path: Path, case: str
+) -> None:
+    """What is done is used, or it is said in one sentence why not."""
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(plan, tmp_path, Recorded(4))
+    file = tmp_path / "toy/chunks/about.json"
+    file.write_bytes(forged(json.loads(file.read_bytes()), case))
+    again = Recorded()
+    try:
+        assert run_sweep(plan, tmp_path, again, resume=True).read_bytes() == undisturbed
+        assert len(again.done) == len(plan.chunks) - 4
+    except SymdualError as refusal:
+        assert f"{file.parent} holds" in str(refusal) and "\n" not in str(refusal)
+
+
+@pytest.mark.parametrize("case", FORGED)
+def test_a_forged_description_of_results_harms_nothing(
+    plan: Sweep, undisturbed: bytes, tmp_path: Path, case: str
+) -> None:
+    path = tmp_path / PLAIN
+    path.parent.mkdir()
+    path.write_bytes(undisturbed)
+    with np.load(path) as stored:
+        members = {name: stored[name] for name in stored.files}
+    content = forged(json.loads(members.pop("about.json")), case)
+    with path.open("wb") as file:
+        arrays = [
+            array_member(n, a.dtype.str, a.shape, lambda a=a: (np.ascontiguousarray(a).tobytes(),))
+            for n, a in members.items()
+        ]
+        write_archive(file, [text_member("about.json", content), *arrays])
+    try:
+        with Results(path) as results:
+            summarise(results).sentences()
+    except SymdualError as refusal:
+        assert str(path) in str(refusal) and "\n" not in str(refusal)
+    try:
+        assert run_sweep(plan, tmp_path, Recorded(), resume=True).read_bytes() == undisturbed
+    except SymdualError as refusal:
+        assert f"{path} " in str(refusal) and "\n" not in str(refusal)
+
+
 # ------------------------------------------------------------ another sweep in the same place
 
 
@@ -263,11 +388,30 @@ def test_two_sweeps_in_one_folder_are_refused(plan: Sweep, tmp_path: Path) -> No
         run_sweep(plan, tmp_path, nothing)
 
 
-def test_a_new_sweep_replaces_results_when_it_is_done(
-    plan: Sweep, toy: Problem, undisturbed: bytes, tmp_path: Path
-) -> None:
-    run_sweep(sweep(toy, ["ce"], 3, seed=5), tmp_path, Recorded())
-    assert run_sweep(plan, tmp_path, Recorded()).read_bytes() == undisturbed
+def test_results_are_not_lost_to_another_sweep(plan: Sweep, toy: Problem, undisturbed: bytes, tmp_path: Path) -> None:
+    file = run_sweep(sweep(toy, ["ce"], 3, seed=5), tmp_path, Recorded())
+    before = file.read_bytes()
+    advice = "overwrite it with --force, or choose another folder with -o"
+    with pytest.raises(SymdualError, match=f"{file} holds a sweep with seed 5, not {plan.seed}; {advice}"):
+        run_sweep(plan, tmp_path, nothing)
+    fewer = f"{file} holds 3 runs of ce, and this sweep would drop some; ask for at least these, or {advice}"
+    with pytest.raises(SymdualError, match=fewer):
+        run_sweep(sweep(toy, ["ce"], 2, seed=5), tmp_path, nothing)
+    assert file.read_bytes() == before
+    run_sweep(sweep(toy, ["ce", "dual"], 4, seed=5), tmp_path, Recorded())  # contains what was there
+    assert run_sweep(plan, tmp_path, Recorded(), force=True).read_bytes() == undisturbed
+    file.write_text("my own notes")
+    with pytest.raises(SymdualError, match=f"holds something else than results of this symdual; {advice}"):
+        run_sweep(plan, tmp_path, nothing)
+    assert file.read_text() == "my own notes"
+
+
+def test_force_forgets_what_was_interrupted(plan: Sweep, undisturbed: bytes, tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(plan, tmp_path, Recorded(2))
+    again = Recorded()
+    assert run_sweep(plan, tmp_path, again, force=True).read_bytes() == undisturbed
+    assert sorted(again.done) == sorted(plan.chunks)
 
 
 # ------------------------------------------------------------ no room
@@ -401,18 +545,18 @@ fragile = Model(states=[x], inputs=[u], dynamics=[b * sp.sqrt(x) + 0.01 * u], pr
             outcomes = results.array(c.name, "outcomes")
             gone = outcomes == 1
             assert 0 < gone.sum() < RUNS
-            assert c.failed == {"the plant's state is not finite": gone.sum()}
+            assert c.failed == {"the plant's state or measurement is not finite": gone.sum()}
             assert np.array_equal(np.isnan(results.array(c.name, "costs")), gone)
             assert c.cost is not None and c.cost.runs == RUNS - gone.sum() and np.isfinite(c.cost.mean)
             assert c.nees_parameters is None  # the plant's b is another parameter than the model's
-        assert any("episodes failed: the plant's state is not finite" in s for s in summary.sentences())
+        assert any("episodes failed: the plant's state or measurement is not finite" in s for s in summary.sentences())
 
 
 def test_costs_that_overflow_are_failures(toy: Problem, tmp_path: Path) -> None:
     far = sweep(replace(toy, prior=Belief(np.array([1e200, 1.0]), toy.prior.covariance)), ["ce"], 3)
     with Results(run_sweep(far, tmp_path, on_this_machine())) as results:
-        assert set(results.array("ce", "outcomes")) & {2, 3, 4}
         (ce,) = summarise(results).controllers
+        assert ce.failed == {"the plan is not finite": 3} and not ce.finished
         assert sum(ce.failed.values()) == 3 and ce.cost is None
 
 

@@ -284,8 +284,25 @@ def test_a_negative_prior_variance_is_refused_with_its_value() -> None:
         unknown("a", variance=-0.5)
 
 
+def test_a_vector_gives_the_dynamics() -> None:
+    listed = Model([x, v], [u], [x + v, v + u], observation=[x])
+    for vector in (sp.Matrix([x + v, v + u]), sp.ImmutableMatrix([[x + v, v + u]])):
+        assert Model([x, v], [u], vector, observation=sp.Matrix([x])).dynamics == listed.dynamics
+    assert Model([x], [u], derivatives=sp.Matrix([u]), step=0.1).dynamics == (u,)
+    assert "a matrix of 2 x 2, not a vector" in refusal([x, v], [u], sp.Matrix([[x, v], [v, u]]))
+    assert '"v" has no dynamics' in refusal([x, v], [u], sp.Matrix([x]))
+
+
 def test_bounds() -> None:
-    assert '"x"' in refusal([x], [u], [x + u], bounds={x: (0.0, 1.0)})
+    assert '"x", which is not an input but a state: only inputs have bounds' in refusal(
+        [x], [u], [x + u], bounds={x: (0.0, 1.0)}
+    )
+    assert "but a state" in refusal([x], [u], [x + u], bounds={"x": (0.0, 1.0)})
+    force = sp.Symbol("force")
+    assert 'did you mean "force"?' in refusal([x], [force], [x + force], bounds={"forse": (0.0, 1.0)})
+    assert 'did you mean "force"?' in refusal([x], [force], [x + force], bounds={sp.Symbol("Force"): (0.0, 1.0)})
+    named = Model([x], [force, v], [x + force + v], bounds={"force": (-1.0, 2.0)})
+    assert (named.lower.tolist(), named.upper.tolist()) == ([-1.0, -np.inf], [2.0, np.inf])
     assert "no room" in refusal([x], [u], [x + u], bounds={u: (1.0, 0.0)})
     assert "no room" in refusal([x], [u], [x + u], bounds={u: (np.inf, None)})
     assert "NaN" in refusal([x], [u], [x + u], bounds={u: (np.nan, 1.0)})

@@ -21,16 +21,18 @@ import importlib
 
 from numba import njit
 
-kernels, filter, nominal, dual_cost = (
-    importlib.import_module("{package}." + name) for name in ("kernels", "filter", "nominal", "dual_cost")
+kernels, records, filter, trajectory, nominal, dual_cost = (
+    importlib.import_module("{package}." + name)
+    for name in ("kernels", "records", "filter", "trajectory", "nominal", "dual_cost")
 )
 dynamics, dynamics_jacobian, dynamics_hessian = (
     kernels.dynamics, kernels.dynamics_jacobian, kernels.dynamics_hessian
 )
 filter_step = filter.step
-certainty_equivalent, nominal_plan = nominal.certainty_equivalent, nominal.nominal
-cost_structured = dual_cost.cost_of_inputs_structured
-cost_lowrank = dual_cost.cost_of_inputs_lowrank if dual_cost.LOWRANK else cost_structured
+certainty_equivalent, plan_through, follow = nominal.certainty_equivalent, nominal.plan_through, trajectory.follow
+jd_structured = dual_cost.jd_structured
+jd_lowrank = dual_cost.jd_lowrank if dual_cost.LOWRANK else None
+NX, NZ, NTHETA, WIDTH = records.NX, records.NZ, records.NTHETA, records.WIDTH
 JIT = {{"cache": True, "fastmath": {{"contract", "reassoc"}}, "error_model": "numpy"}}
 
 
@@ -56,37 +58,47 @@ def repeat_hessian(n, z, u, costate, data, work, core, mixed, effort, diagonals,
 
 
 @njit(**JIT)
-def repeat_ekf(n, z, P, start, flat, spread, u, y, Q, R, D, Xi, data, work, ws, stats):
+def repeat_ekf(n, starts, beliefs, u, y, tray, stats):
+    start = starts[0]
+    belief = beliefs[0]
     for _ in range(n):
-        # element by element: numba's assignment of whole arrays is four times slower
-        for i in range(z.size):
-            z[i] = start[i]
-        for i in range(flat.size):
-            flat[i] = spread[i]
-        filter_step(0, z, P, u, y, Q, R, D, Xi, data, work, ws, stats)
+        # element by element: numba's assignment of whole records is slower
+        for i in range(NZ):
+            belief.z[i] = start.z[i]
+        for i in range(NX):
+            for k in range(NX):
+                belief.xx[i, k] = start.xx[i, k]
+            for k in range(WIDTH):
+                belief.xt[i, k] = start.xt[i, k]
+        for i in range(NTHETA):
+            for k in range(WIDTH):
+                belief.tt[i, k] = start.tt[i, k]
+        filter_step(0, beliefs, u, y, tray, stats)
 
 
 @njit(**JIT)
-def repeat_structured(n, z, P, Q, R, D, Xi, W, U, r, bounds, data, settings, inputs, work, small, wide, out):
+def repeat_structured(n, belief, desk, inputs, out):
     steps = inputs.shape[0]
     for _ in range(n):
-        cost_structured(0, steps, z, P, Q, R, D, Xi, W, U, r, bounds, data, settings, inputs, work, small, wide, out)
-        z[0] = z[0] + 1e-300 * out[0]
+        follow(0, steps, belief, inputs, desk)
+        out[0] = jd_structured(0, steps, 0, 1, belief, desk)[0]
+        belief[0].z[0] = belief[0].z[0] + 1e-300 * out[0]
 
 
 @njit(**JIT)
-def repeat_lowrank(n, z, P, Q, R, D, Xi, W, U, r, bounds, data, settings, inputs, work, small, wide, out):
+def repeat_lowrank(n, belief, desk, inputs, out):
     steps = inputs.shape[0]
     for _ in range(n):
-        cost_lowrank(0, steps, z, P, Q, R, D, Xi, W, U, r, bounds, data, settings, inputs, work, small, wide, out)
-        z[0] = z[0] + 1e-300 * out[0]
+        follow(0, steps, belief, inputs, desk)
+        out[0] = jd_lowrank(0, steps, 0, belief, desk)
+        belief[0].z[0] = belief[0].z[0] + 1e-300 * out[0]
 
 
 @njit(**JIT)
-def plan_all(steps, z, P, Q, R, D, Xi, W, U, r, bounds, data, settings, work, small, wide, u, candidates):
-    certainty_equivalent(0, steps, z, D, W, U, r, bounds, data, settings, work, small, wide, u)
+def plan_all(steps, belief, desk, u, candidates):
+    certainty_equivalent(0, steps, belief, desk, u)
     for i in range(candidates.shape[0]):
-        nominal_plan(0, steps, candidates[i], W, U, r, bounds, data, settings, work, small, wide)
+        plan_through(0, steps, candidates[i], desk)
 '''
 
 

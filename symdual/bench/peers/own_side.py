@@ -17,10 +17,11 @@ import symdual
 from symdual.bench import workload
 from symdual.bench.contender import OWN, Implementation
 from symdual.bench.peers.own_loops import loops
-from symdual.bench.workload import Answer, Array, Workload
+from symdual.bench.workload import Answer, Workload
 
 if TYPE_CHECKING:
     from symdual import Model
+    from symdual.runtime.border import Desk, Records
     from symdual.runtime.loading import LoadedPackage
 
 
@@ -113,55 +114,37 @@ def ekf(work: Workload, package: LoadedPackage, repeated: ModuleType) -> Impleme
     """Return one prediction and update; as in the C program each turn first restores the start."""
     place = order(work)
     back = np.argsort(place)
-    start, spread = work.mean[place], np.ascontiguousarray(work.covariance[np.ix_(place, place)])
-    z, covariance = start.copy(), spread.copy()
-    names = ("process_noise", "measurement_noise", "transition", "drift", "data")
-    numbers = [package.numbers[name] for name in names]
-    given = (start, covariance.reshape(-1), spread.reshape(-1), np.array([work.control]), work.measurement)
-    spaces = (*package.filter.workspace(), np.zeros(3))
+    records, covariance = package.records, np.ascontiguousarray(work.covariance[np.ix_(place, place)])
+    start, belief = (records.make_belief(work.mean[place], covariance) for _ in range(2))
+    tray = package.filter.tray(planning(work, package).desk.task)
+    given = (np.array([work.control]), work.measurement, tray, np.zeros(3))
 
     def repeat(n: int) -> None:
-        repeated.repeat_ekf(n, z, covariance, *given, *numbers, *spaces)
+        repeated.repeat_ekf(n, start, belief, *given)
 
-    return _offer("ekf", repeat, lambda: (z[back], covariance[np.ix_(back, back)]))
+    def answer() -> Answer:
+        return belief["z"][0][back], records.read_covariance(belief)[np.ix_(back, back)]
+
+    return _offer("ekf", repeat, answer)
 
 
 class Planning(NamedTuple):
-    """The arrays that every planning function of a package takes, on the workload's numbers."""
+    """The belief and the desk of every planning function of a package, on the workload's numbers."""
 
-    z: Array
-    P: Array
-    Q: Array
-    R: Array
-    D: Array
-    Xi: Array
-    W: Array
-    U: Array
-    r: Array
-    bounds: Array
-    data: Array
-    settings: Array
+    belief: Records
+    desk: Desk
 
 
 def planning(work: Workload, package: LoadedPackage) -> Planning:
-    """Return belief, noise, cost and settings for a plan over the whole horizon; the inputs are not bounded."""
-    place, numbers = order(work), package.numbers
+    """Return belief and desk for a plan over the whole horizon; the inputs are not bounded."""
+    place, records = order(work), package.records
     weights = np.zeros((workload.HORIZON + 1, 2, 2))
     weights[:, 0, 0], weights[:, 1, 1] = work.weights.T
-    return Planning(
-        z=work.mean[place],
-        P=np.ascontiguousarray(work.covariance[np.ix_(place, place)]),
-        Q=numbers["process_noise"],
-        R=numbers["measurement_noise"],
-        D=numbers["transition"],
-        Xi=numbers["drift"],
-        W=weights,
-        U=np.full((workload.HORIZON, 1, 1), workload.CONTROL_COST),
-        r=np.zeros((workload.HORIZON + 1, 2)),
-        bounds=np.array([[-np.inf], [np.inf]]),
-        data=numbers["data"],
-        settings=package.nominal.default_settings(),
-    )
+    inputs = np.full((workload.HORIZON, 1, 1), workload.CONTROL_COST)
+    task = records.make_task(*package.noise, np.array([[-np.inf], [np.inf]]), package.numbers["data"])
+    costs = records.make_weights(weights, inputs, np.zeros((workload.HORIZON + 1, 2)))
+    belief = records.make_belief(work.mean[place], np.ascontiguousarray(work.covariance[np.ix_(place, place)]))
+    return Planning(belief, records.desk(workload.HORIZON, costs, task))
 
 
 def _dual_costs(work: Workload, package: LoadedPackage, repeated: ModuleType) -> list[Implementation]:
@@ -173,11 +156,10 @@ def _dual_costs(work: Workload, package: LoadedPackage, repeated: ModuleType) ->
 
 def _dual_cost(work: Workload, package: LoadedPackage, repeated: ModuleType, form: str, row: str) -> Implementation:
     """Return the uncertain part of the cost; the generated package counts it without the factor 1/2."""
-    given, spaces = planning(work, package), package.nominal.workspace(workload.HORIZON)
-    inputs, out = work.controls[:, None].copy(), np.zeros(package.dual_cost.OUT)
-    loop, column = getattr(repeated, f"repeat_{form}"), package.dual_cost.OUT_UNCERTAIN
+    given, inputs, out = planning(work, package), work.controls[:, None].copy(), np.zeros(1)
+    loop = getattr(repeated, f"repeat_{form}")
 
     def repeat(n: int) -> None:
-        loop(n, *given, inputs, *spaces, out)
+        loop(n, *given, inputs, out)
 
-    return Implementation("dual_cost", row, form, repeat, lambda: (np.array(0.5 * out[column]),), True)
+    return Implementation("dual_cost", row, form, repeat, lambda: (np.array(0.5 * out[0]),), True)

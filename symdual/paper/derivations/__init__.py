@@ -1,4 +1,4 @@
-"""Independent derivations, by the id of the formula that they confront; none of them sees a transcription."""
+"""Independent derivations, by the id of the formula that they confront; none of them imports a transcription."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from symdual.paper.derivations import (
     multistep,
     nominal,
     perturbation,
+    remarks,
     toy,
 )
 
@@ -20,6 +21,7 @@ DERIVATIONS: dict[str, Derivation | Undecidable] = {
     **toy.DERIVATIONS,
     **nominal.DERIVATIONS,
     **perturbation.DERIVATIONS,
+    **remarks.DERIVATIONS,
     **learning.DERIVATIONS,
     **augmented.DERIVATIONS,
     **experiments.DERIVATIONS,

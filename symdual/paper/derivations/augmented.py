@@ -12,7 +12,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from symdual.paper.case import Case, Convention, Correction, Derivation, Form, Single
+from symdual.paper.case import Case, Convention, Correction, Derivation, Form, Printed
 from symdual.paper.derivations import draws, lettered, multistep
 from symdual.paper.derivations.filtering import Belief, predict, update
 from symdual.paper.derivations.gaussians import Array, moments
@@ -100,7 +100,7 @@ class Learning:
         states = self.from_start @ self.prior(correlated).cov @ self.from_start.T
         return states + self.steps.impulse @ parts["calQ"].array @ self.steps.impulse.T + parts["calR"].array
 
-    def symbols(self, column_is_row: bool = False) -> dict[str, object]:
+    def symbols(self) -> dict[str, object]:
         """Everything that the printed formulas refer to; the parts as they follow from the system."""
         v, parts = self.numbers, self.steps.parts
         increments = np.linalg.solve(self.steps.impulse, self.from_start[:, self.n :])
@@ -108,7 +108,7 @@ class Learning:
         phi_all = np.vstack(self.phis)
         offsets = Matrix(phi_all @ v["w0"] + v["c"].reshape(-1))
         return {
-            **self.steps.symbols(column_is_row),
+            **self.steps.symbols(),
             **{name: Matrix(v[name]) for name in ("Sww", "Sxw", "w0")},
             "p": FEATURES,
             "Lambda": Matrix(v["Sww"]),
@@ -131,9 +131,9 @@ def everything() -> Iterator[Learning]:
             yield Learning(n, k)
 
 
-def _general(wanted: Callable[[Learning], Array], column_is_row: bool = False) -> Iterator[Case]:
+def _general(wanted: Callable[[Learning], Array]) -> Iterator[Case]:
     for learning in everything():
-        yield Case(learning.steps.where(), learning.symbols(column_is_row), Matrix(wanted(learning)))
+        yield Case(learning.steps.where(), learning.symbols(), Matrix(wanted(learning)))
 
 
 def state_covariance(learning: Learning) -> Array:
@@ -219,26 +219,77 @@ def kernel_block() -> Derivation:
 
 
 def _jacobian(printed_phi: bool) -> Iterator[Case]:
-    """The Jacobian of (x, w) -> (Phi(x) w, w), by complex steps."""
+    """The Jacobian of (x, w) -> (f, w) with f = sum_j w_j phi_j(x), differentiated by hand."""
     for n in (1, 2, 3):
         learning = Learning(n, 1)
-        x, w = learning.numbers["points"][0], learning.numbers["w0"]
-        size, tiny = n + FEATURES, 1e-30
-        columns = []
-        for unit in np.eye(size):
-            at = np.append(x, w) + 1j * tiny * unit
-            value = np.append(learning.features(at[:n]) @ at[n:], at[n:])
-            columns.append(value.imag / tiny)
-        whole = np.stack(columns, axis=1)
-        phi = Matrix(learning.features(x).T if printed_phi else learning.features(x))
-        symbols = {**learning.symbols(), "slope_x": Matrix(whole[:n, :n]), "Phi": phi}
+        v, x = learning.numbers, learning.numbers["points"][0]
+        weights = v["w0"]
+        bends = v["mix"] * np.cos(v["waves"] @ x + 0.3)[None, :] * weights[None, :]
+        whole = np.block(
+            [[bends @ v["waves"], learning.features(x)], [np.zeros((FEATURES, n)), np.eye(FEATURES)]],
+        )
+
+        def phi(at: Matrix, learning: Learning = learning) -> Matrix:
+            return Matrix(learning.features(at.array[:, 0]))
+
+        def transposed(at: Matrix, phi: Callable[[Matrix], Matrix] = phi) -> Matrix:
+            return phi(at).T
+
+        # f as the paper prints it, Phi' w: there Phi has a row for each weight
+        printed = Printed("A.2.weight-space", ("x", "w"), {"Phi": transposed})
+        symbols = {
+            **learning.symbols(),
+            "x": Matrix(x),
+            "w": Matrix(weights),
+            "f": printed,
+            "Phi": transposed if printed_phi else phi,
+            "slope": _slope,
+        }
         yield Case(f"n = {n}, p = {FEATURES}", symbols, Matrix(whole))
+
+
+def _slope(function: Callable[[Matrix], Matrix], at: Matrix) -> Matrix:
+    """The Jacobian by central differences, extrapolated once."""
+    columns = []
+    for unit in np.eye(at.shape[0]):
+        wide, narrow = (
+            (function(at + Matrix(h * unit)).array - function(at - Matrix(h * unit)).array) / (2 * h)
+            for h in (2e-3, 1e-3)
+        )
+        columns.append(narrow + (narrow - wide) / 3)
+    return Matrix(np.hstack(columns))
+
+
+def _replaced() -> Iterator[Case]:
+    """Two steps of the recursive filter on z = (x, w), of which x is measured."""
+    for n in (1, 2, 3):
+        learning = Learning(n, 2)
+        s, size = learning.steps.numbers, n + FEATURES
+        drift, select = np.zeros((size, size)), np.eye(n, size)
+        drift[:n, :n] = s["Q"]
+        first, second = learning.jacobian(0), learning.jacobian(1)
+        g00 = first @ learning.prior(False).cov @ first.T + drift
+        g10, g11 = second @ g00, second @ g00 @ second.T + drift
+        s1 = select @ g00 @ select.T + s["R"]
+        s2 = select @ (g11 - g10 @ select.T @ np.linalg.solve(s1, select @ g10.T)) @ select.T + s["R"]
+        blocks = {"g00": g00, "g01": g10.T, "g10": g10, "g11": g11, "S1": s1, "S2": s2, "H": select, "R": s["R"]}
+        symbols = {
+            **learning.symbols(),
+            **{name: Matrix(value) for name, value in blocks.items()},
+            "A": counted([Matrix(first), Matrix(second)], 0),
+            "P0": Matrix(learning.prior(False).cov),
+            "Q": Matrix(drift),
+            "two_steps": Printed("A.1.full-measurement-expanded"),
+            "two_steps_with_H": Printed("A.1.two-steps-block"),
+        }
+        yield Case(f"n = {n}, p = {FEATURES}", symbols, Matrix(learning.belief.cov))
 
 
 def _forms(kind: str) -> Iterator[Case]:
     for n in (1, 2):
         learning = Learning(n, 2)
         rng = draws.source(71, n)
+        phi = draws.matrix(rng, FEATURES, n)
         symbols = {
             **learning.symbols(),
             "k": 1,
@@ -247,7 +298,7 @@ def _forms(kind: str) -> Iterator[Case]:
             "r": counted([draws.matrix(rng, n)], 1),
             "w": draws.matrix(rng, FEATURES),
             "f": lambda x: Matrix(np.sin(x.array)),
-            "Phi_printed": draws.matrix(rng, FEATURES, n),
+            "Phi": lambda x, phi=phi: phi,
         }
         sizes = {"state": (n, 1), "augmented": (n + FEATURES, 1), "blocks": (n + FEATURES, n + FEATURES)}
         yield Case(f"n = {n}, p = {FEATURES}", symbols, Form(*sizes[kind]))
@@ -284,10 +335,10 @@ def _measurement() -> Iterator[Case]:
 
 
 def _transposed_cross() -> Iterator[Case]:
+    """The block (theta, x) of the filter's covariance; Sigma^{x theta} is the paper's own formula, just above."""
     for learning in everything():
-        cov = learning.belief.cov
-        symbols = {"Sxt": Matrix(cov[: learning.n, learning.n :])}
-        yield Case(learning.steps.where(), symbols, Matrix(cov[learning.n :, : learning.n]))
+        symbols = {**learning.symbols(), "Sxt": Printed("5.2.cross")}
+        yield Case(learning.steps.where(), symbols, Matrix(learning.belief.cov[learning.n :, : learning.n]))
 
 
 def _posterior_mean() -> Iterator[Case]:
@@ -297,16 +348,25 @@ def _posterior_mean() -> Iterator[Case]:
         yield Case(learning.steps.where(), symbols, Matrix(learning.belief.mean))
 
 
-def _prior_given_twice() -> Iterator[Case]:
+def _prior_of_weights() -> Iterator[Case]:
+    """The covariance of theta = (L Omega, row by row) for independent Omega_jl of variance lambda_l."""
     rng = draws.source(73)
-    phi = draws.matrix(rng, 4, FEATURES)
+    variances = np.array([0.9, 0.5, 0.2])
+    mixing = np.tril(draws.matrix(rng, 2, 2).array)
+    spread = np.zeros((2 * FEATURES, 2 * FEATURES))
+    for j in range(2):
+        for term in range(FEATURES):
+            omega = np.zeros((2, FEATURES))
+            omega[j, term] = 1.0
+            effect = (mixing @ omega).reshape(-1)
+            spread += variances[term] * np.outer(effect, effect)
     symbols = {
-        "V": draws.covariance(rng, 2),
-        "Phi": phi,
-        "Lambda": Matrix(np.diag([0.9, 0.5, 0.2])),
+        "V": Matrix(mixing @ mixing.T),
+        "Phi": draws.matrix(rng, 4, FEATURES),
+        "Lambda": Matrix(np.diag(variances)),
         "kron": kronecker,
     }
-    yield Case("n = 2, three features at four points", symbols, Single())
+    yield Case("n = 2, three features at four points", symbols, Matrix(spread))
 
 
 def _gram_size() -> Iterator[Case]:
@@ -336,10 +396,21 @@ APPENDIX = {
     "A.2.state": Derivation("Sizes.", partial(_forms, "augmented")),
     "A.2.blocks": Derivation("Sizes.", partial(_forms, "blocks")),
     "A.2.jacobian": Derivation(
-        "The Jacobian of (x, w) -> (f, w) by complex steps.",
+        "The Jacobian of (x, w) -> (f, w) by hand; df/dx of the f that is printed above, by differences.",
         partial(_jacobian, True),
         conventions=(
             Convention("Phi stands for df/dw, that is f = Phi w and not f = Phi' w", partial(_jacobian, False)),
+        ),
+    ),
+    "A.2.replaced": Derivation(
+        "Two steps of the recursive filter on (x, w), of which x is measured.",
+        _replaced,
+        correction=Correction(
+            r"\text{where, in the formula for $P_2$ with $H$, the original $x$ is replaced by the augmented $z$,"
+            r" $P$ by $\Sigma$ and $A$ by $J_A$}",
+            "two_steps_with_H",
+            "The formula referred to holds for H = I, but the weights are not measured: R is too small for it. The form"
+            " with H, three formulas earlier, is the one to replace in.",
         ),
     ),
     "A.2.gram-two": Derivation(
@@ -371,7 +442,12 @@ APPENDIX = {
     "A.2.covariance": Derivation(
         _RECURSIVE,
         partial(_general, state_covariance),
-        conventions=(Convention(COLUMN, partial(_general, state_covariance, True)),),
+        correction=Correction(
+            r"P_k = \F_{k,:}(\P + \Q + \K)\F_{k,:}\T - \F_{k,:}(\P + \Q + \K)\G\inv (\P + \Q + \K) \F_{k,:}\T",
+            "row(F, k) @ (calP + calQ + calK) @ row(F, k).T"
+            " - row(F, k) @ (calP + calQ + calK) @ inv(calG) @ (calP + calQ + calK) @ row(F, k).T",
+            COLUMN,
+        ),
     ),
     "A.2.cross": Derivation(
         _RECURSIVE,
@@ -406,8 +482,14 @@ APPENDIX = {
 
 MAIN_TEXT = {
     "5.2.prior-covariance": Derivation(
-        "The prior covariance of theta as printed here, and as the posterior's first term Lambda further down.",
-        _prior_given_twice,
+        "The covariance of the weights L Omega, row by row, from draws of single coefficients.",
+        _prior_of_weights,
+        correction=Correction(
+            r"\Sigma_0 ^{\theta\theta} = V\otimes \Lambda",
+            "kron(V, Lambda)",
+            "With the features on both sides it is the covariance of values of f, not of the weights theta; the"
+            " posterior further down starts from Lambda.",
+        ),
     ),
     "5.2.gram": GRAM,
     "5.2.prior-block": multistep.prior_block(),
@@ -433,7 +515,10 @@ MAIN_TEXT = {
         "The recursive filter's update step (Joseph form) for a complete measurement.", _measurement
     ),
     "5.2.cross": CROSS,
-    "5.2.cross-transposed": Derivation("The blocks of the recursive filter's covariance.", _transposed_cross),
+    "5.2.cross-transposed": Derivation(
+        "The block (theta, x) of the recursive filter's covariance, against the transposed formula above it.",
+        _transposed_cross,
+    ),
     "5.2.parameter-covariance": WEIGHTS,
     "5.2.gram-size": Derivation("The joint covariance of T complete measurements, counted.", _gram_size),
 }

@@ -1,230 +1,554 @@
-"""Section 6: what a closed loop needs to be run, ranges of schedules, and which parameter a reference can excite."""
+"""Section 6: what the text says about its references, features and table, computed from the lines that print them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
-import sympy as sp
-from scipy.optimize import least_squares
+from scipy.optimize import brentq, least_squares
+from scipy.stats import norm
 
-from symdual.paper.case import Case, Convention, Correction, Coverage, Derivation, Form, Meant, Single, Supplies
-from symdual.paper.derivations import draws
-from symdual.paper.derivations.gaussians import Array, beside
+from symdual.paper.case import (
+    Case,
+    Computed,
+    Convention,
+    Correction,
+    Derivation,
+    Meant,
+    Printed,
+    Supplies,
+    Undecidable,
+    Within,
+)
+from symdual.paper.derivations import draws, settings
+from symdual.paper.derivations.expansion import Toy
+from symdual.paper.derivations.feedback import feedback_cost
+from symdual.paper.derivations.gaussians import Array
+from symdual.paper.derivations.model import lowest
+from symdual.paper.derivations.toy import TwoSteps
 from symdual.paper.machine import counted
-from symdual.paper.matrices import Matrix, diagonal, root
+from symdual.paper.matrices import Matrix
 
-LAST_STEP = 20
+Feature = Callable[[float], float]
+STRONG, NEGLIGIBLE = (0.5, math.inf), (0.0, 0.01)
+"""Ranges of |phi|: both features are between 0 and 1."""
 
-LOOP = frozenset({"x0", "Q", "R", "W", "U", "r", "T", "theta_true", "tau"})
-"""What every closed loop of the cart needs: start, noise, cost, reference, horizon, truth, bonus weight."""
-
-
-def _toy_needs() -> frozenset[str]:
-    """The constants on which L of the toy depends: two steps of the cautious law, with its belief, written out."""
-    names = "a b prior_mean prior_variance Q W U x0"
-    a, b, mean, variance, q, w, u, x = sp.symbols(names)
-    cost: sp.Expr = w * x**2
-    for noise in sp.symbols("xi0 xi1"):
-        applied = -w * a * mean * x / (u + w * (variance + mean**2))
-        seen = b * applied + noise
-        x = a * x + seen
-        mean, variance = (
-            (variance * applied * seen + mean * q) / (applied**2 * variance + q),
-            variance * q / (applied**2 * variance + q),
-        )
-        cost += w * x**2 + u * applied**2
-    return frozenset(str(s) for s in cost.free_symbols if not str(s).startswith("xi")) | {"T", "R", "tau"}
+_PAIR = {2: ("6.2.feature-1", "6.2.feature-2"), 4: ("6.4.feature-1", "6.4.feature-2")}
 
 
-def _needs(needed: Callable[[], frozenset[str]]) -> Iterator[Case]:
-    yield Case("all constants of a run", {}, Supplies(needed()))
+def steps(schedule: Any) -> list[Any]:
+    """The printed values step by step; a step that is given twice has the later one."""
+    given = {step: value for first, last, value in schedule for step in range(first, last + 1)}
+    return [given[step] for step in sorted(given)]
 
 
-def _schedule() -> Iterator[Case]:
-    yield Case(f"steps 0 to {LAST_STEP}", {}, Coverage(0, LAST_STEP))
+def positions(reference: Any) -> list[float]:
+    """The first state of the reference."""
+    return [float(value[0]) for value in steps(reference)]
 
 
-def _bonus() -> Iterator[Case]:
-    for p in (1, 3):
-        cov = draws.covariance(draws.source(90, p), p)
-        symbols = {"tau": 0.7, "Stt": cov, "root": root, "diag": diagonal}
-        yield Case(f"{p} parameter(s)", symbols, Meant(Matrix(0.7 * np.linalg.eigvalsh(cov.array).sum())))
+def weights(schedule: Any) -> list[float]:
+    """The weight of the position."""
+    return [float(value[0][0]) for value in steps(schedule)]
 
 
-def _cart(noisy: bool) -> Iterator[Case]:
-    """x' = A phi(x) + B u + xi of Section 2, entry by entry."""
-    for seed in (1, 2):
-        rng = draws.source(91, seed)
-        x, u, xi, theta = (draws.matrix(rng, size) for size in (2, 1, 2, 2))
-        values = [math.sin(x.array[0, 0]), math.cos(x.array[0, 0])]
-        slope = sum(t * v for t, v in zip(theta.array[:, 0], values, strict=True))
-        position = x.array[0, 0] + 0.4 * x.array[1, 0]
-        velocity = x.array[1, 0] + slope + u.array[0, 0]
-        disturbance = xi.array if noisy else np.zeros((2, 1))
+def largest(reference: Any, feature: Feature) -> float:
+    """The largest |phi| along a reference."""
+    return max(abs(feature(x)) for x in positions(reference))
+
+
+def at_the_end(reference: Any, feature: Feature) -> float:
+    """|phi| where a reference ends."""
+    return abs(feature(positions(reference)[-1]))
+
+
+def first_met(reference: Any, feature: Feature, other: Feature) -> float:
+    """|phi| where the reference first meets one of the two features."""
+    return next(abs(feature(x)) for x in positions(reference) if max(abs(feature(x)), abs(other(x))) > STRONG[0])
+
+
+def effect(reference: Any, system: Callable[..., Matrix], pair: Sequence[Feature], which: int) -> float:
+    """The largest change of the next state along a reference when theta^which grows by one."""
+
+    def after(x: float, theta: Array) -> Array:
+        def varphi(i: int, at: Matrix) -> float:
+            return pair[i - 1](float(at.array[0, 0]))
+
+        return system(Matrix([x, 0.0]), counted(list(theta)), Matrix(0.0), varphi).array
+
+    unit = np.eye(2)[which - 1]
+    return max(float(np.max(np.abs(after(x, unit) - after(x, np.zeros(2))))) for x in positions(reference))
+
+
+def _features(experiment: int) -> dict[str, Any]:
+    pair = {f"varphi{i + 1}": Printed(name, ("x",)) for i, name in enumerate(_PAIR[experiment])}
+    return {"exp": math.exp, **pair}
+
+
+def _along(number: int, expected: Within) -> Iterator[Case]:
+    """Numbers along the reference of an experiment."""
+    symbols: dict[str, Any] = {
+        **_features(2 if number == 3 else 4),
+        "matrix": Matrix,
+        "largest": largest,
+        "at_the_end": at_the_end,
+        "first_met": first_met,
+        "effect": effect,
+        "reference": Printed(f"6.{number}.reference"),
+        "system": Printed("6.2.system", ("x", "theta", "u", "varphi")),
+    }
+    yield Case(f"along the printed reference of experiment {number}", symbols, expected)
+
+
+def _from_lines(where: str, function: Callable[..., Any], **lines: Printed) -> Derivation:
+    """A statement on one number or word that follows from other lines."""
+    method = f"Computed from what is printed: {where}."
+    symbols = {"matrix": Matrix, "exp": math.exp}
+    return Derivation(method, lambda: iter([Case(where, symbols, Computed(function, lines))]))
+
+
+def _with(derivation: Derivation, latex: str, machine: str, reason: str) -> Derivation:
+    return Derivation(derivation.method, derivation.cases, derivation.conventions, Correction(latex, machine, reason))
+
+
+# ------------------------------------------------------------ experiment 1
+
+
+def lowest_input(name: str, setting: Mapping[str, Any], start: float) -> float:
+    """The first input with the lowest cost: certainty equivalent, with bonus, dual (corrected), or exact."""
+    cost = {"ce": _certain, "beb": _bonus, "dual": _dual, "exact": _exact}[name]
+    grid = np.linspace(-1.3, 0.1, 29)
+    for width in (0.05, 0.005):
+        best = float(grid[int(np.argmin([cost(setting, start, float(u)) for u in grid]))])
+        grid = best + np.linspace(-width, width, 11)
+    return best
+
+
+def _apart(start: float, setting: Mapping[str, Any], first: str, second: str) -> float:
+    """How far apart two controllers' inputs of lowest cost are."""
+    return abs(lowest_input(first, setting, start) - lowest_input(second, setting, start))
+
+
+def _certain(setting: Mapping[str, Any], start: float, u0: float) -> float:
+    a, b, w, price = setting["a"], setting["prior_mean"], setting["W"], setting["U"]
+    x1 = a * start + b * u0
+    return float(w * start**2 + price * u0**2 + w * x1**2 + lowest(lambda u: price * u**2 + w * (a * x1 + b * u) ** 2))
+
+
+def _bonus(setting: Mapping[str, Any], start: float, u0: float) -> float:
+    left = 1.0 / (1.0 / setting["prior_variance"] + u0**2 / setting["Q"])
+    return _certain(setting, start, u0) + float(setting["tau"] * left)
+
+
+def _dual(setting: Mapping[str, Any], start: float, u0: float) -> float:
+    s = setting
+    toy = Toy(s["a"], start, u0, s["prior_mean"], s["prior_variance"], s["Q"], s["W"], s["U"])
+    return _certain(setting, start, u0) + feedback_cost(*toy.linearised())
+
+
+def _exact(setting: Mapping[str, Any], start: float, u0: float) -> float:
+    s = setting
+    belief = (s["prior_mean"], s["prior_variance"], s["Q"])
+    return TwoSteps(s["a"], start, u0, s["W"], s["U"], *belief).exact()
+
+
+def _toy_costs(starts: Sequence[float], expected: Within) -> Iterator[Case]:
+    for start in starts:
         symbols = {
-            "x": x,
-            "u": u,
-            "theta": counted(list(theta.array[:, 0])),
-            "varphi": lambda i, at, values=values: values[i - 1],
-            "matrix": Matrix,
+            "tau": Printed("6.1.bonus-weight"),
+            "setting": Printed("6.1.setting"),
+            "apart": partial(_apart, start),
         }
-        yield Case(f"draw {seed}", symbols, Matrix(np.array([[position], [velocity]]) + disturbance))
+        yield Case(f"x_0 = {start:g}", symbols, expected)
 
 
-def _form(rows: int, columns: int) -> Iterator[Case]:
-    yield Case("sizes", {"matrix": Matrix, "N": beside}, Form(rows, columns))
+def _parabola() -> Iterator[Case]:
+    """What is left of the certainty equivalent cost beside its best parabola, for several constants."""
+    u = np.linspace(-2.0, 2.0, 9)
+    for seed in range(3):
+        a, mean, w, price, start = (float(draws.covariance(draws.source(92, seed, i), 1).array[0, 0]) for i in range(5))
+        setting = {"a": a, "prior_mean": mean, "W": w, "U": price}
+        costs = np.array([_certain(setting, start, float(value)) for value in u])
+        left = np.max(np.abs(costs - np.polyval(np.polyfit(u, costs, 2), u)))
+        yield Case(f"draw {seed + 1}", {}, "quadratic" if left < 1e-9 * np.max(costs) else "not quadratic")
 
 
-def _feature(pair: Callable[[float], tuple[float, float]], which: int) -> Iterator[Case]:
-    for x in (-3.0, 0.5, 4.0):
-        yield Case(f"x = {x}", {"x": x, "exp": math.exp}, Meant(pair(x)[which]))
+_PRINTED_SETTING = Printed("6.1.setting", symbols={"tau": 0.0})
+"""The constants but for the weight of the bonus, which stands elsewhere."""
 
 
-def _given_once() -> Iterator[Case]:
-    yield Case("the two places of the text", {}, Single())
+def _noise_free() -> Iterator[Case]:
+    levels = Computed(lambda setting: {"Q": setting["Q"], "R": setting["R"]}, {"setting": _PRINTED_SETTING})
+    yield Case("the constants of experiment 1", {"setting": _PRINTED_SETTING}, levels)
 
 
-def logistic_pair(x: float) -> tuple[float, float]:
-    """The two shifted logistic functions of experiments 2 and 3."""
-    return -1 / (1 + math.exp(x + 5)), 1 / (1 + math.exp(-(x - 5)))
+_SAME_PLACE = Within({"apart": (0.0, 0.05)})
+_AWAY = "the first state is away from its target (x_0 = 1; the paper does not say where it is)"
+
+FIRST: dict[str, Derivation | Undecidable] = {
+    "6.1.noise-free": Derivation(
+        "The constants of the experiment.",
+        _noise_free,
+        correction=Correction(
+            r"\text{For the linear system with noise-free observations}",
+            "dict(Q=setting['Q'], R=0)",
+            "Only the observations are free of noise (R = 0, as Section 3.1 says); the disturbance is Q = 0.1.",
+        ),
+    ),
+    "6.1.quadratic": Derivation("The certainty equivalent cost of nine inputs, against its best parabola.", _parabola),
+    "6.1.bonus-minimum": Derivation(
+        "The lowest of the costs with and without the bonus on a grid of first inputs.",
+        partial(_toy_costs, (1.0, 0.0), _SAME_PLACE),
+        conventions=(Convention(_AWAY, partial(_toy_costs, (1.0,), _SAME_PLACE)),),
+    ),
+    "6.1.dual-minimum": Derivation(
+        "The lowest of the dual cost (corrected) and of the exact expected cost (Bayes' rule on a grid of b) on a grid"
+        " of first inputs: dual's is at most half as far from the exact one as that of the bonus.",
+        partial(_toy_costs, (1.0, 0.0), Within({"share": (0.0, 0.5)})),
+    ),
+}
+
+# ------------------------------------------------------------ experiment 2
 
 
-def bump_pair(x: float) -> tuple[float, float]:
-    """The two Gaussian functions of experiment 4."""
-    return math.exp(-((x - 2) ** 2) / 2), math.exp(-((x + 2) ** 2) / 2)
+def _precise_steps(schedule: Any, loose: tuple[int, int]) -> int:
+    """The steps with a weight before the loose phase."""
+    return sum(weight > 0 for weight in weights(schedule)[: loose[0]])
 
 
-def excitation(positions: Sequence[float], pair: Callable[[float], tuple[float, float]]) -> list[tuple[float, float]]:
-    """|d velocity / d theta^i| at each position: the only way in which theta^i can show."""
-    return [(abs(first), abs(second)) for first, second in map(pair, positions)]
+def _loose_steps(schedule: Any) -> tuple[int, int]:
+    free = [step for first, last, value in schedule if value[0][0] == 0 for step in range(first, last + 1)]
+    return min(free), max(free)
 
 
-def _strong_feature() -> Iterator[Case]:
-    """The reference goes from 0 to 10 and back; the parameter with the larger effect along it."""
-    positions = [0.0] * 12 + [10.0] * 6 + [0.0] * 3
-    effects = np.max(np.array(excitation(positions, logistic_pair)), axis=0)
-    strong = int(np.argmax(effects)) + 1
-    where = f"largest |phi^1| = {effects[0]:.3g}, largest |phi^2| = {effects[1]:.3g} on the reference"
-    yield Case(where, {}, {"strong": strong, "negligible": 3 - strong})
+def _sides(reference: Any) -> tuple[int, ...]:
+    signs = [int(np.sign(x)) for x in positions(reference)]
+    return tuple(after for before, after in pairwise(signs) if after != before)
 
 
-def _order_of_parameters() -> Iterator[Case]:
-    """The reference -5, -4, -2, 0, 2: which parameter dominates first, which one at the end."""
-    positions = [-5.0] * 7 + [-4.0, -2.0, 0.0] + [2.0] * 11
-    effects = excitation(positions, bump_pair)
-    dominant = [1 if first > second else 2 for first, second in effects if max(first, second) > 0.5]
-    where = "the reference passes -2 at step 8 and stays at 2 from step 10 on"
-    yield Case(where, {}, (dominant[0], dominant[-1]))
+def _first_move(reference: Any) -> int:
+    path = positions(reference)
+    return next(step for step in range(1, len(path)) if path[step] != path[step - 1])
 
 
-def _units(offset: bool, weights: Array, x: Array) -> Array:
-    v, w = weights[:4], weights[4:]
-    places = np.linspace(-5.0, 5.0, 4)
+def _moving_state(reference: Any) -> int:
+    """Which component of the reference moves."""
+    path = np.array(steps(reference), dtype=float)
+    (moving,) = np.flatnonzero(np.ptp(path, axis=0))
+    return int(moving) + 1
+
+
+def _in_model(varphi1: Feature, varphi2: Feature, truth: Matrix) -> str:
+    """The best fit of the true slope by waves, for several numbers and length-scales, far beyond the rail."""
+    x = np.linspace(-60.0, 60.0, 241)
+    slope = np.array([truth.array[0, 0] * varphi1(t) + truth.array[1, 0] * varphi2(t) for t in x])
+    left = []
+    for count, scale in product((10, 30, 60), (1.0, 3.0, 7.0, 15.0)):
+        waves = norm.ppf(0.5 + (np.arange(count // 2) + 0.5) / count) / scale
+        basis = np.hstack([np.sin(np.outer(x, waves)), np.cos(np.outer(x, waves))])
+        best, *_ = np.linalg.lstsq(basis, slope, rcond=None)
+        left.append(float(np.max(np.abs(basis @ best - slope))))
+    return "out of model" if min(left) > 1e-3 else "in the model"
+
+
+_WEIGHTS, _REFERENCE_2 = Printed("6.2.weights"), Printed("6.2.reference")
+_PHASE = _from_lines(
+    "the weights of experiment 2 before its loose phase",
+    _precise_steps,
+    schedule=_WEIGHTS,
+    loose=Printed("6.2.loose-phase"),
+)
+_RUNS_DECIDE = (
+    "A statement about runs of which the paper prints no number; `symdual paper run` measures it on its own runs."
+)
+
+SECOND: dict[str, Derivation | Undecidable] = {
+    "6.2.precise-phase": _with(
+        _PHASE,
+        r"\text{first 5 time steps}",
+        "5",
+        "The loose phase begins at step 5 and the first step is 0; three lines further on the paper says 5.",
+    ),
+    "6.2.cautious-phase": _PHASE,
+    "6.2.loose-phase": _from_lines("the steps of experiment 2 with a weight of zero", _loose_steps, schedule=_WEIGHTS),
+    "6.2.sides": _from_lines("the signs of the reference of experiment 2", _sides, reference=_REFERENCE_2),
+    "6.2.first-move": _from_lines("the reference of experiment 2", _first_move, reference=_REFERENCE_2),
+    "6.2.caption": _from_lines("the component of the reference that moves", _moving_state, reference=_REFERENCE_2),
+    "6.2.out-of-model": _from_lines(
+        "the best fit of the true slope by 10 to 60 waves, for length-scales 1 to 15",
+        _in_model,
+        varphi1=Printed("6.2.feature-1", ("x",)),
+        varphi2=Printed("6.2.feature-2", ("x",)),
+        truth=Printed("6.2.truth"),
+    ),
+    "6.2.oracle-idle": Undecidable(_RUNS_DECIDE),
+    "6.2.accidental": Undecidable(_RUNS_DECIDE),
+    "6.2.holds-off": Undecidable(_RUNS_DECIDE),
+}
+
+# ------------------------------------------------------------ experiment 3
+
+
+def _symmetry() -> Iterator[Case]:
+    for x in (-7.0, -2.0, 0.0, 3.0, 9.0):
+        yield Case(f"x = {x:g}", {**_features(2), "x": x}, 0.0)
+
+
+def _places() -> Iterator[Case]:
+    """Where each feature has half of its largest value."""
+
+    def middles(varphi1: Feature, varphi2: Feature) -> Matrix:
+        return Matrix([brentq(lambda x, f=f: abs(f(x)) - 0.5, -40.0, 40.0, xtol=1e-13) for f in (varphi1, varphi2)])
+
+    lines = {f"varphi{i + 1}": Printed(name, ("x",)) for i, name in enumerate(_PAIR[2])}
+    yield Case("half of the largest value", {"matrix": Matrix, "exp": math.exp}, Computed(middles, lines))
+
+
+def units(offset: bool, places: Array, parameters: Array, x: Array) -> Array:
+    """sum_i v_i s(w_i x + b_i) or sum_i v_i s(w_i (x - b_i))."""
+    v, w = parameters[: len(places)], parameters[len(places) :]
     argument = np.outer(x, w) + places if offset else (x[:, None] - places) * w
     return np.asarray((v / (1 + np.exp(-argument))).sum(axis=1))
 
 
-def _best_fit(offset: bool) -> float:
-    """The largest error of the best network with four units and b in -5, -5/3, 5/3, 5, over many starts."""
-    x = np.linspace(-12.0, 12.0, 61)
-    truth = np.array([0.8 * first + 0.4 * second for first, second in map(logistic_pair, x)])
+def best_fit(offset: bool, varphi1: Feature, varphi2: Feature, count: int, ends: Matrix) -> float:
+    """The largest error of the best network with fixed b_i for the sum of both features, over many starts."""
+    x, places = np.linspace(-12.0, 12.0, 61), np.linspace(ends.array[0, 0], ends.array[1, 0], count)
+    slope = np.array([varphi1(t) + varphi2(t) for t in x])
     best = math.inf
-    for signs in np.ndindex(2, 2, 2, 2):
-        start = np.concatenate([np.full(4, 0.1), 2.0 * np.array(signs) - 1.0])
-        found = least_squares(lambda z: _units(offset, z, x) - truth, start, max_nfev=200, xtol=1e-14, ftol=1e-14)
+    for signs in np.ndindex(*[2] * count):
+        start = np.concatenate([np.full(count, 0.1), 2.0 * np.array(signs) - 1.0])
+        found = least_squares(
+            lambda z: units(offset, places, z, x) - slope, start, max_nfev=200, xtol=1e-14, ftol=1e-14
+        )
         best = min(best, float(np.max(np.abs(found.fun))))
     return best
 
 
 def _perfect_model() -> Iterator[Case]:
+    lines = {
+        "varphi1": Printed("6.2.feature-1", ("x",)),
+        "varphi2": Printed("6.2.feature-2", ("x",)),
+        "count": Printed("6.3.units"),
+        "ends": Printed("6.3.locations"),
+    }
     for offset, kind in ((True, "s(w x + b) of Eq. (8)"), (False, "s(w (x - b)) of Appendix B")):
-        error = _best_fit(offset)
-        yield Case(f"units {kind}: largest error of the best fit {error:.1g}", {}, error < 1e-6)
+
+        def reached(offset: bool = offset, **printed: Any) -> str:
+            return "perfect" if best_fit(offset, **printed) < 1e-6 else "not perfect"
+
+        yield Case(f"units {kind}", {"matrix": Matrix, "exp": math.exp}, Computed(reached, lines))
 
 
-def _missing(method: str, needed: Mapping[str, str]) -> Derivation:
-    names = LOOP | frozenset(needed)
-    listed = "; ".join(f"{name}: {meaning}" for name, meaning in needed.items())
-    return Derivation(f"{method} ({listed}).", partial(_needs, lambda: names))
-
-
-_FEATURE = "As the statements about the reference take it."
-_SCHEDULE = Derivation("Every time step from 0 to 20 has to be given once.", _schedule)
-
-_STRONG = Correction(
-    r"\text{where $\varphi^2$ is strong, and $\varphi^1$ is negligible}",
-    "dict(strong=2, negligible=1)",
-    "The reference goes to +10, where phi^2 = 0.993 and phi^1 = -3e-7: the two parameters are exchanged.",
+_EXCHANGED = "The reference goes to +10, where phi^2 = 0.993 and phi^1 = -3e-7: the two parameters are exchanged."
+_STRONG = partial(_along, 3, Within({"strong": STRONG, "negligible": NEGLIGIBLE}))
+_RELEVANT = partial(_along, 3, Within({"relevant": STRONG, "irrelevant": NEGLIGIBLE}))
+_EFFECTS = (
+    "dict(relevant=effect(reference, system, (varphi1, varphi2), 2),"
+    " irrelevant=effect(reference, system, (varphi1, varphi2), 1))"
 )
 
-DERIVATIONS = {
-    "6.bonus": Derivation("tau times the trace of the covariance, from its eigenvalues.", _bonus),
-    "6.1.setting": Derivation(
-        "The constants on which L depends when two steps of the cautious law are written out with SymPy.",
-        partial(_needs, _toy_needs),
-        remark="The control cost is called Lambda here and U elsewhere.",
-    ),
-    "6.2.system": Derivation(
-        "The general model of Section 2, entry by entry.",
-        partial(_cart, True),
-        conventions=(Convention("the disturbance xi_k of Section 2 is not written out", partial(_cart, False)),),
-    ),
-    "6.2.prior": Derivation("Sizes.", partial(_form, 2, 3)),
-    "6.2.truth": Derivation("Sizes.", partial(_form, 2, 1)),
-    "6.2.feature-1": Derivation(_FEATURE, partial(_feature, logistic_pair, 0)),
-    "6.2.feature-2": Derivation(_FEATURE, partial(_feature, logistic_pair, 1)),
-    "6.2.reference": _SCHEDULE,
-    "6.2.weights": _SCHEDULE,
-    "6.2.precise-phase": Derivation(
-        "The number of precise steps, at the two places at which the text gives it.", _given_once
-    ),
-    "6.2.setting": _missing(
-        "What a closed loop of this experiment needs",
-        {"features": "number of features", "amplitude": "of the kernel", "lengthscale": "of the kernel"},
-    ),
-    "6.3.reference": _SCHEDULE,
-    "6.3.weights": _SCHEDULE,
+
+def _relevance(latex: str) -> Derivation:
+    return Derivation(
+        "The largest effect of both parameters on the next state along the printed reference.",
+        _RELEVANT,
+        correction=Correction(latex, _EFFECTS, _EXCHANGED),
+    )
+
+
+THIRD: dict[str, Derivation | Undecidable] = {
     "6.3.strong-feature": Derivation(
-        "The size of both features along the reference.", _strong_feature, correction=_STRONG
-    ),
-    "6.3.relevant-parameter": Derivation(
-        "The size of both features along the reference.",
-        _strong_feature,
+        "The size of both printed features along the printed reference.",
+        _STRONG,
         correction=Correction(
-            r"\text{between the relevant $\theta^2$ and the irrelevant $\theta^1$}", _STRONG.machine, _STRONG.reason
+            r"\text{where $\varphi^2$ is strong, and $\varphi^1$ is negligible}",
+            "dict(strong=largest(reference, varphi2), negligible=largest(reference, varphi1))",
+            _EXCHANGED,
         ),
+    ),
+    "6.3.good-exploration": _relevance(r"\text{Good exploration thus will ignore $\theta^1$}"),
+    "6.3.relevant-parameter": _relevance(r"\text{between the relevant $\theta^2$ and the irrelevant $\theta^1$}"),
+    "6.3.ignored-parameter": _relevance(
+        r"\text{The AD controller ignores $\t^1$ completely and only identifies $\t^2$ in early phases}"
+    ),
+    "6.3.locations": Derivation("Where the printed features have half of their largest value.", _places),
+    "6.3.symmetry": Derivation("phi^1 at x and phi^2 at -x, as printed.", _symmetry),
+    "6.3.caption": _with(
+        _from_lines("the component of the reference that moves", _moving_state, reference=Printed("6.3.reference")),
+        r"\text{(first state)}",
+        "1",
+        "The reference that is drawn belongs to the first state; the caption of the figure before has it right.",
     ),
     "6.3.perfect-model": Derivation(
-        "Nonlinear least squares from sixteen starts with four units and fixed b_i, for the units of Eq. (8) and of"
-        " Appendix B: the error vanishes for both.",
+        "Nonlinear least squares from sixteen starts with the printed units, locations and features, for the"
+        " units of Eq. (8) and of Appendix B: the error vanishes for both.",
         _perfect_model,
     ),
-    "6.3.setting": _missing(
-        "What a closed loop of this experiment needs",
-        {"units": "number of units", "b": "their locations", "prior_v": "prior of v", "prior_w": "prior of w"},
+    "6.3.bonus-undecided": Undecidable(_RUNS_DECIDE),
+}
+
+# ------------------------------------------------------------ experiment 4
+
+
+def _straight_from(reference: Any) -> int:
+    """The first step of the straight line on which the reference moves last."""
+    ways = np.diff(positions(reference))
+    last = int(np.flatnonzero(ways)[-1])
+    return next(step for step in range(last + 1) if np.all(ways[step : last + 1] == ways[last]))
+
+
+def _first_weight(schedule: Any) -> int:
+    return next(step for step, weight in enumerate(weights(schedule)) if weight > 0)
+
+
+_ORDER = "The reference passes -2, where phi^2 is 1, and then stays at +2, where phi^1 is 1."
+_PASSED = partial(_along, 4, Within({"passed": STRONG, "passed_at_the_end": NEGLIGIBLE, "stays": STRONG}))
+_MET = partial(_along, 4, Within({"first": STRONG}))
+
+FOURTH: dict[str, Derivation | Undecidable] = {
+    "6.4.passes-both": Derivation(
+        "The size of both printed features along the printed reference.",
+        partial(_along, 4, Within({"first": STRONG, "second": STRONG, "stays": STRONG})),
     ),
-    "6.4.feature-1": Derivation(_FEATURE, partial(_feature, bump_pair, 0)),
-    "6.4.feature-2": Derivation(_FEATURE, partial(_feature, bump_pair, 1)),
-    "6.4.truth": Derivation("Sizes.", partial(_form, 2, 1)),
-    "6.4.reference": _SCHEDULE,
-    "6.4.weights": _SCHEDULE,
-    "6.4.order-of-parameters": Derivation(
-        "The size of both features along the reference, in the order of time.",
-        _order_of_parameters,
+    "6.4.straight": _with(
+        _from_lines(
+            "the straight line on which the reference of experiment 4 moves last",
+            _straight_from,
+            reference=Printed("6.4.reference"),
+        ),
+        r"\text{the linear reference trajectory at time instant $7$}",
+        "7",
+        "The reference is -5, -4, -2, 0, 2 from step 6 to step 10: linear from step 7 on, not from step 6.",
+    ),
+    "6.4.cost-start": _from_lines("the weights of experiment 4", _first_weight, schedule=Printed("6.4.weights")),
+    "6.4.early-parameter": Derivation(
+        "The size of both printed features where the printed reference first meets one of them.",
+        _MET,
         correction=Correction(
-            r"\text{ignores the growing uncertainty on $\t^2$ after reaching the area of $\t^1$}",
-            "(2, 1)",
-            "The reference passes -2, where phi^2 is 1, and then stays at +2, where phi^1 is 1.",
+            r"\text{the in the beginning necessary parameter $\t^2$}",
+            "dict(first=first_met(reference, varphi2, varphi1))",
+            _ORDER,
         ),
     ),
-    "6.4.setting": _missing(
-        "What a closed loop of this experiment needs", {"prior": "prior of theta", "Xi": "drift of the parameters"}
+    "6.4.second-zone": Derivation(
+        "The size of the second printed feature where the printed reference ends.",
+        partial(_along, 4, Within({"stays": STRONG})),
+        correction=Correction(
+            r"\text{When the trajectory reaches the zone of the first parameter}",
+            "dict(stays=at_the_end(reference, varphi1))",
+            _ORDER,
+        ),
     ),
+    "6.4.order-of-parameters": Derivation(
+        "The size of both printed features along the printed reference, and where it ends.",
+        _PASSED,
+        correction=Correction(
+            r"\text{ignores the growing uncertainty on $\t^2$ after reaching the area of $\t^1$}",
+            "dict(passed=largest(reference, varphi2), passed_at_the_end=at_the_end(reference, varphi2),"
+            " stays=at_the_end(reference, varphi1))",
+            _ORDER,
+        ),
+    ),
+    "6.4.refreshing": Undecidable(_RUNS_DECIDE),
+}
+
+# ------------------------------------------------------------ the table
+
+
+def least_cost(system: Callable[..., Matrix], noise: Mapping[str, float], schedule: Any) -> float:
+    """A lower bound of E[L] in experiment 2 for every controller: what the disturbances alone cost.
+
+    The input reaches the position two steps later, so nobody can remove what the last two disturbances did to it:
+    Var x_1 >= Q_11 and Var x_k >= (Q + A Q A')_11 from k = 2 on, with A the dynamics without slope.
+    """
+    still = counted([0.0, 0.0])
+    columns = [system(Matrix(unit), still, Matrix(0.0), lambda i, at: 0.0).array for unit in np.eye(2)]
+    a, q = np.hstack(columns), noise["Q"] * np.eye(2)
+    spread = [0.0, float(q[0, 0]), float((q + a @ q @ a.T)[0, 0])]
+    lightest: dict[int, float] = {}
+    for first, last, value in schedule:
+        for step in range(first, last + 1):
+            lightest[step] = min(float(value[0][0]), lightest.get(step, math.inf))
+    return sum(weight * spread[min(step, 2)] for step, weight in lightest.items())
+
+
+def _bound(per_step: bool) -> Iterator[Case]:
+    lines = {
+        "system": Printed("6.2.system", ("x", "theta", "u", "varphi")),
+        "noise": Printed("6.2.noise"),
+        "schedule": Printed("6.2.weights"),
+    }
+
+    def least(system: Any, noise: Any, schedule: Any) -> Within:
+        share = settings.last_step(schedule) if per_step else 1.0
+        return Within({"oracle": (least_cost(system, noise, schedule) / share, math.inf)})
+
+    yield Case(
+        "Exp. 6.2, whatever the controller", {"matrix": Matrix, "table": Printed("6.5.table")}, Computed(least, lines)
+    )
+
+
+def _best(table: Mapping[str, Sequence[tuple[float, float]]], column: int, experiments: Sequence[int]) -> str:
+    """The controller that has the lowest mean (0) or deviation (1) of those that learn, in all of these experiments."""
+    learners = ("CE", "CE-BEB", "AD")
+    winners = {min(learners, key=lambda name: table[name][e - 1][column]) for e in experiments}
+    return winners.pop() if len(winners) == 1 else "different ones"
+
+
+def _lowest_line(column: int, experiments: Sequence[int]) -> Iterator[Case]:
+    function = partial(_best, column=column, experiments=experiments)
+    yield Case(f"experiments {experiments}", {}, Computed(function, {"table": Printed("6.5.table")}))
+
+
+def _lower_bound(table: Mapping[str, Sequence[tuple[float, float]]]) -> str:
+    winners = {min(table, key=lambda name: table[name][e][0]) for e in range(4)}
+    return winners.pop() if len(winners) == 1 else "different ones"
+
+
+ALL = (1, 2, 3, 4)
+
+QUANTITATIVE: dict[str, Derivation | Undecidable] = {
+    "6.lower-bound": Derivation(
+        "The lowest mean of every column of the table.",
+        lambda: iter([Case("the table", {}, Computed(_lower_bound, {"table": Printed("6.5.table")}))]),
+        remark="In the table; with an inexact model (Exp. 6.2) or nonlinear dynamics it need not be a bound.",
+    ),
+    "6.5.table": Derivation(
+        "A line for every controller.",
+        lambda: iter([Case("the table", {}, Supplies(frozenset({"Oracle", "CE", "CE-BEB", "AD"})))]),
+    ),
+    "6.runs": _from_lines("the caption of the table", lambda runs: Meant(runs), runs=Printed("6.5.runs")),
+    "6.5.runs": _from_lines("the text of Section 6", lambda runs: runs, runs=Printed("6.runs")),
     "6.5.costs": Derivation(
-        "What a number in the table needs to be compared with: mean, deviation, runs and unit (L, or L per time step).",
-        partial(_needs, lambda: frozenset({"mean", "deviation", "runs", "unit"})),
+        "A lower bound of E[L] in experiment 2 from its printed system, noise and weights: the disturbances alone.",
+        partial(_bound, False),
+        conventions=(Convention("the table's costs are L divided by the number of steps T", partial(_bound, True)),),
+        remark="This excludes L itself for that column; it does not show that all columns have one unit.",
     ),
+    "6.5.performance": Derivation("The lowest mean of those that learn.", partial(_lowest_line, 0, ALL)),
+    "6.5.low-variance": Derivation(
+        "The lowest standard deviation of those that learn.",
+        partial(_lowest_line, 1, ALL),
+        conventions=(
+            Convention(
+                "it is meant of Exp. 6.1, 6.2 and 6.4; in Exp. 6.3 that of CE is lower",
+                partial(_lowest_line, 1, (1, 2, 4)),
+            ),
+        ),
+    ),
+    "6.5.instabilities": Undecidable(_RUNS_DECIDE),
+}
+
+DERIVATIONS: dict[str, Derivation | Undecidable] = {
+    **settings.DERIVATIONS,
+    **FIRST,
+    **SECOND,
+    **THIRD,
+    **FOURTH,
+    **QUANTITATIVE,
 }

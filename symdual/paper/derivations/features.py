@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from functools import partial
 from typing import Any
 
 import sympy as sp
 
-from symdual.paper.case import Case, Convention, Correction, Derivation, Meant
+from symdual.paper.case import Case, Computed, Convention, Correction, Derivation, Meant, Printed
 from symdual.paper.derivations import generic
 from symdual.paper.machine import counted
 
@@ -30,6 +31,7 @@ class Network:
     """f = sum_i v_i s(w_i (x - b_i)) written out for F units."""
 
     counts = (1, 2, 3)
+    line = "B.1.network"
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -56,6 +58,7 @@ class Fourier:
     """f = c sum_i v_{2i-1} sin(omega_{2i-1} x) + v_{2i} cos(omega_{2i} x) written out for F features."""
 
     counts = (2, 4)
+    line = "B.2.fourier"
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -101,6 +104,7 @@ class Radial:
     """f = sum_i v_i exp(-(x - c_i)^2 / (2 lambda^2)) written out for F features."""
 
     counts = (1, 2, 3)
+    line = "B.3.radial"
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -127,11 +131,22 @@ def _vector(*entries: Any) -> Any:
     return sp.Matrix(entries)
 
 
+def _of_printed(written: Any, wanted: Wanted, index: int) -> Computed:
+    """A derivative of f, with f as the paper prints it."""
+
+    def derivative(value: Any) -> Any:
+        own = copy(written)
+        own.value = value
+        return wanted(own, index)
+
+    return Computed(derivative, {"value": Printed(written.line)})
+
+
 def _whole(family: type[Any], wanted: Wanted) -> Iterator[Case]:
     """A printed sum, for each concrete F."""
     for count in family.counts:
         written = family(count)
-        yield Case(f"F = {count}", written.symbols(), wanted(written, 0))
+        yield Case(f"F = {count}", written.symbols(), _of_printed(written, wanted, 0))
 
 
 def _each(family: type[Any], wanted: Wanted) -> Iterator[Case]:
@@ -139,7 +154,8 @@ def _each(family: type[Any], wanted: Wanted) -> Iterator[Case]:
     for count in family.counts:
         written = family(count)
         for index in range(1, count + 1 if family is not Fourier else count // 2 + 1):
-            yield Case(f"F = {count}, i = {index}", {**written.symbols(), "i": index}, wanted(written, index))
+            symbols = {**written.symbols(), "i": index}
+            yield Case(f"F = {count}, i = {index}", symbols, _of_printed(written, wanted, index))
 
 
 def _generic(family: type[Any], wanted: Callable[[generic.Generic], Any]) -> Iterator[Case]:
@@ -161,7 +177,7 @@ def _claim(
     correction: Correction | None = None,
 ) -> Derivation:
     return Derivation(
-        f"SymPy derivatives for F = {', '.join(map(str, family.counts))},"
+        f"SymPy derivatives of the printed f for F = {', '.join(map(str, family.counts))},"
         " and symdual's own derivation for a generic index.",
         partial(_both, partial(shape, family, concrete), partial(_generic, family, derived)),
         correction=correction,
@@ -196,23 +212,30 @@ def _logistic_definition() -> Iterator[Case]:
 
 
 def _activation() -> Iterator[Case]:
-    """The argument of the logistic function: the inverse of it applied to df/dv_i."""
+    """The argument of the logistic function in the printed f: the inverse of it applied to df/dv_i."""
     for count in Network.counts:
         network = Network(count)
         for index in range(1, count + 1):
-            value = sp.diff(network.value, network.v[index - 1])
-            argument = -sp.log(1 / value - 1)
-            yield Case(f"F = {count}, i = {index}", {**network.symbols(), "i": index}, argument)
+            symbols = {**network.symbols(), "i": index}
+            yield Case(f"F = {count}, i = {index}", symbols, _of_printed(network, _argument, index))
+
+
+def _argument(network: Any, index: int) -> Any:
+    return -sp.log(1 / sp.diff(network.value, network.v[index - 1]) - 1)
 
 
 def _network_of_section_5(shifted: bool) -> Iterator[Case]:
-    """sum_i v_i s(w_i x + b_i), the network of Section 5.3."""
+    """The network as Section 5.3 prints it, with offsets beta_i in place of its b_i."""
     for count in Network.counts:
         network = Network(count)
         offsets = _named("beta", count)
         shifts = [-offset / w for offset, w in zip(offsets, network.w, strict=True)] if shifted else offsets
-        value = sum(v * sigma(w * X + o) for v, w, o in zip(network.v, network.w, offsets, strict=True))
-        yield Case(f"F = {count}", {**network.symbols(), "b": counted(shifts)}, value)
+        printed = Printed("5.3.network", symbols={"b": counted(offsets)})
+        yield Case(f"F = {count}", {**network.symbols(), "b": counted(shifts)}, Computed(_same, {"value": printed}))
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _radial_correction(latex: str, machine: str) -> Correction:
@@ -226,7 +249,7 @@ _BELL_LATEX = r"\exp\left(-\frac{(x-c_i)^2}{2\lambda^2}\right)"
 
 DERIVATIONS = {
     "B.1.network": Derivation(
-        "The network of Section 5.3, sum_i v_i s(w_i x + b_i), written out for F = 1, 2, 3.",
+        "The network as Section 5.3 prints it, written out for F = 1, 2, 3.",
         partial(_network_of_section_5, False),
         conventions=(
             Convention(

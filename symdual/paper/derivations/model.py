@@ -8,10 +8,10 @@ from functools import partial
 import numpy as np
 import sympy as sp
 
-from symdual.paper.case import Case, Convention, Correction, Derivation, Form, Meant
+from symdual.paper.case import Case, Computed, Convention, Correction, Derivation, Form, Meant, Printed
 from symdual.paper.derivations import draws
 from symdual.paper.derivations.gaussians import Array, beside, expectation, moments, scalar_expectation
-from symdual.paper.machine import counted
+from symdual.paper.machine import Indexed, counted
 from symdual.paper.matrices import Matrix, stack, vectorise
 
 SIZES = ((1, 2, 1), (2, 3, 1), (3, 2, 2))
@@ -61,14 +61,20 @@ def _definition(method: str, rows: Callable[[int, int, int], tuple[int, int]]) -
     return Derivation(method, partial(_sized, rows))
 
 
-def _density(noise: str, function: str) -> Iterator[Case]:
+def _density(line: str, disturbance: str, noise: str) -> Iterator[Case]:
+    """Mean and covariance of what a line prints, over its disturbance."""
     for n, m, d in SIZES:
         plant = _plant(n, m, d)
-        x, u, cov = plant["x"][0], plant["u"][0], plant[noise]  # type: ignore[index]
-        base = plant["f"](x, u) if function == "f" else plant["C"] @ x  # type: ignore[operator]
+        cov = plant[noise]
         assert isinstance(cov, Matrix)
-        mean, spread = moments(partial(np.add, base.array[:, 0]), np.zeros(cov.shape[0]), cov.array)
-        yield Case(f"n = {n}, d = {d}", plant, beside(Matrix(mean), Matrix(spread)))
+
+        def spread(value: Callable[[Indexed], Matrix], cov: Matrix = cov) -> Matrix:
+            mean, wide = moments(
+                lambda e: value(counted([Matrix(e)], 0)).array[:, 0], np.zeros(cov.shape[0]), cov.array
+            )
+            return beside(Matrix(mean), Matrix(wide))
+
+        yield Case(f"n = {n}, d = {d}", plant, Computed(spread, {"value": Printed(line, (disturbance,))}))
 
 
 def _parameter_length() -> Iterator[Case]:
@@ -237,10 +243,12 @@ DERIVATIONS = {
     "2.dynamics": _definition("Sizes: f, x and xi have n entries.", lambda n, m, d: (n, 1)),
     "2.observation": _definition("Sizes: C is d x n and y has d entries.", lambda n, m, d: (d, 1)),
     "2.density-state": Derivation(
-        "Mean and covariance of f + xi by Gauss-Hermite quadrature.", partial(_density, "Q", "f")
+        "Mean and covariance of the printed next state over xi, by Gauss-Hermite quadrature.",
+        partial(_density, "2.dynamics", "xi", "Q"),
     ),
     "2.density-observation": Derivation(
-        "Mean and covariance of C x + gamma by Gauss-Hermite quadrature.", partial(_density, "R", "C")
+        "Mean and covariance of the printed measurement over gamma, by Gauss-Hermite quadrature.",
+        partial(_density, "2.observation", "gamma", "R"),
     ),
     "2.features": _definition("Sizes: A is n x m, B is n x 1.", lambda n, m, d: (n, 1)),
     "2.parameter-size": Derivation("The stacked columns of A and B, counted.", _parameter_length),

@@ -8,14 +8,14 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from symdual.paper.case import Case, Convention, Correction, Derivation, Form, Single
+from symdual.paper.case import Case, Convention, Correction, Derivation, Form
 from symdual.paper.derivations import draws, lettered
 from symdual.paper.derivations.filtering import Belief, predict, run, update
 from symdual.paper.derivations.gaussians import Array, beside
 from symdual.paper.machine import counted
 from symdual.paper.matrices import Matrix, identity, inverse, kronecker, stack, zeros
 
-COLUMN = "F_{:,k} stands for the transpose of F_{k,:}"
+COLUMN = "F_{:,k} should be the transpose of F_{k,:}, which the first term has: a column of F is something else."
 REVERSED = "Q (x) I repeats Q along the block diagonal (elsewhere written I (x) Q)"
 TRANSITIONS = "m is the number of transitions between measurements, m = k - 1, not the number of features"
 
@@ -106,7 +106,7 @@ class Steps:
         states = states + self.impulse @ self.parts["calQ"].array @ self.impulse.T
         return np.asarray(h @ states @ h.T + self.parts["calR"].array)
 
-    def symbols(self, column_is_row: bool = False) -> dict[str, object]:
+    def symbols(self) -> dict[str, object]:
         """Everything that the printed formulas of the appendix refer to."""
         v, n = self.numbers, self.n
 
@@ -114,7 +114,7 @@ class Steps:
             return Matrix(matrix.array[(index - 1) * n : index * n])
 
         def column(matrix: Matrix, index: int) -> Matrix:
-            return row(matrix, index).T if column_is_row else Matrix(matrix.array[:, (index - 1) * n : index * n])
+            return Matrix(matrix.array[:, (index - 1) * n : index * n])
 
         def block(i: int, j: int) -> Matrix:
             whole = np.hstack([self.from_start, self.impulse])
@@ -164,6 +164,7 @@ def _two_step_symbols(steps: Steps) -> dict[str, object]:
         "g11": Matrix(joint[n:, n:]),
         "S1": Matrix(steps.measurement_covariance()[: steps.measured, : steps.measured]),
         "S2": Matrix(h @ second.cov @ h.T + v["R"]),
+        "P1": Matrix(after.cov),
         "G": Matrix(steps.measurement_covariance()),
     }
 
@@ -192,14 +193,18 @@ def _innovation(steps: Steps) -> Array:
     return steps.measurement_covariance()[: steps.measured, : steps.measured]
 
 
-def _compact() -> Iterator[Case]:
-    for case in _two_steps(_predicted_two):
-        yield Case(case.where, {**case.symbols, "g00": case.symbols["S1"]}, case.expected)
+def _predicted_one(steps: Steps) -> Array:
+    v = steps.numbers
+    return predict(Belief(v["m0"], v["P0"]), v["A0"], v["Q"]).cov
 
 
-def _g00() -> Iterator[Case]:
-    for n in (1, 2):
-        yield Case(f"n = {n}", _two_step_symbols(Steps(n, 2, n)), Single())
+def _gram_inverse(steps: Steps) -> Array:
+    return np.asarray(np.linalg.inv(steps.measurement_covariance()), dtype=np.float64)
+
+
+def _second_innovation(steps: Steps) -> Array:
+    v = steps.numbers
+    return np.asarray(v["H"] @ _predicted_two(steps) @ v["H"].T + v["R"])
 
 
 def _filter_form() -> Iterator[Case]:
@@ -207,9 +212,9 @@ def _filter_form() -> Iterator[Case]:
         yield Case(f"n = {n}", {**Steps(n, 1, n).symbols(), "N": beside}, Form(n, n + 1))
 
 
-def _general(wanted: Callable[[Steps], Matrix], column_is_row: bool = False) -> Iterator[Case]:
+def _general(wanted: Callable[[Steps], Matrix]) -> Iterator[Case]:
     for steps in all_sizes():
-        yield Case(steps.where(), steps.symbols(column_is_row), wanted(steps))
+        yield Case(steps.where(), steps.symbols(), wanted(steps))
 
 
 def _kron(name: str, repeated: bool) -> Iterator[Case]:
@@ -319,10 +324,28 @@ DERIVATIONS = {
         partial(_two_steps, _predicted_two, letters=lettered.predicted),
     ),
     "A.1.g00": Derivation(
-        "Its value under the brace of the compact notation and its value in Eq. (twostep-result), compared.", _g00
+        "The predicted covariance of x_1, which every later formula takes for g_00.",
+        partial(_two_steps, _predicted_one),
+        correction=Correction(
+            r"H \underbrace{\left(A_0 P_0 A_0\T + Q\right)}_{\ce g_{00}} H\T + R = S_1",
+            "A[0] @ P0 @ A[0].T + Q",
+            "Under the brace g_00 is S_1; in the Gram matrix it is the predicted covariance, and S_1 = H g_00 H' + R.",
+        ),
     ),
     "A.1.predicted-compact": Derivation(
-        "Predict, update, predict with the recursive filter; g_00 is S_1, as under the brace just above.", _compact
+        "Predict, update, predict with the recursive filter; g_00 as corrected, the predicted covariance of x_1.",
+        partial(_two_steps, _predicted_two),
+        correction=Correction(
+            r"g_{11} - g_{10}H\T S_1\inv H g_{01}",
+            "g11 - g10 @ H.T @ inv(S1) @ H @ g01",
+            "What is inverted is S_1 = H g_00 H' + R, as the next formula of the paper has it.",
+        ),
+    ),
+    "A.1.second-innovation": Derivation(
+        "The covariance of y_2 given y_1, from the recursive filter.", partial(_two_steps, _second_innovation)
+    ),
+    "A.1.gram-inverse": Derivation(
+        "The inverse of the joint covariance of y_1 and y_2, computed numerically.", partial(_two_steps, _gram_inverse)
     ),
     "A.1.two-steps": Derivation(f"{_TWO}.", partial(_two_steps, lambda s: s.belief.cov)),
     "A.1.two-steps-expanded": Derivation(
@@ -361,19 +384,24 @@ DERIVATIONS = {
     "A.1.covariance": Derivation(
         _RECURSIVE,
         partial(_general, _covariance),
-        conventions=(Convention(COLUMN, partial(_general, _covariance, True)),),
         correction=Correction(
             r"P_k = \F_{k,:}(\P + \Q)\F_{k,:}\T - \F_{k,:}(\P + \Q)\F\T (\F\P\F\T + \F\Q\F\T + \R)\inv"
             r" \F (\P + \Q) \F_{k,:}\T",
             "row(F, k) @ (calP + calQ) @ row(F, k).T - row(F, k) @ (calP + calQ) @ F.T"
             " @ inv(F @ calP @ F.T + F @ calQ @ F.T + calR) @ F @ (calP + calQ) @ row(F, k).T",
-            "F and its transpose are exchanged, and F_{:,k} should be the transpose of F_{k,:}.",
+            f"F and its transpose are exchanged, and {COLUMN}",
         ),
     ),
     "A.1.covariance-compact": Derivation(
         _RECURSIVE,
         partial(_general, _covariance),
-        conventions=(Convention(COLUMN, partial(_general, _covariance, True)),),
+        correction=Correction(
+            r"P_k = \F_{k,:}(\P + \Q)\F_{k,:}\T - \F_{k,:}(\P + \Q)(\P + \Q + \F\inv\R\F^{-\intercal})\inv"
+            r" (\P + \Q) \F_{k,:}\T",
+            "row(F, k) @ (calP + calQ) @ row(F, k).T - row(F, k) @ (calP + calQ)"
+            " @ inv(calP + calQ + inv(F) @ calR @ inv(F).T) @ (calP + calQ) @ row(F, k).T",
+            COLUMN,
+        ),
     ),
     "A.1.mean": Derivation(
         f"{_RECURSIVE} F_{{k,0}} is read as A_{{k-1}} ... A_0.",

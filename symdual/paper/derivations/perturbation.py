@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from symdual.paper.case import Case, Convention, Correction, Derivation, Form
+from symdual.paper.case import Case, Convention, Correction, Derivation, Form, Printed
 from symdual.paper.derivations import draws, expansion
 from symdual.paper.derivations.feedback import Noise, expected_cost, feedback_cost
 from symdual.paper.derivations.filtering import Belief, covariances, update
@@ -35,7 +35,8 @@ def _matrices(values: object) -> Indexed:
     return counted([Matrix(value) for value in values], 0)  # type: ignore[attr-defined]
 
 
-def _system(states: int, parameters: int, horizon: int) -> tuple[Problem, Noise, Array]:
+def system(states: int, parameters: int, horizon: int) -> tuple[Problem, Noise, Array]:
+    """A linearised augmented system, its noise and a first state."""
     problem = random_problem((43,), states, 1, horizon, constant=False, ignored=parameters)
     rng = draws.source(44, states, parameters, horizon)
     size = states + parameters
@@ -73,6 +74,8 @@ def _scenarios() -> Iterator[tuple[str, dict[str, object], float, float]]:
             "T": horizon,
             "xbar": _matrices(path),
             "ubar": _matrices(inputs),
+            "x": _matrices(path),
+            "u": _matrices(inputs),
             "r": _matrices(problem.r),
             "W": _matrices(problem.w),
             "U": _matrices(problem.u),
@@ -86,10 +89,15 @@ def _perturbation_cost(factor: float) -> Iterator[Case]:
         yield Case(where, symbols, Matrix(factor * (moved - base)))
 
 
+NOMINAL_COST = Printed("2.cost")
+"""L of the nominal trajectory, as the paper prints L, from step 0 on."""
+
+
 def _expansion() -> Iterator[Case]:
-    for where, _, base, moved in _scenarios():
-        half = 0.5 * (moved - base)
-        yield Case(where, {"Jbar": base, "dJ": half}, moved)
+    for where, symbols, _, moved in _scenarios():
+        if symbols["k"] == 0:
+            printed = {"Jbar": NOMINAL_COST, "dJ": Printed("4.2.perturbation-cost")}
+            yield Case(where, {**symbols, **printed}, Matrix(moved))
 
 
 def _one_step(nominal: bool) -> Iterator[Case]:
@@ -145,7 +153,7 @@ def _trace_symbols(problem: Problem, noise: Noise, states: int, padded: bool) ->
 
 def _dual_cost(padded: bool, factor: float) -> Iterator[Case]:
     for states, parameters, horizon in SYSTEMS:
-        problem, noise, _ = _system(states, parameters, horizon)
+        problem, noise, _ = system(states, parameters, horizon)
         expected = Matrix(factor * feedback_cost(problem, noise))
         where = f"n = {states}, {parameters} parameter(s), T = {horizon}"
         yield Case(where, _trace_symbols(problem, noise, states, padded), expected)
@@ -163,7 +171,7 @@ def _expected_update() -> Iterator[Case]:
 
 def _cost_to_go() -> Iterator[Case]:
     for states, horizon in ((1, 2), (2, 3), (3, 2)):
-        problem, noise, start = _system(states, 0, horizon)
+        problem, noise, start = system(states, 0, horizon)
         inputs, base = best_inputs(problem, start)
         path = trajectory(problem, start, inputs)
         tails = [tail(problem, j) for j in range(horizon + 1)]
@@ -182,20 +190,29 @@ def _toy(linearised: bool) -> Iterator[Case]:
     for toy in expansion.EXAMPLES:
         problem, noise = toy.linearised()
         exact = 0.5 * (feedback_cost(problem, noise) if linearised else toy.exact_coefficient())
-        yield Case(toy.where(), _trace_symbols(problem, noise, 1, True), Matrix(exact))
+        symbols = {**_trace_symbols(problem, noise, 1, True), "Jd": Printed("4.2.dual-cost")}
+        yield Case(toy.where(), symbols, Matrix(exact))
 
 
 def _overall() -> Iterator[Case]:
     for states, horizon in ((1, 2), (2, 3), (3, 2)):
-        problem, noise, start = _system(states, 0, horizon)
-        _, base = best_inputs(problem, start)
-        values = {"Jbar": base, "Jd": 0.5 * feedback_cost(problem, noise)}
-        yield Case(f"n = {states}, T = {horizon}", values, expected_cost(problem, noise, start))
+        problem, noise, start = system(states, 0, horizon)
+        inputs, _ = best_inputs(problem, start)
+        symbols = {
+            **_trace_symbols(problem, noise, states, True),
+            "x": _matrices(trajectory(problem, start, inputs)),
+            "u": _matrices(inputs),
+            "r": _matrices(problem.r),
+            "U": _matrices(problem.u),
+            "Jbar": NOMINAL_COST,
+            "Jd": Printed("4.2.dual-cost"),
+        }
+        yield Case(f"n = {states}, T = {horizon}", symbols, Matrix(expected_cost(problem, noise, start)))
 
 
 def _perturbed_riccati(last: bool) -> Iterator[Case]:
     for states, parameters, horizon in SYSTEMS:
-        problem, _, _ = _system(states, parameters, horizon)
+        problem, _, _ = system(states, parameters, horizon)
         tails = [tail(problem, j)[0] for j in range(horizon + 1)]
         for j in (horizon,) if last else range(horizon):
             step = min(j, horizon - 1)
@@ -280,7 +297,7 @@ DERIVATIONS = {
     "4.2.belief": Derivation("Sizes of mean and covariance of (dx, dtheta).", partial(_forms, "belief")),
     "4.2.ansatz": Derivation("Sizes: one number.", partial(_forms, "ansatz")),
     "4.2.expansion": Derivation(
-        "L of perturbed trajectories minus L of the nominal one; dJ is Eq. (5), which belongs to one half of L.",
+        "L of perturbed trajectories; Jbar is L as printed in Section 2, dJ is Eq. (5) as printed.",
         _expansion,
         correction=Correction(
             r"J_k(\vec{u}_{k:T-1}, p(x_{k})) = \Jn_k^* + \dJ_k \approx \Jn_k^* + 2\Delta \tilde J_k",
@@ -341,7 +358,7 @@ DERIVATIONS = {
     "4.2.jacobian-state": Derivation("Sizes.", partial(_slope_forms, False)),
     "4.2.jacobian-input": Derivation("Sizes.", partial(_slope_forms, True)),
     "4.2.overall": Derivation(
-        "The exact expected L under the best causal feedback, known parameters; J^d as printed, on one half of L.",
+        "The exact expected L under the best causal feedback, known parameters; L and J^d as printed, padded.",
         _overall,
         correction=Correction(
             r"\Jn^*_k + 2 J^d_k",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from symdual.paper.case import Case, Convention, Correction, Derivation, Meant, Undecidable
+from symdual.paper.case import Case, Computed, Convention, Correction, Derivation, Meant, Printed, Undecidable
 from symdual.paper.derivations import draws
 from symdual.paper.derivations.gaussians import beside, moments, normal_nodes, scalar_expectation
 from symdual.paper.derivations.model import SIZES, lowest
@@ -132,19 +132,36 @@ def _second_input(weight: Any) -> Iterator[Case]:
     yield Case("SymPy, all symbols free", symbols, inserted.subs(seen, B * _U0 + _XI0))
 
 
+_FREE = {"a": A, "b": B, "U": UNIT, "Q": Q, "s0": _S0, "mu0": _MU0, "u0": _U0, "xi0": _XI0}
+_START = sp.Symbol("x0", real=True)
+_PRINTED_INPUT = Printed("3.1.second-input", symbols={**_FREE, "x1": A * _START + B * _U0 + _XI0})
+"""u_1* as printed, with x_1 = a x_0 + b u_0 + xi_0."""
+
+
 def _order() -> Iterator[Case]:
-    (case,) = _second_input(sp.Integer(1))
-    numerator, denominator = sp.fraction(sp.cancel(case.expected.subs(_X1, A * sp.Symbol("x0") + B * _U0 + _XI0)))
-    order = max(sp.degree(numerator, B), sp.degree(denominator, B))
-    yield Case("SymPy, degrees of numerator and denominator", {}, ("b", int(order)))
+    def degree(law: Any) -> tuple[str, int]:
+        numerator, denominator = sp.fraction(sp.cancel(law))
+        return "b", int(max(sp.degree(numerator, B), sp.degree(denominator, B)))
+
+    yield Case("SymPy, degrees of numerator and denominator", {}, Computed(degree, {"law": _PRINTED_INPUT}))
 
 
 class TwoSteps:
     """The toy with two inputs: the cost of u_0 when u_1 is optimal, by Bayes' rule on a grid and a parabola fit."""
 
-    def __init__(self, a: float, x0: float, u0: float, w: float = 1.3, unit: float = 0.8) -> None:
+    def __init__(
+        self,
+        a: float,
+        x0: float,
+        u0: float,
+        w: float = 1.3,
+        unit: float = 0.8,
+        mu: float = 0.7,
+        s2: float = 0.3,
+        q: float = 0.4,
+    ) -> None:
         self.a, self.x0, self.u0, self.w, self.unit = a, x0, u0, w, unit
-        self.mu, self.s2, self.q = 0.7, 0.3, 0.4
+        self.mu, self.s2, self.q = mu, s2, q
         self.grid = np.linspace(self.mu - 9 * np.sqrt(self.s2), self.mu + 9 * np.sqrt(self.s2), 1201)
 
     def tail(self, seen: float) -> float:
@@ -249,19 +266,21 @@ def _observation_density() -> Iterator[Case]:
         c, z, noise = draws.matrix(rng, d, n), draws.matrix(rng, (m + 2) * n), draws.covariance(rng, d)
         centre = (c.array @ z.array[:n])[:, 0]
         mean, spread = moments(partial(np.add, centre), np.zeros(d), noise.array)
-        wide = Matrix(np.hstack([c.array, np.zeros((d, (m + 1) * n))]))
-        symbols = {"Ctilde": wide, "z": z, "R": noise, "N": beside}
+        symbols = {"C": c, "n": n, "m": m, "d": d, "z": z, "R": noise, "N": beside, "stack": stack, "zeros": zeros}
+        symbols["Ctilde"] = Printed("3.observation-map")
         yield Case(f"n = {n}, m = {m}, d = {d}", symbols, beside(Matrix(mean), Matrix(spread)))
 
 
 def _even_order() -> Iterator[Case]:
     """Degree of numerator minus degree of denominator of L as a function of u_0, for rational numbers elsewhere."""
+    later = sp.Symbol("xi1", real=True)
+    x1 = A * _START + B * _U0 + _XI0
+
     (case,) = _second_input(sp.Integer(1))
-    later, start = sp.symbols("xi1 x0", real=True)
-    x1 = A * start + B * _U0 + _XI0
-    u1 = case.expected.subs(_X1, x1)
-    cost = start**2 + UNIT * _U0**2 + x1**2 + UNIT * u1**2 + (A * x1 + B * u1 + later) ** 2
+    law = case.expected.subs(_X1, x1)
+
     for shift in range(3):
+        cost = _START**2 + UNIT * _U0**2 + x1**2 + UNIT * law**2 + (A * x1 + B * law + later) ** 2
         free = sorted(cost.free_symbols - {_U0}, key=str)
         point = {symbol: sp.Rational(3 + 2 * i + shift, 7) for i, symbol in enumerate(free)}
         numerator, denominator = sp.fraction(sp.cancel(cost.subs(point)))
@@ -339,7 +358,7 @@ DERIVATIONS: dict[str, Derivation | Undecidable] = {
         remark="u_1* is taken with the state weight W.",
     ),
     "3.1.order": Derivation(
-        "Degrees of numerator and denominator of u_1* in b, with x_1 = a x_0 + b u_0 + xi_0, with SymPy.",
+        "Degrees of numerator and denominator of the printed u_1* in b, with x_1 = a x_0 + b u_0 + xi_0, with SymPy.",
         _order,
         correction=Correction(
             r"\text{rational function of second order in $b$ (the denominator is of fourth order in $u_0$)}",
@@ -348,7 +367,8 @@ DERIVATIONS: dict[str, Derivation | Undecidable] = {
         ),
     ),
     "3.1.even-order": Derivation(
-        "Degrees of numerator and denominator of L(u_0) for three samples, with SymPy: L grows as u_0^2.", _even_order
+        "Degrees of numerator and denominator of L(u_0) for three samples, with SymPy: L grows as u_0^2.",
+        _even_order,
     ),
     "3.1.no-closed-form": Undecidable(
         "That no closed form exists is a statement about all formulas; quadrature does not decide it."

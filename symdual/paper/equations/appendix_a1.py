@@ -5,6 +5,10 @@ from __future__ import annotations
 from symdual.paper.equation import Equation, Restated
 
 _PREDICTED = "(A[0] @ P0 @ A[0].T + Q)"
+_G_INVERSE = (
+    "stack([[inv(S1) + inv(S1) @ H @ g01 @ H.T @ inv(S2) @ H @ g10 @ H.T @ inv(S1),"
+    " -inv(S1) @ H @ g01 @ H.T @ inv(S2)], [-inv(S2) @ H @ g10 @ H.T @ inv(S1), inv(S2)]])"
+)
 _F = "blocks(m + 1, lambda i, j: one if i == j else (nil if i < j else product(A, i - 1, j)))"
 _F_INVERSE = "blocks(m + 1, lambda i, j: one if i == j else (-A[j] if i == j + 1 else nil))"
 _F_LATEX = r"""\F = \begin{bmatrix}
@@ -86,7 +90,8 @@ EQUATIONS = (
         line=1688,
         label="eq:compact-notation",
         latex=r"\underbrace{S_1}_{\ce g_{00}}",
-        machine=f"[S1, {_PREDICTED}]",
+        machine="S1",
+        restated=(Restated(1752, _PREDICTED),),
     ),
     Equation(
         id="A.1.predicted-compact",
@@ -96,6 +101,16 @@ EQUATIONS = (
         label="eq:compact-notation",
         latex=r"g_{11} - g_{10}H\T g_{00}\inv H g_{01}",
         machine="g11 - g10 @ H.T @ inv(g00) @ H @ g01",
+        restated=(Restated(1697, "g11 - g10 @ H.T @ inv(S1) @ H @ g01"),),
+    ),
+    Equation(
+        id="A.1.second-innovation",
+        section="A.1",
+        title="covariance of the second measurement",
+        line=1694,
+        latex=r"\text{defining $S_2$ analogously to $S_1$}",
+        machine="H @ (A[1] @ P1 @ A[1].T + Q) @ H.T + R",
+        inline=True,
     ),
     Equation(
         id="A.1.two-steps",
@@ -138,9 +153,22 @@ EQUATIONS = (
   \end{bmatrix}
   }_{\ce G\inv}
   \begin{bmatrix}H g_{01} \\ H g_{11}\end{bmatrix}""",
-        machine="g11 - stack([[g10 @ H.T, g11 @ H.T]]) @ stack(["
-        "[inv(S1) + inv(S1) @ H @ g01 @ H.T @ inv(S2) @ H @ g10 @ H.T @ inv(S1), -inv(S1) @ H @ g01 @ H.T @ inv(S2)],"
-        " [-inv(S2) @ H @ g10 @ H.T @ inv(S1), inv(S2)]]) @ stack([[H @ g01], [H @ g11]])",
+        machine=f"g11 - stack([[g10 @ H.T, g11 @ H.T]]) @ {_G_INVERSE} @ stack([[H @ g01], [H @ g11]])",
+    ),
+    Equation(
+        id="A.1.gram-inverse",
+        section="A.1",
+        title="inverse of the Gram matrix",
+        line=1710,
+        latex=r"""\underbrace{
+  \begin{bmatrix}
+  S_1\inv + S_1\inv H g_{01} H\T S_2\inv H g_{10}H\T S_1\inv &
+  -S_1\inv H g_{01} H\T S_2\inv \\
+  -S_2\inv H g_{10} H\T S_1\inv&
+  S_2\inv
+  \end{bmatrix}
+  }_{\ce G\inv}""",
+        machine=_G_INVERSE,
     ),
     Equation(
         id="A.1.schur",

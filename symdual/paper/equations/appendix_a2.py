@@ -32,7 +32,7 @@ EQUATIONS = (
         line=1823,
         latex=r"""f =
 \Phi\T w""",
-        machine="Phi_printed.T @ w",
+        machine="Phi(x).T @ w",
         introduces="w",
         inline=True,
     ),
@@ -64,7 +64,18 @@ EQUATIONS = (
   0 & I \end{pmatrix}
   = \begin{pmatrix} A & \Phi \\
   0 & I \end{pmatrix}""",
-        machine="stack([[slope_x, Phi], [zeros(p, n), identity(p)]])",
+        machine="stack([[slope(lambda s: f(s, w), x), Phi(x)], [zeros(p, n), identity(p)]])",
+    ),
+    Equation(
+        id="A.2.replaced",
+        section="A.2",
+        title="two-step formula for the augmented state",
+        line=1835,
+        latex=r"""\text{the original $x$ is replaced by the
+augmented $z$, $P$ by $\Sigma$ and $A$ by $J_A$}""",
+        machine="two_steps",
+        inline=True,
+        restated=(Restated(1709, "two_steps_with_H"),),
     ),
     Equation(
         id="A.2.gram-two",

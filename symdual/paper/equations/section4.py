@@ -43,6 +43,16 @@ EQUATIONS = (
         " + stack([[B(theta)], [zeros(p, 1)]]) @ u + stack([[xi], [zeros(p, 1)]])",
     ),
     Equation(
+        id="4.inner-loop",
+        section="4",
+        title="name of the search's loop (caption of Figure 2)",
+        line=698,
+        latex=r"\text{The left cycle is the inner loop}",
+        machine="'inner'",
+        introduces="left cycle",
+        inline=True,
+    ),
+    Equation(
         id="4.1.control",
         section="4.1",
         title="certainty equivalent control law",
@@ -113,6 +123,16 @@ EQUATIONS = (
         restated=(Restated(769, "span(k, T - 1)"),),
     ),
     Equation(
+        id="4.2.nominal-symbol",
+        section="4.2",
+        title="symbol of the nominal trajectory",
+        line=781,
+        latex=r"\text{around the nominal trajectory $\vec{x}$}",
+        machine="x",
+        inline=True,
+        restated=(Restated(770, "xbar"),),
+    ),
+    Equation(
         id="4.2.perturbations",
         section="4.2",
         title="perturbations",
@@ -143,6 +163,26 @@ EQUATIONS = (
         introduces="belief on the perturbation",
     ),
     Equation(
+        id="4.2.shift",
+        section="4.2",
+        title="uncertainty of the perturbation",
+        line=812,
+        latex=r"""\text{shifting the mean to the nominal trajectory does not change the
+uncertainty}""",
+        machine="covariance(lambda z: z)",
+        inline=True,
+    ),
+    Equation(
+        id="4.2.parameters-stay",
+        section="4.2",
+        title="expected perturbation of the parameters",
+        line=813,
+        latex=r"""\text{the expected perturbation in the parameters is
+nil}""",
+        machine="zeros(p, 1)",
+        inline=True,
+    ),
+    Equation(
         id="4.2.expansion",
         section="4.2",
         title="cost as nominal cost plus perturbation cost",
@@ -166,6 +206,35 @@ EQUATIONS = (
         " + total(k, T - 1, lambda j: ubar[j].T @ U[j] @ du[j] + 0.5 * du[j].T @ U[j] @ du[j]))",
     ),
     Equation(
+        id="4.2.higher-uncertainty",
+        section="4.2",
+        title="effect of uncertain parameters on the cost",
+        line=842,
+        latex=r"""\text{increases the expectation of the
+quadratic term}""",
+        machine="'increases'",
+        inline=True,
+    ),
+    Equation(
+        id="4.2.not-quadratic",
+        section="4.2",
+        title="shape of the perturbation cost",
+        line=846,
+        latex=r"\text{in fact still not a quadratic function}",
+        machine="'not quadratic'",
+        inline=True,
+    ),
+    Equation(
+        id="4.2.no-closed-form",
+        section="4.2",
+        title="perturbation cost without closed form",
+        line=846,
+        latex=r"""\text{has no closed form
+solution}""",
+        machine="None",
+        inline=True,
+    ),
+    Equation(
         id="4.2.ansatz",
         section="4.2",
         title="quadratic ansatz",
@@ -173,6 +242,15 @@ EQUATIONS = (
         latex=r"g_j + p_j\T \Delta z_j + \nicefrac{1}{2}\Delta z_j\T K_j \Delta z_j",
         machine="g[j] + p[j].T @ dz + 0.5 * dz.T @ K[j] @ dz",
         introduces="ansatz",
+        inline=True,
+    ),
+    Equation(
+        id="4.2.linear-terms",
+        section="4.2",
+        title="linear terms in the parameters",
+        line=853,
+        latex=r"\text{linear terms in these quantities vanish in the expectation}",
+        machine="0.0",
         inline=True,
     ),
     Equation(
@@ -204,6 +282,16 @@ update to the mean from \emph{expected} future observations $y_{j+1}$ is nil}"""
         inline=True,
     ),
     Equation(
+        id="4.2.dual-effect",
+        section="4.2",
+        title="the dual effect",
+        line=872,
+        latex=r"""\text{the (co-)variance changes depending on the control input
+$u_j$}""",
+        machine="'changes'",
+        inline=True,
+    ),
+    Equation(
         id="4.2.cost-to-go",
         section="4.2",
         title="resulting cost to go",
@@ -214,6 +302,15 @@ update to the mean from \emph{expected} future observations $y_{j+1}$ is nil}"""
     \Sigma^{xx}_{j|j} + (\Sigma_{j+1|j} - \Sigma_{j+1|j+1} ) \Kp_{j+1} \right]
 \right\}""",
         machine="g[k + 1] + p[k + 1].T @ dz + 0.5 * dz.T @ K[k + 1] @ dz + " + _TRACE,
+    ),
+    Equation(
+        id="4.2.no-shift",
+        section="4.2",
+        title="expected perturbation of the augmented state",
+        line=886,
+        latex=r"\dhz=0",
+        machine="zeros(n + p, 1)",
+        inline=True,
     ),
     Equation(
         id="4.2.dual-cost",
@@ -231,7 +328,7 @@ update to the mean from \emph{expected} future observations $y_{j+1}$ is nil}"""
         title="what the dual cost neglects",
         line=885,
         latex=r"\text{(where we have neglected second-order effects of the dynamics)}",
-        machine=_TRACE,
+        machine="Jd",
         inline=True,
     ),
     Equation(
@@ -294,6 +391,15 @@ update to the mean from \emph{expected} future observations $y_{j+1}$ is nil}"""
         latex=r"""\Jn^*_k
 + J^d_k""",
         machine="Jbar + Jd",
+        inline=True,
+    ),
+    Equation(
+        id="4.3.outer-loop",
+        section="4.3",
+        title="name of the search's loop",
+        line=908,
+        latex=r"\text{amounts to the outer loop of the overall algorithm}",
+        machine="[caption, 'outer']",
         inline=True,
     ),
 )

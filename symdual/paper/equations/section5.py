@@ -171,7 +171,7 @@ PROCESS = (
         line=1074,
         latex=r"""\Sigma_0 ^{\theta\theta} = V\otimes
 (\Phi\Lambda\Phi \T)""",
-        machine="[kron(V, Phi @ Lambda @ Phi.T), Lambda]",
+        machine="kron(V, Phi @ Lambda @ Phi.T)",
         inline=True,
     ),
     Equation(

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from symdual.errors import SymdualError
-from symdual.paper.experiments.outcome import Outcome, Report, Request, carry_out
+from symdual.paper.experiments.outcome import Outcome, Report, Request, Tell, carry_out
 from symdual.paper.experiments.plan import TRUTHS, chosen
+from symdual.paper.experiments.run import require_writable
 
-RUNS, QUICK_RUNS = 50, 8
+RUNS, QUICK_RUNS = 50, 100
 FOLDER = Path("out") / "paper"
 
 
@@ -55,13 +56,13 @@ def request(
     )
 
 
-def execute(asked: Request, page_file: Path | None, report: Report) -> Written:
+def execute(asked: Request, page_file: Path | None, report: Report, tell: Tell = lambda sentence: None) -> Written:
     """Run everything that was asked for and write the page and the figures."""
-    asked.store.prepare()
+    require_writable(asked.sweeps)
     page = asked.folder / "index.html" if page_file is None else page_file
     if not os.access(page.resolve().parent, os.W_OK) or page.is_dir():
         raise SymdualError(f"cannot write {page}: it is a folder, or its folder is missing or cannot be written")
-    outcome = carry_out(asked, report)
+    outcome = carry_out(asked, report, tell)
     from symdual.paper.experiments.figures.style import save
     from symdual.paper.experiments.page import render
     from symdual.report.html import write_page

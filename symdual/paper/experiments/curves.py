@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from symdual.runtime import exact
-from symdual.runtime.controller import cost_settings
+from symdual.runtime.planning import Planning
 from symdual.runtime.problem import Array, Belief, Problem
 
 
@@ -17,19 +17,9 @@ def cost_curve(problem: Problem, name: str, inputs: Array) -> Array:
 
     ce: Jbar;  beb: Jbar + tau tr S_theta;  dual: Jbar + w Jd;  cautious: Jbar + Jd without learning.
     """
-    package, task = problem.package, problem
-    module, numbers = package.dual_cost, package.numbers
-    evaluate = module.bonus_costs
-    if name in ("dual", "cautious"):
-        evaluate = getattr(module, f"dual_costs_{module.choose_form(task.horizon, task.state_cost)}")
-    work, small, wide, *_ = package.decision.workspace(task.horizon)
-    noise = (numbers["process_noise"], numbers["measurement_noise"], numbers["transition"], numbers["drift"])
-    cost = (task.state_cost, task.input_cost, task.reference, task.bounds, numbers["data"])
-    package.nominal.begin(0, task.horizon, task.prior.mean, numbers["transition"], *cost, work, small, wide)
-    out = np.zeros((len(inputs), module.OUT))
-    candidates = np.ascontiguousarray(inputs, dtype=np.float64)[:, None]
-    settings = cost_settings(task, name)
-    evaluate(0, task.horizon, *task.prior[:2], *noise, *cost, settings, candidates, work, small, wide, out)
+    planning, module = Planning(problem, "beb" if name == "ce" else name), problem.package.dual_cost
+    planning.begin()
+    out = planning.costs(np.asarray(inputs)[:, None])
     return np.asarray(out[:, module.OUT_NOMINAL if name == "ce" else module.OUT_COST].copy())
 
 

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 import symdual
 from symdual.paper.experiments import prepare, words
 from symdual.paper.experiments.plan import COMMON_ASSUMPTIONS, Experiment
-from symdual.paper.experiments.run import Job, Store, run_jobs
+from symdual.paper.experiments.run import Job, Recorded, Runner, require_writable
 from symdual.paper.experiments.table import Table, as_json, table
 from symdual.paper.experiments.words import Expectation
-from symdual.runtime.closed_loop import Episodes
 from symdual.runtime.problem import Problem
 
 if TYPE_CHECKING:
@@ -23,7 +22,8 @@ if TYPE_CHECKING:
 
 Report = Callable[[str, float], None]
 Tables = dict[tuple[int, str], Table]
-Runs = dict[tuple[int, str], dict[str, Episodes]]
+Tell = Callable[[str], None]
+Runs = dict[tuple[int, str], dict[str, Recorded]]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Request:
     """What was asked for.
 
     Args:
-        folder: packages, finished chunks and figures go below it.
+        folder: packages, sweeps and figures go below it.
         quick: fewer samples in the figures.
     """
 
@@ -45,9 +45,9 @@ class Request:
     quick: bool = False
 
     @property
-    def store(self) -> Store:
-        """Where finished chunks are kept."""
-        return Store(self.folder / "done", self.resume)
+    def sweeps(self) -> Path:
+        """Where the sweeps lie."""
+        return self.folder / "sweeps"
 
 
 @dataclass(frozen=True)
@@ -62,14 +62,19 @@ class Outcome:
     seconds: Mapping[str, float] = field(default_factory=dict)
 
 
-def carry_out(request: Request, report: Report = lambda what, fraction: None) -> Outcome:
+def carry_out(
+    request: Request,
+    report: Report = lambda what, fraction: None,
+    tell: Tell = lambda sentence: None,
+) -> Outcome:
     """Generate, compile, run, draw."""
-    request.store.prepare()
+    require_writable(request.sweeps)
+    runner = Runner(request.sweeps, request.seed, request.resume, report, tell)
     watch = _Watch()
     needs = [prepare.Need(e.file, e.arms, request.truths) for e in request.experiments]
     problems = prepare.problems(needs, request.folder / "generated", report)
     watch.lap("deriving and compiling")
-    runs = experiments(request, problems, report)
+    runs = experiments(request, problems, runner)
     tables = {
         (e.number, truth): table(e, truth, problems[e.model].package, runs[e.number, truth])
         for e in request.experiments
@@ -85,19 +90,18 @@ def carry_out(request: Request, report: Report = lambda what, fraction: None) ->
     if request.extra:
         from symdual.paper.experiments.extra import all_studies
 
-        studies = all_studies(request, report)
+        studies = all_studies(request, runner, report)
         watch.lap("beyond the paper")
     return Outcome(request, tables, expected, pictures, studies, watch.laps)
 
 
-def experiments(request: Request, problems: Mapping[str, Problem], report: Report) -> Runs:
-    """The episodes of every experiment and truth, by arm."""
+def experiments(request: Request, problems: Mapping[str, Problem], runner: Runner) -> Runs:
+    """The runs of every experiment and truth, by arm."""
     places = [(e, truth, arm) for e in request.experiments for truth in request.truths for arm in e.arms]
     jobs = [Job(f"exp{e.number}", truth, arm, problems[e.model]) for e, truth, arm in places]
-    results = run_jobs(jobs, request.runs, request.seed, request.store, report)
     runs: Runs = {}
-    for (experiment, truth, arm), episodes in zip(places, results, strict=True):
-        runs.setdefault((experiment.number, truth), {})[arm.key] = episodes
+    for (experiment, truth, arm), recorded in zip(places, runner.run(jobs, request.runs), strict=True):
+        runs.setdefault((experiment.number, truth), {})[arm.key] = recorded
     return runs
 
 

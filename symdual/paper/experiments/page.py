@@ -128,10 +128,10 @@ def _picture(item: Picture) -> Markup:
 
 def _expected(outcome: Outcome) -> Markup:
     rows = [
-        (element("span", "yes" if e.holds else "no", class_="good" if e.holds else "warn"), e.claim, e.measured)
+        (element("span", e.word, class_={"yes": "good", "no": "warn"}.get(e.word)), e.claim, e.measured)
         for e in outcome.expectations
     ]
-    note = element("p", f"The {words.MEANT_FOR}.", class_="note")
+    note = element("p", f"Marked {words.RULE}.", class_="note")
     return section("shows", "What a faithful implementation shows", note, table(("", "claim", "measured"), rows))
 
 

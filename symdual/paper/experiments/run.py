@@ -1,33 +1,48 @@
-"""Runs arms of experiments chunk by chunk; every finished chunk is kept on disk, so that an interrupted run can go on.
+"""Runs the arms of experiments as sweeps (`symdual.runtime.sweep`), which keep what is done and can go on with it.
 
-Run i of an experiment has the i-th child of one `SeedSequence`: all arms meet the same luck, and the first 50 of 400
-runs are the 50 runs.
+Arms that share their constants form one sweep. Run i of any sweep has child i of one `SeedSequence`: all arms meet the
+same luck, and the first 50 of 400 runs are the 50 runs.
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
-import zipfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-import symdual
 from symdual.errors import SymdualError
 from symdual.paper.experiments.plan import TRUTHS, Arm
-from symdual.runtime.closed_loop import Episodes, Settings, draw, plant_problem, run_part, warn_of_losses
-from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Problem
-from symdual.whole_file import write_whole
+from symdual.runtime.checkpoints import kept
+from symdual.runtime.closed_loop import Settings
+from symdual.runtime.posterior import loss_sentences
+from symdual.runtime.problem import Array, Problem
+from symdual.runtime.results import Results
+from symdual.runtime.sweep import CHECKPOINTS, Doing, run_sweep, sweep
+from symdual.runtime.threads import on_this_machine
 
-CHUNK = 50  # runs
+
+class Recorded(NamedTuple):
+    """What a results file keeps of one controller's runs, first axis run; see `symdual.runtime.results.FIELDS`."""
+
+    states: Array
+    inputs: Array
+    means: Array
+    variances: Array
+    step_costs: Array
+    nis: Array
+    measured: Array
+    costs: Array
+    nees_parameters: Array
+    outcomes: NDArray[np.int64]
+    truths: Array
+
+    def first(self, count: int) -> Recorded:
+        """The first runs."""
+        return Recorded._make(part[:count] for part in self)
 
 
 class Job(NamedTuple):
@@ -38,125 +53,73 @@ class Job(NamedTuple):
     arm: Arm
     problem: Problem
 
+    @property
+    def sweep(self) -> str:
+        """The name of the sweep that it belongs to; an arm with constants of its own has its own."""
+        own = "" if self.arm.is_plain else f"-{self.arm.key}"
+        return f"{self.group}-{self.truth}{own}"
 
-@dataclass(frozen=True)
-class Store:
-    """A folder with finished chunks; `resume` says whether those that are already there count."""
+
+def require_writable(folder: Path) -> None:
+    """Make a folder, or say that it cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".probe"
+        probe.write_bytes(b"")
+        probe.unlink()
+    except OSError as problem:
+        raise SymdualError(f"cannot write to the folder {folder}: {problem.strerror}") from problem
+
+
+@dataclass
+class Runner:
+    """Runs jobs below a folder; what it has run once it does not run again.
+
+    Args:
+        resume: use what an earlier, interrupted command has left there.
+        progress: hears what is running and how much of all is done.
+        tell: hears, in whole sentences, what was found damaged.
+    """
 
     folder: Path
-    resume: bool
+    seed: int
+    resume: bool = False
+    progress: Callable[[str, float], None] = lambda what, fraction: None
+    tell: Callable[[str], None] = lambda sentence: None
+    _done: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def prepare(self) -> None:
-        """Make the folder, or say that it cannot be written."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            probe = self.folder / ".probe"
-            probe.write_bytes(b"")
-            probe.unlink()
-        except OSError as problem:
-            raise SymdualError(f"cannot write to the folder {self.folder}: {problem.strerror}") from problem
+    def run(self, jobs: Sequence[Job], runs: int) -> list[Recorded]:
+        """The runs of every job, in their order."""
+        sweeps: dict[str, list[Job]] = {}
+        for job in jobs:
+            sweeps.setdefault(job.sweep, []).append(job)
+        for position, (name, members) in enumerate(sweeps.items()):
 
-    def read(self, name: str, identity: str) -> Episodes | None:
-        """A finished chunk, or None when it is missing, damaged, or of another run."""
-        if not self.resume:
-            return None
-        try:
-            with np.load(io.BytesIO((self.folder / name).read_bytes())) as stored:
-                if str(stored["identity"]) != identity:
-                    return None
-                return Episodes(*(stored[field] for field in Episodes._fields))
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-            return None
+            def report(doing: Doing, position: int = position, job: Job = members[0]) -> None:
+                fraction = (position + doing.done / max(doing.total, 1)) / len(sweeps)
+                self.progress(f"{job.group}, truth from the {job.truth}: {doing.what}", fraction)
 
-    def write(self, name: str, identity: str, episodes: Episodes) -> None:
-        """Keep a chunk; its file is whole or does not exist."""
-        buffer = io.BytesIO()
-        np.savez(buffer, allow_pickle=False, identity=np.array(identity), **episodes._asdict())
-        try:
-            write_whole(self.folder / name, buffer.getvalue())
-        except OSError as problem:
-            raise SymdualError(
-                f"cannot write {self.folder / name}: {problem.strerror}; what is done is kept, go on with --resume"
-            ) from problem
+            self._sweep(name, members, runs, report)
+        return [self._read(job) for job in jobs]
 
+    def _sweep(self, name: str, members: Sequence[Job], runs: int, report: Callable[[Doing], None]) -> None:
+        before = self._done.get(name, ())
+        controllers = tuple(dict.fromkeys((*before, *(job.arm.controller for job in members))))
+        if controllers == before:
+            return
+        first = members[0]
+        task = replace(first.arm.problem(first.problem), name=name)
+        settings = Settings(truth=TRUTHS[first.truth], order=first.arm.order)
+        plan = sweep(task, controllers, runs, self.seed, settings)
+        resume = self.resume or bool(before)
+        anew = not resume and not kept(self.folder / name / CHECKPOINTS)  # results of an earlier command are its own
+        file = run_sweep(plan, self.folder, on_this_machine(), resume, report, self.tell, force=anew)
+        self._done[name] = controllers
+        with Results(file) as results:
+            for own in controllers:
+                for sentence in loss_sentences(results.about["processes"], results.array(own, "losses")):
+                    self.tell(f"{name}, {own}: {sentence}")
 
-def run_jobs(
-    jobs: Sequence[Job],
-    runs: int,
-    seed: int,
-    store: Store,
-    progress: Callable[[str, float], None] = lambda what, fraction: None,
-) -> list[Episodes]:
-    """The episodes of every job, in their order; `progress` hears what is running and how much of all is done."""
-    if runs < 1:
-        raise SymdualError(f"the number of runs must be at least 1, not {runs}")
-    store.prepare()
-    results = []
-    for position, job in enumerate(jobs):
-
-        def report(fraction: float, position: int = position, job: Job = job) -> None:
-            what = f"{job.group}, truth from the {job.truth}: {job.arm.label}"
-            progress(what, (position + fraction) / len(jobs))
-
-        results.append(run_job(job, runs, seed, store, report))
-    return results
-
-
-def run_job(
-    job: Job, runs: int, seed: int, store: Store, progress: Callable[[float], None] = lambda fraction: None
-) -> Episodes:
-    """The episodes of one job."""
-    settings = Settings(truth=TRUTHS[job.truth], order=job.arm.order)
-    task = plant_problem(job.arm.problem(job.problem), settings)
-    seeds = np.random.SeedSequence(seed).spawn(runs)
-    fixed = fingerprint(task, job.arm)
-    parts = []
-    for start in range(0, runs, CHUNK):
-        progress(start / runs)
-        stop = min(start + CHUNK, runs)
-        name = f"{job.group}-{job.truth}-{job.arm.key}-{start}.npz"
-        identity = _digest(fixed, job.truth, seed, start, stop)
-        part = store.read(name, identity)
-        if part is None:
-            part = run_part(task, job.arm.controller, draw(task, settings, seeds[start:stop]), settings)
-            store.write(name, identity, part)
-        parts.append(part)
-    episodes = Episodes._make(np.concatenate(column) for column in zip(*parts, strict=True))
-    warn_of_losses(task, job.arm.controller, episodes)
-    return episodes
-
-
-def first_runs(episodes: Episodes, count: int) -> Episodes:
-    """The first episodes of a batch."""
-    return Episodes._make(part[:count] for part in episodes)
-
-
-def fingerprint(problem: Problem, arm: Arm) -> str:
-    """A digest of everything but chance that decides the numbers of an episode."""
-    arrays = [problem.state_cost, problem.input_cost, problem.reference, *problem.prior[:2]]
-    arrays += [] if problem.truth is None else [problem.truth]
-    return _digest(
-        symdual.__version__,
-        numba.__version__,
-        np.__version__,
-        arm.controller,
-        arm.order,
-        problem.bonus,
-        problem.dual_weight,
-        problem.truth is None,
-        *(_of_package(package) for package in (problem.package, problem.plant)),
-        *(_of_array(array) for array in arrays),
-    )
-
-
-def _of_package(package: LoadedPackage) -> str:
-    numbers = {key: _of_array(value) for key, value in package.numbers.items() if not key.startswith("scenario.")}
-    return _digest(package.DIGEST, numbers)
-
-
-def _of_array(array: NDArray[np.float64]) -> str:
-    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
-
-
-def _digest(*parts: object) -> str:
-    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
+    def _read(self, job: Job) -> Recorded:
+        with Results(self.folder / job.sweep / "results.npz") as results:
+            return Recorded(*(results.array(job.arm.controller, name) for name in Recorded._fields))

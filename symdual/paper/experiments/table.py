@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.stats import t as student
 
 from symdual.paper.experiments.plan import PUBLISHED, Arm, Experiment
-from symdual.runtime.closed_loop import Episodes
+from symdual.paper.experiments.run import Recorded
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Array
 
-_NIS, _MEASURED = 3, 4  # columns of the statistics of a step
+CHANCE = 0.0027  # probability beyond three standard deviations of a normal distribution
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,17 @@ class Estimate:
     def ratio(self) -> float:
         """The mean in standard errors."""
         return self.mean / self.error if self.error > 0.0 else math.nan
+
+    @property
+    def sign(self) -> int:
+        """The sign of the mean if chance alone would hardly give it, otherwise 0: nothing may be concluded.
+
+        Hardly: with a probability below `CHANCE`, by Student's distribution; three standard errors for many runs.
+        """
+        if self.runs < 2 or math.isnan(self.mean):
+            return 0
+        limit = float(student.ppf(1.0 - 0.5 * CHANCE, self.runs - 1)) * self.error
+        return 0 if abs(self.mean) <= limit else 1 if self.mean > 0.0 else -1
 
 
 @dataclass(frozen=True)
@@ -61,16 +72,32 @@ class Line:
 
 @dataclass(frozen=True)
 class Table:
-    """The table of one experiment under one truth."""
+    """The table of one experiment under one truth; `steps` is T, `costs` are L / T of every run by arm."""
 
     experiment: Experiment
     truth: str
     runs: int
+    steps: int
     lines: tuple[Line, ...]
+    costs: Mapping[str, Array]
 
     def line(self, key: str) -> Line:
         """The line of an arm."""
         return next(line for line in self.lines if line.arm.key == key)
+
+    def apart(self, first: str, second: str) -> Estimate:
+        """The cost of the first arm minus that of the second, run by run."""
+        return estimate(self.costs[first] - self.costs[second])
+
+    def spread(self, first: str, second: str) -> Estimate:
+        """log(std of the first arm / std of the second), its error by the jackknife over runs."""
+        kept = ~np.isnan(self.costs[first] + self.costs[second])
+        logs = [_log_deviation(self.costs[key][kept]) for key in (first, second)]
+        return _jackknifed(*(logs[0][i] - logs[1][i] for i in range(2)))
+
+    def own_spread(self, key: str) -> Estimate:
+        """log std of an arm, its error by the jackknife over runs."""
+        return _jackknifed(*_log_deviation(self.costs[key][~np.isnan(self.costs[key])]))
 
 
 def estimate(values: Array) -> Estimate:
@@ -82,13 +109,31 @@ def estimate(values: Array) -> Estimate:
     return Estimate(mean, std, std / math.sqrt(count) if count > 1 else math.nan, count)
 
 
-def table(experiment: Experiment, truth: str, package: LoadedPackage, episodes: Mapping[str, Episodes]) -> Table:
-    """The table of an experiment from the episodes of its arms."""
-    base, dual = per_step(episodes["ce"]), per_step(episodes["dual"])
+def _log_deviation(values: Array) -> tuple[Array, Array]:
+    """log std of all values, (1,), and without each of them in turn, (n,)."""
+    count = len(values)
+    if count < 3:
+        return np.full(1, np.nan), np.full(max(count, 1), np.nan)
+    centred = values - np.mean(values)
+    total = np.sum(centred**2)
+    without = total - centred**2 * count / (count - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return 0.5 * np.log([total / (count - 1)]), 0.5 * np.log(without / (count - 2))
+
+
+def _jackknifed(whole: Array, without: Array) -> Estimate:
+    count = len(without)
+    error = math.sqrt((count - 1) / count * float(np.sum((without - np.mean(without)) ** 2)))
+    return Estimate(float(whole[0]), error * math.sqrt(count), error, count)
+
+
+def table(experiment: Experiment, truth: str, package: LoadedPackage, episodes: Mapping[str, Recorded]) -> Table:
+    """The table of an experiment from the runs of its arms."""
+    everybody = {arm.key: per_step(episodes[arm.key]) for arm in experiment.arms}
+    base, dual = everybody["ce"], everybody["dual"]
     lines = []
     for arm in experiment.arms:
-        own = episodes[arm.key]
-        costs = per_step(own)
+        own, costs = episodes[arm.key], everybody[arm.key]
         lines.append(
             Line(
                 arm=arm,
@@ -97,62 +142,49 @@ def table(experiment: Experiment, truth: str, package: LoadedPackage, episodes: 
                 to_dual=None if arm.key == "dual" else estimate(costs - dual),
                 published=PUBLISHED[experiment.number].get(arm.key) if truth == "paper" else None,
                 failed=int(np.sum(own.outcomes != 0)),
-                nees=None
-                if arm.controller == "oracle"
-                else nees(own, true_parameters(experiment, truth, package, own)),
+                nees=None if arm.controller == "oracle" else nees(experiment, truth, package, own),
                 nis=nis(own),
             )
         )
-    return Table(experiment, truth, len(base), tuple(lines))
+    return Table(experiment, truth, len(base), episodes["ce"].inputs.shape[1], tuple(lines), everybody)
 
 
-def per_step(episodes: Episodes) -> Array:
+def per_step(episodes: Recorded) -> Array:
     """L / T of each run."""
     return np.asarray(episodes.costs / episodes.inputs.shape[1])
 
 
-def true_parameters(experiment: Experiment, truth: str, package: LoadedPackage, episodes: Episodes) -> Array | None:
-    """What the parameters of the model really are, (runs, p), NaN for those that do not matter; None if nothing is."""
-    if truth == "prior":
-        return episodes.truths
-    if not experiment.parameters:
-        return None
+def nees(experiment: Experiment, truth: str, package: LoadedPackage, own: Recorded) -> tuple[float, float] | None:
+    """Mean and median over runs of the squared error of the parameters at the end, in believed units, per parameter.
+
+    Where the model can represent the truth but the plant is another model (Exp 3), the parameters that matter are
+    weighed with their own variances alone: mean_i (theta_i - m_i)^2 / S_ii.
+    """
+    values = own.nees_parameters
+    if truth == "paper" and np.all(np.isnan(values)) and experiment.parameters:
+        values = _by_variances(true_parameters(experiment, package), own)
+    kept = values[np.isfinite(values)]
+    return (float(np.mean(kept)), float(np.median(kept))) if len(kept) else None
+
+
+def true_parameters(experiment: Experiment, package: LoadedPackage) -> Array:
+    """What the parameters of the model really are, (p,), NaN for those that do not matter."""
     values = np.full(package.NTHETA, np.nan)
     for name, entries in experiment.parameters.items():
         start, count = package.UNKNOWNS[name]
         values[start : start + count] = [math.nan if entry is None else entry for entry in entries]
-    return np.repeat(values[None], len(episodes.truths), axis=0)
+    return values
 
 
-def nees(episodes: Episodes, truths: Array | None) -> tuple[float, float] | None:
-    """Mean and median over runs of (theta - m)' S^-1 (theta - m) / p at the end, over the parameters that are known."""
-    if truths is None:
-        return None
-    size = truths.shape[1]
-    known = np.flatnonzero(~np.isnan(truths[0]))
-    error = (truths - episodes.means[:, -1, -size:])[:, known]
-    covariance = episodes.covariances[:, -size:, -size:][:, known][:, :, known]
-    squares = [_square(e, s) / len(known) for e, s in zip(error, covariance, strict=True) if np.all(np.isfinite(s))]
-    return (float(np.mean(squares)), float(np.median(squares))) if squares else None
+def _by_variances(truth: Array, own: Recorded) -> Array:
+    known, size = np.flatnonzero(~np.isnan(truth)), len(truth)
+    error = (truth - own.means[:, -1, -size:])[:, known]
+    return np.asarray(np.mean(error**2 / own.variances[:, -1, -size:][:, known], axis=1))
 
 
-def _square(error: Array, covariance: Array) -> float:
-    """e' S^-1 e; directions without uncertainty are left out."""
-    values, vectors = np.linalg.eigh(covariance)
-    kept = values > 1e-12 * max(values[-1], 0.0)
-    return float(np.sum((vectors.T @ error)[kept] ** 2 / values[kept]))
-
-
-def nis(episodes: Episodes) -> float:
+def nis(own: Recorded) -> float:
     """Mean of the normalised innovations squared, per measured number, over all runs and steps."""
-    total, measured = episodes.steps[:, 1:, _NIS], episodes.steps[:, 1:, _MEASURED]
-    return float(np.nansum(total) / max(np.nansum(measured), 1.0))
-
-
-def ascending(table: Table, keys: Sequence[str]) -> bool:
-    """Whether the means of these arms stand in this order."""
-    means = [table.line(key).cost.mean for key in keys]
-    return all(first < second for first, second in pairwise(means))
+    return float(np.nansum(own.nis[:, 1:]) / max(np.nansum(own.measured[:, 1:]), 1.0))
 
 
 def as_json(table: Table) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from symdual.paper.experiments.plan import COMMON_ASSUMPTIONS
 from symdual.paper.experiments.table import Estimate, Line, Table
 
 HEADER = ("controller", "paper", "mean", "std", "error", "minus ce", "NEES", "NIS")
+MARKS = {"yes": "green", "no": "yellow", "open": "dim"}
 FOOTNOTE = (
     "Cost per step: mean, standard deviation (beside the paper's mean/std), standard error; minus ce: difference run "
     "by run with its standard error; NEES: mean squared parameter error in believed units at the end, NIS: the same of "
@@ -37,9 +38,9 @@ def show(console: Console, outcome: Outcome) -> None:
     for text in COMMON_ASSUMPTIONS:
         console.print(f"Assumed: {text}")
     if outcome.expectations:
-        console.print(f"\n[bold]What a faithful implementation shows[/] ({words.MEANT_FOR})")
+        console.print(f"\n[bold]What a faithful implementation shows[/] ({words.RULE})")
     for item in outcome.expectations:
-        mark = "[green]yes[/]" if item.holds else "[yellow]no [/]"
+        mark = f"[{MARKS[item.word]}]{item.word:4}[/]"
         console.print(Padding(f"{mark} {item.claim}: {item.measured}", (0, 0, 0, 2)))
     for study in outcome.studies:
         console.print(f"\n[bold]{study.title}[/]")

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
-from symdual.runtime.controller import cost_kind, cost_pointer, cost_settings
+from symdual.runtime.controller import cost_pointer
+from symdual.runtime.planning import Planning
 from symdual.runtime.problem import Problem
 
-ROUNDS = 7
+ROUNDS = 20
 
 
 class Boxes(NamedTuple):
     """Microseconds of each box at the first step, and how many candidates a search looks at.
 
     `certain`: the certainty-equivalent control; `nominal` and `cost_to_go`: the plan of one candidate, and its
-    covariances and dual cost; `search`: a whole decision; `plant`: one step of the true system; `predict`, `update`:
-    one step of the filter.
+    covariances (one step of prediction among them) and dual cost; `search`: what else a candidate costs; `plant`: one
+    step of the true system; `filter`: prediction and update of the belief.
     """
 
     certain: float
@@ -27,95 +28,88 @@ class Boxes(NamedTuple):
     cost_to_go: float
     search: float
     plant: float
-    predict: float
-    update: float
+    filter: float
     candidates: int
+
+    @property
+    def decision(self) -> float:
+        """A whole decision: the boxes of the loop as often as they run."""
+        return self.certain + self.candidates * (self.nominal + self.cost_to_go + self.search)
 
 
 def measure(problem: Problem) -> Boxes:
     """Time the boxes; calls from Python cost a few microseconds each, which the small boxes contain."""
-    package, numbers, end = problem.package, problem.package.numbers, problem.horizon
-    noise = (numbers["process_noise"], numbers["measurement_noise"], numbers["transition"], numbers["drift"])
-    cost = (problem.state_cost, problem.input_cost, problem.reference, problem.bounds, numbers["data"])
-    spaces = package.decision.workspace(end)
-    work, small, wide, candidates, _, report = spaces
-    u = np.zeros(package.NU)
-    kind = cost_kind(problem, "dual", 1, end)
-    pointers = {name: cost_pointer(problem, name) for name in ("certain", kind)}
-    settings = cost_settings(problem, "dual")
+    package, end = problem.package, problem.horizon
+    planning, table, u = Planning(problem), package.candidates.table(), np.zeros(package.NU)
+    pointers = {name: cost_pointer(problem, name, end) for name in ("certain", planning.kind)}
 
     def decide(name: str) -> None:
-        head = (pointers[name], name != "certain", problem.floors[0], 0, end, *problem.prior[:2])
-        package.decision.decide(*head, *noise, *cost, settings, *spaces, u)
+        head = (pointers[name].address, name != "certain", float(problem.floors[0]), 0, end)
+        package.decision.decide_at(*head, planning.belief, planning.desk, table, u)
 
-    decide(kind)
-    count = int(report[package.decision.REPORT_EVALUATIONS])
-    table = np.sort(candidates[:count], axis=0)
-    out = np.zeros((count, package.dual_cost.OUT))
-    evaluate = getattr(package.dual_cost, f"dual_costs_{kind}")
-    nominal = package.nominal
+    decide(planning.kind)
+    count = int(table.report[package.candidates.REPORT_EVALUATIONS])
+    tried = np.sort(table.candidates[:count], axis=0)
 
-    def begin() -> None:
-        nominal.begin(0, end, problem.prior.mean, numbers["transition"], *cost, work, small, wide)
+    def plans(last: int) -> None:
+        for row in tried:
+            package.calls.plan_through(0, last, row, planning.desk)
 
-    def plans() -> None:
-        begin()
-        for row in table:
-            nominal.nominal(0, end, row, *cost, settings, work, small, wide)
+    def costs(rows: int) -> None:
+        planning.begin()
+        planning.costs(tried[:rows])
 
-    def costs() -> None:
-        begin()
-        evaluate(0, end, *problem.prior[:2], *noise, *cost, settings, table, work, small, wide, out)
-
-    filter_work, filter_space = package.filter.workspace()
-    mean, covariance = (part.copy() for part in problem.prior[:2])
+    belief, tray = planning.belief.copy(), package.filter.tray(planning.task.copy())
     statistics, y = np.zeros(3), np.zeros(package.NY)
     truth = np.concatenate([problem.start, np.zeros(problem.plant.NTHETA)])
     plant_work, after = np.zeros(problem.plant.WORK), np.zeros(package.NX)
     move = problem.plant.plant.move
-
-    def predict() -> None:
-        process, _, transition, drift = noise
-        package.filter.predict(
-            0, mean, covariance, u, process, transition, drift, numbers["data"], filter_work, filter_space
-        )
-
-    def update() -> None:
-        package.filter.update(1, mean, covariance, y, noise[1], numbers["data"], filter_work, filter_space, statistics)
-
-    seconds = {
-        "certain": _best(lambda: decide("certain")),
-        "search": _best(lambda: decide(kind)),
-        "plans": _best(plans),
-        "costs": _best(costs),
-        "plant": _best(lambda: move(0, truth, u, problem.plant.numbers["data"], plant_work, after)),
-        "predict": _best(predict),
-        "update": _best(update),
-    }
+    kind = planning.kind
+    seconds = _best(
+        {
+            "certain": lambda: decide("certain"),
+            "search": lambda: decide(kind),
+            "plans": lambda: plans(end),
+            "short plans": lambda: plans(1),
+            "costs": lambda: costs(count),
+            "one cost": lambda: costs(1),
+            "plant": lambda: move(0, truth, u, problem.plant.numbers["data"], plant_work, after),
+            "predict": lambda: package.filter.predict(0, belief, u, tray),
+            "update": lambda: package.filter.update(1, belief, y, tray, statistics),
+        }
+    )
     each = {name: 1e6 * value for name, value in seconds.items()}
-    one_plan = each["plans"] / count
+    # differences, in which the calls from Python cancel: of plans over T steps and one, of all candidates and one
+    plan = max(each["plans"] - each["short plans"], 0.0) / count * end / (end - 1)
+    whole = max(each["costs"] - each["one cost"], 0.0) / (count - 1)
+    # on a busy machine parts may seem to take longer than the whole: the whole decision is what counts
+    loop = max(each["search"] - each["certain"], 0.0) / count
+    inner = min(whole, loop)
+    nominal_share = min(plan / whole, 1.0) if whole > 0.0 else 0.0
     return Boxes(
         certain=each["certain"],
-        nominal=one_plan,
-        cost_to_go=max(each["costs"] / count - one_plan, 0.0),
-        search=each["search"],
+        nominal=inner * nominal_share,
+        cost_to_go=inner * (1.0 - nominal_share),
+        search=loop - inner,
         plant=each["plant"],
-        predict=each["predict"],
-        update=each["update"],
+        filter=each["predict"] + each["update"],
         candidates=count,
     )
 
 
-def _best(call: Callable[[], None]) -> float:
-    """Seconds of one call: the best of several rounds of about ten milliseconds."""
-    call()
-    started = time.perf_counter()
-    call()
-    repeats = max(1, int(0.01 / max(time.perf_counter() - started, 1e-7)))
-    best = np.inf
-    for _ in range(ROUNDS):
+def _best(calls: Mapping[str, Callable[[], object]]) -> dict[str, float]:
+    """Seconds of one call of each: the best of several rounds of about five milliseconds, taken in turn."""
+    repeats = {}
+    for name, call in calls.items():
+        call()
         started = time.perf_counter()
-        for _ in range(repeats):
-            call()
-        best = min(best, (time.perf_counter() - started) / repeats)
-    return float(best)
+        call()
+        repeats[name] = max(1, int(0.005 / max(time.perf_counter() - started, 1e-7)))
+    best = dict.fromkeys(calls, np.inf)
+    for _ in range(ROUNDS):
+        for name, call in calls.items():
+            started = time.perf_counter()
+            for _ in range(repeats[name]):
+                call()
+            best[name] = min(best[name], (time.perf_counter() - started) / repeats[name])
+    return best

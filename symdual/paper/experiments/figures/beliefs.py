@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from symdual.paper.experiments.captions import of_beliefs
 from symdual.paper.experiments.figures.style import INK, LOOKS, REFERENCE, Picture, figure, picture
-from symdual.runtime.closed_loop import Episodes
+from symdual.paper.experiments.run import Recorded
 from symdual.runtime.problem import Array, Problem
 
 SHOWN = ("ce", "beb", "dual")
 NX = 2
 
 
-def beliefs_figure(problem: Problem, episodes: Mapping[str, Episodes], truth: Array, run: int = 0) -> Picture:
+def beliefs_figure(problem: Problem, episodes: Mapping[str, Recorded], truth: Array, run: int = 0) -> Picture:
     """Rows ce, beb, dual; columns the beliefs on theta2 (passed first) and theta1 (needed to the end), the position."""
     drawn = figure(4.6)
     panels = drawn.subplots(len(SHOWN), 3, sharex=True)
     times = np.arange(problem.horizon + 1.0)
+    limits = _limits([episodes[key] for key in SHOWN], run)
     for row, key in zip(panels, SHOWN, strict=True):
         own = episodes[key]
         for axes, parameter in zip(row, (1, 0), strict=False):
             _belief(axes, key, times, own.means[run, :, NX + parameter], own.variances[run, :, NX + parameter])
             axes.axhline(truth[parameter], color=INK, linewidth=1.0)
-            axes.set(ylim=(-2.6, 3.4), yticks=[-2, 0, 2])
+            axes.set(ylim=limits, yticks=[-2, 0, 2])
         _path(row[2], key, times, problem.reference[:, 0], own.states[run, :, 0])
         row[0].set_ylabel(key, color=LOOKS[key].colour, weight="bold")
     for axes, title in zip(
@@ -41,13 +43,18 @@ def beliefs_figure(problem: Problem, episodes: Mapping[str, Episodes], truth: Ar
         drawn,
         "exp4-beliefs",
         "Exp 4: parameter beliefs and position of one run",
-        "Belief (mean and two standard deviations, shaded) and truth (black line); the cart (marks) and its reference "
-        "(dashed). The reference passes the bump at \N{MINUS SIGN}2 at step 8 and stays at the bump at +2 from step 10 "
-        "on. Before step 6 the position costs nothing. Dual uses that time to learn what it will need, and afterwards "
-        "lets the belief on the bump behind it widen again; ce learns only what it happens to meet; beb with its large "
-        "bonus visits both bumps early, and may leave its place later to refresh what nobody needs.",
+        of_beliefs(episodes, run),
         "Nine panels: beliefs on two parameters and the position over time for ce, beb and dual.",
     )
+
+
+def _limits(shown: Sequence[Recorded], run: int) -> tuple[float, float]:
+    """Room for every band."""
+    spread = [2.0 * np.sqrt(own.variances[run, :, NX:]) for own in shown]
+    means = [own.means[run, :, NX:] for own in shown]
+    low = min(float(np.min(m - s)) for m, s in zip(means, spread, strict=True))
+    high = max(float(np.max(m + s)) for m, s in zip(means, spread, strict=True))
+    return low - 0.2, high + 0.2
 
 
 def _belief(axes: Any, key: str, times: Array, mean: Array, variance: Array) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 
 from symdual.paper.experiments.figures.style import INK, LOOKS, REFERENCE, SOFT, Picture, figure, picture
-from symdual.runtime.closed_loop import Episodes
+from symdual.paper.experiments.run import Recorded
 from symdual.runtime.problem import Array, Problem
 
 FREE = ("loose", "free")  # names of phases in which the state costs nothing
@@ -25,7 +25,7 @@ def density_figure(
     title: str,
     explanation: str,
     problem: Problem,
-    episodes: Mapping[str, Episodes],
+    episodes: Mapping[str, Recorded],
     bands: Sequence[tuple[float, float, str]] = (),
 ) -> Picture:
     """A panel with the density of the first state for every controller, and the mean cost of every step below.
@@ -145,12 +145,12 @@ def _darker(colour: str) -> str:
 
 
 def _step_costs(
-    axes: Any, episodes: Mapping[str, Episodes], shown: Sequence[str], bands: Sequence[tuple[float, float, str]]
+    axes: Any, episodes: Mapping[str, Recorded], shown: Sequence[str], bands: Sequence[tuple[float, float, str]]
 ) -> None:
     _shade(axes, bands)
     for key in shown:
         look = LOOKS[key]
-        cost = np.nanmean(episodes[key].steps[:, :, 0], axis=0)
+        cost = np.nanmean(episodes[key].step_costs, axis=0)
         axes.plot(
             range(len(cost)), np.maximum(cost, 1e-3 * LOWEST), color=look.colour, linestyle=look.line,
             marker=look.marker, markersize=3.4, linewidth=1.3, label=key,

@@ -4,37 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from symdual.paper.experiments.captions import READING, of_relevance, of_schedule
 from symdual.paper.experiments.figures.beliefs import beliefs_figure
 from symdual.paper.experiments.figures.density import density_figure
 from symdual.paper.experiments.figures.flow import flow_figure
 from symdual.paper.experiments.figures.kernel import kernel_figure
 from symdual.paper.experiments.figures.style import Picture, styled
 from symdual.paper.experiments.figures.toy import toy_figure
-from symdual.paper.experiments.run import first_runs
+from symdual.paper.experiments.run import Recorded
 from symdual.paper.experiments.timing import measure
-from symdual.runtime.closed_loop import Episodes
 from symdual.runtime.problem import Problem
 
 SHOWN_RUNS = 50  # as in the paper
-_READING = (
-    "Darker means that more runs are there; the reference is dashed orange; shaded: the state costs nothing. Bottom: "
-    "the mean cost of every step (logarithmic). "
-)
-_SCHEDULE = _READING + (
-    "Dual stays put while that is expensive, makes its excursion with the inputs that act in the loose phase, and pays "
-    "less when the reference moves. The excursion of ce only prepares the first jump of the reference, it is no "
-    "experiment. The bonus explores without asking what the knowledge is for, and goes much farther than anybody needs."
-)
-_RELEVANCE = _READING + (
-    "The reference will go to +10 only. In the free phase dual goes to that side first; ce and beb take a run-up on "
-    "the other side and know nothing of the side that matters when they get there: see their cost at steps 13 to 15. "
-    "(The paper's caption speaks of the second state; like its reference, we show the position.)"
-)
 
 
 def gallery(
     problems: Mapping[str, Problem],
-    runs: Mapping[tuple[int, str], Mapping[str, Episodes]],
+    runs: Mapping[tuple[int, str], Mapping[str, Recorded]],
     seed: int,
     samples: int,
     report: Callable[[str, float], None] = lambda what, fraction: None,
@@ -51,10 +37,10 @@ def gallery(
         own = runs[number, truth]
         if number == 2:
             phases = ((0.0, 4.0, "tight"), (5.0, 10.0, "loose"), (11.0, 20.0, "very tight"))
-            found.append(_density(2, truth, _SCHEDULE, problems["schedule"], own, phases))
+            found.append(_density(2, truth, of_schedule(own), problems["schedule"], own, phases))
         if number == 3:
             phases = ((0.0, 10.0, "free"), (11.0, 20.0, "tight"))
-            found.append(_density(3, truth, _RELEVANCE, problems["relevance"], own, phases))
+            found.append(_density(3, truth, of_relevance(own), problems["relevance"], own, phases))
         if number == 4 and truth == "paper":
             found.append(lambda own=own: beliefs_figure(problems["drift"], own, own["dual"].truths[0]))  # type: ignore[misc]
     pictures = []
@@ -70,13 +56,13 @@ def _density(
     truth: str,
     explanation: str,
     problem: Problem,
-    runs: Mapping[str, Episodes],
+    runs: Mapping[str, Recorded],
     phases: tuple[tuple[float, float, str], ...],
 ) -> Callable[[], Picture]:
-    shown = {key: first_runs(own, SHOWN_RUNS) for key, own in runs.items()}
+    shown = {key: own.first(SHOWN_RUNS) for key, own in runs.items()}
     count = len(shown["ce"].states)
     title = f"Exp {number}: {count} trajectories of every controller"
     if truth == "prior":
         title += ", truth from the prior"
-        explanation = _READING + "The same with a truth of its own for every run, drawn from the model's prior."
+        explanation = READING + "The same with a truth of its own for every run, drawn from the model's prior."
     return lambda: density_figure(f"exp{number}-{truth}", title, explanation, problem, shown, phases)

@@ -11,6 +11,7 @@ from symdual.paper.experiments.figures.style import INK, LOOKS, REFERENCE, Pictu
 from symdual.runtime.problem import Array
 
 GRID = np.linspace(-14.0, 14.0, 141)
+FAR = 1.0  # distance from all visited positions that counts as never having been there
 
 
 class Learned(NamedTuple):
@@ -21,6 +22,12 @@ class Learned(NamedTuple):
     deviation: Array
     visited: Array
     costs: Array
+
+
+def far_deviation(model: Learned) -> float:
+    """The mean deviation of the slope at positions farther than `FAR` from every visited one."""
+    distance = np.min(np.abs(GRID[:, None] - model.visited), axis=1)
+    return float(np.mean(model.deviation[distance > FAR]))
 
 
 def nonparametric_figure(models: tuple[Learned, Learned], step_cost_of_ce: Array) -> Picture:
@@ -49,7 +56,8 @@ def nonparametric_figure(models: tuple[Learned, Learned], step_cost_of_ce: Array
             "extra-exact-kernel",
             "Exp 2 with the exact kernel",
             "Left and middle: what a dual run (the first one) has taught each model about the slope; ticks mark where "
-            "the cart has been. Where it never was, the exact kernel returns to its prior; the features, which repeat "
-            "themselves, stay a little more certain. Right: the mean cost of each step.",
+            f"the cart has been. Mean standard deviation where it was not within {FAR:g}: "
+            + ", ".join(f"{far_deviation(model):.2f} ({model.label})" for model in models)
+            + ". Right: the mean cost of each step.",
             "Two panels with the learned slope and its uncertainty, one with the cost of each step.",
         )

@@ -14,6 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from symdual.errors import SymdualError
+from symdual.whole_file import write_whole
 
 WIDTH = 7.6  # inches
 INK, SOFT, REFERENCE = "#1c2330", "#6b7280", "#e8850c"
@@ -110,7 +111,7 @@ def save(pictures: list[Picture], folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for item in pictures:
-            (folder / f"{item.name}.png").write_bytes(item.png)
-            (folder / f"{item.name}.svg").write_bytes(item.svg)
+            write_whole(folder / f"{item.name}.png", item.png)
+            write_whole(folder / f"{item.name}.svg", item.svg)
     except OSError as problem:
         raise SymdualError(f"cannot write to the folder {folder}: {problem.strerror}") from problem

@@ -1,0 +1,488 @@
+"""The code of a package: which files it has, and what each template is given.
+
+Every template has a context of its own, a frozen tuple whose fields are the keys of the template, so that a key that
+nobody supplies or nobody uses is found by the type checker and by a test.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from symdual.derive.derivation import Derivation
+from symdual.derive.structure import Structure, hessian_diagonals, structure
+from symdual.emit.blocks import BlockText, MotionText, block_text, motion_text
+from symdual.emit.kernels import DataLayout, KernelFunction, data_layout, kernel_functions
+from symdual.emit.processes import (
+    ProcessCode,
+    ProcessPoint,
+    parameter_spans,
+    points_of_a_step,
+    process_codes,
+    process_pairs,
+)
+from symdual.emit.records import Record, records
+from symdual.emit.render import render
+from symdual.spec.numbers import Array
+
+Pairs = tuple[tuple[str, object], ...]
+Diagonals = tuple[tuple[int, int, int, int], ...]
+
+
+class InitContext(NamedTuple):
+    """Names, sizes and index maps."""
+
+    name: str
+    digest_placeholder: str
+    sizes: Pairs
+    states: tuple[str, ...]
+    inputs: tuple[str, ...]
+    measurements: tuple[str, ...]
+    unknowns: tuple[tuple[str, int, int], ...]
+    data_entries: tuple[tuple[str, int, int], ...]
+    constants: Pairs
+
+
+class KernelsContext(NamedTuple):
+    """The leaves: f, h and their derivatives."""
+
+    name: str
+    sizes: Pairs
+    functions: tuple[KernelFunction, ...]
+    sincos_counts: tuple[int, ...]
+    exp_counts: tuple[int, ...]
+    helpers: frozenset[str]
+    diagonals: Diagonals
+    nx: int
+    nu: int
+    nz: int
+    ntheta: int
+    npairs: int
+    hessian_core_rows: tuple[int, ...]
+    hessian_input_rows: tuple[int, ...]
+    huu_nonzero: bool
+
+
+class ProcessContext(NamedTuple):
+    """What is remembered of Gaussian processes."""
+
+    name: str
+    nx: int
+    nr: int
+    ntheta: int
+    theta_rows: tuple[int, ...]
+    processes: tuple[ProcessCode, ...]
+    process_steps: tuple[ProcessPoint, ...]
+
+
+class NameContext(NamedTuple):
+    """For templates that are the same for all models."""
+
+    name: str
+
+
+class RecordsContext(NamedTuple):
+    """What the recursions work on."""
+
+    name: str
+    size_lines: tuple[str, ...]
+    records: tuple[Record, ...]
+    processes: tuple[ProcessCode, ...]
+
+
+class BlocksContext(NamedTuple):
+    """Products by blocks."""
+
+    name: str
+    t: BlockText
+    m: MotionText
+
+
+class SquareRootContext(NamedTuple):
+    """The square-root form of the filter."""
+
+    name: str
+    transition: str
+    diffusion: str
+
+
+class FilterContext(NamedTuple):
+    """The filter."""
+
+    name: str
+    selecting: bool
+    square_root: bool
+    iterated: bool
+    processes: tuple[ProcessCode, ...]
+
+
+class CostBlocksContext(NamedTuple):
+    """Products of the Riccati recursion."""
+
+    name: str
+    t: BlockText
+
+
+class TrajectoryContext(NamedTuple):
+    """Rollouts and their costs."""
+
+    name: str
+    processes: tuple[ProcessCode, ...]
+
+
+class NominalContext(NamedTuple):
+    """The certainty-equivalent plan."""
+
+    name: str
+    linear: bool
+
+
+class ShapedTable(NamedTuple):
+    """A constant table with the text that gives it its shape."""
+
+    name: str
+    values: tuple[object, ...]
+    shape: str
+    meaning: str
+
+
+class CurvatureContext(NamedTuple):
+    """Second derivatives along a plan."""
+
+    name: str
+    hessian_tables: tuple[ShapedTable, ...]
+    processes: tuple[ProcessCode, ...]
+
+
+class LowRankContext(NamedTuple):
+    """The low-rank form of the dual cost."""
+
+    name: str
+    processes: tuple[ProcessCode, ...]
+
+
+class DualCostContext(NamedTuple):
+    """The dual cost."""
+
+    name: str
+    lowrank: bool
+    input_delay: int
+    processes: tuple[ProcessCode, ...]
+    parameter_spans: tuple[tuple[int, int], ...]
+
+
+class CandidatesContext(NamedTuple):
+    """The table of a search."""
+
+    name: str
+    search_limits: tuple[str, ...]
+
+
+class DecisionContext(NamedTuple):
+    """The search over the input."""
+
+    name: str
+    costs: tuple[str, ...]
+
+
+class CallsContext(NamedTuple):
+    """Entries for callers in Python."""
+
+    name: str
+    lowrank: bool
+
+
+class LikelihoodContext(NamedTuple):
+    """The likelihood of a recording, with its gradient."""
+
+    name: str
+    nx: int
+    nu: int
+    ny: int
+    ns: int
+    ntheta: int
+    nz: int
+    nr: int
+    nhr: int
+    npairs: int
+    theta_rows: tuple[int, ...]
+    h_theta_rows: tuple[int, ...]
+    curved_rows: tuple[int, ...]
+    observation_curved_rows: tuple[int, ...]
+    diagonals: Diagonals
+    diagonal_size: int
+    observation_diagonals: Diagonals
+    observation_diagonal_size: int
+    observation_pairs: int
+
+
+class EpisodeContext(NamedTuple):
+    """The closed loop."""
+
+    name: str
+    square_root: bool
+    processes: tuple[ProcessCode, ...]
+
+
+class File(NamedTuple):
+    """A file of a package: its name, its template, and what the template is given."""
+
+    name: str
+    template: str
+    context: NamedTuple
+
+
+def code(derivation: Derivation, digest_placeholder: str) -> dict[str, str]:
+    """The text of every code file of a package, by name."""
+    return {
+        f"{file.name}.py": render(f"{file.template}.py.jinja", file.context._asdict())
+        for file in files(derivation, digest_placeholder)
+    }
+
+
+def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, ...]:
+    """The code files of a package with their contexts."""
+    facts = _Facts(derivation)
+    model, s, name = derivation.model, facts.structure, derivation.model.name
+    search = "search_one" if s.nu == 1 else "search_several"
+    optional = []
+    if facts.processes:
+        steps = points_of_a_step(derivation)
+        context = ProcessContext(name, s.nx, facts.nr, s.ntheta, s.theta_rows, facts.processes, steps)
+        optional.append(File("process", "process", context))
+    else:  # the belief on a process is relative to a prior that the plain recursions of the likelihood do not know
+        optional.append(File("likelihood", "likelihood", facts.likelihood()))
+    if facts.square_root:
+        optional.append(File("square_root", "square_root", SquareRootContext(name, facts.transition, facts.diffusion)))
+    if facts.iterated:
+        optional.append(File("iterated", "iterated", NameContext(name)))
+    if facts.lowrank:
+        optional.append(File("lowrank", "lowrank", LowRankContext(name, facts.processes)))
+    costs = ("structured", *(["lowrank"] if facts.lowrank else []), "second_order", "bonus")
+    text = block_text(s, facts.transition)
+    blocks = BlocksContext(name, text, motion_text(facts.transition, facts.diffusion))
+    dual_cost = DualCostContext(name, facts.lowrank, s.input_delay, facts.processes, parameter_spans(derivation))
+    selecting = -1 not in s.h_selects
+    return (
+        File("__init__", "__init__", facts.init(digest_placeholder)),
+        File("options", "options", NameContext(name)),
+        File("kernels", "kernels", facts.kernels()),
+        File("records", "records", RecordsContext(name, facts.size_lines(), facts.records(), facts.processes)),
+        File("blocks", "blocks", blocks),
+        File("cost_blocks", "cost_blocks", CostBlocksContext(name, text)),
+        *optional,
+        File("filter", "filter", FilterContext(name, selecting, facts.square_root, facts.iterated, facts.processes)),
+        File("trajectory", "trajectory", TrajectoryContext(name, facts.processes)),
+        File("backward", "backward", NameContext(name)),
+        File("nominal", "nominal", NominalContext(name, s.linear)),
+        File("curvature", "curvature", CurvatureContext(name, facts.hessian_tables(), facts.processes)),
+        File("riccati", "riccati", NameContext(name)),
+        File("dual_cost", "dual_cost", dual_cost),
+        File("calls", "calls", CallsContext(name, facts.lowrank)),
+        File("candidates", "candidates", CandidatesContext(name, _SEARCH_LIMITS[search])),
+        File("search", search, NameContext(name)),
+        File("decision", "decision", DecisionContext(name, costs)),
+        File("plant", "plant", NameContext(model.name)),
+        File("episode", "episode", EpisodeContext(name, facts.square_root, facts.processes)),
+    )
+
+
+_SEARCH_LIMITS = {
+    "search_one": (
+        "SIDE = 20  # grid points on either side of u_ce, twice as many where there is one side only",
+        "FINE = 18  # three in each of the four intervals around the deepest point, and of the two around the next",
+        "GOLDEN = 23  # evaluations in a valley",
+        "POINTS = 2 * SIDE + 1 + FINE",
+        "CANDIDATES = POINTS + 2 * GOLDEN",
+    ),
+    "search_several": (
+        "GLOBAL = 144 * NU  # points of the first search",
+        "STARTS = 8  # of these, how many are refined",
+        "SIMPLEX = 60 * NU  # evaluations of a refinement",
+        "AROUND = 10  # points on either side of the best one along each axis",
+        "CANDIDATES = 1 + 2 * NU + GLOBAL + (STARTS + 1) * SIMPLEX + 2 * NU * AROUND",
+    ),
+}
+
+
+class _Facts:
+    """What several contexts need of a derivation."""
+
+    def __init__(self, derivation: Derivation) -> None:
+        model = derivation.model
+        self._derivation = derivation
+        self.structure: Structure = structure(derivation)
+        self._layout: DataLayout = data_layout(derivation)
+        self._functions = kernel_functions(derivation, self.structure)
+        self.processes = process_codes(derivation)
+        self.transition, self.diffusion = _form(model.transition, "identity"), _form(model.drift, "none")
+        self.square_root = model.filter == "square_root"
+        self.iterated = model.filter == "iterated" and -1 in self.structure.h_selects
+        self.nr, self.nhr = len(self.structure.theta_rows), len(self.structure.h_theta_rows)
+        self.lowrank = self.transition == "identity" and self.diffusion == "none" and self.nr > 0
+        self._work = max(function.kernel.work for function in self._functions)
+
+    def records(self) -> tuple[Record, ...]:
+        """The records of the package."""
+        return records(
+            square_root=self.square_root,
+            iterated=self.iterated,
+            processes=bool(self.processes),
+            lowrank=self.lowrank,
+            transition=self.transition,
+            diffusion=self.diffusion,
+        )
+
+    def size_lines(self) -> tuple[str, ...]:
+        """The constants that every recursion needs; they make the bounds of all inner loops known to the compiler."""
+        s = self.structure
+        diagonals = sum(count for _, _, count, _ in s.hessian_diagonals)
+        return (
+            f"NX = {s.nx}  # states",
+            f"NU = {s.nu}  # inputs",
+            f"NY = {s.ny}  # measurements",
+            f"NTHETA = {s.ntheta}  # unknown parameters",
+            f"NZ = {s.nz}  # augmented state (x, theta)",
+            f"NR = {self.nr}  # rows of f_theta that are not identically zero",
+            f"NHR = {self.nhr}  # rows of h_theta that are not identically zero",
+            f"NS = {s.ns}  # scalar unknowns",
+            f"NPAIRS = {s.npairs}  # pairs of vectors in the parameter block of the Hessian",
+            f"NDIAG = {diagonals}  # length of the diagonals of the Hessian",
+            f"DATA = {self._layout.size}  # known numbers",
+            f"WORK = {self._work}  # scratch of the kernels",
+            "# parameters rounded up to whole vectors; for a plain number as argument a function is compiled anew",
+            f"WIDTH = np.int64({_padded(s.ntheta)})",
+        )
+
+    def init(self, digest_placeholder: str) -> InitContext:
+        """Names, sizes and index maps."""
+        derivation, s = self._derivation, self.structure
+        model = derivation.model
+        observation_diagonals = hessian_diagonals(derivation, derivation.observation_hessian)
+        known: dict[str, object] = {
+            "THETA_ROWS": s.theta_rows,
+            "H_THETA_ROWS": s.h_theta_rows,
+            "H_SELECTS": s.h_selects,
+            "LINEAR": s.linear,
+            "TIME_VARYING": model.time is not None,
+            "INPUT_DELAY": s.input_delay,
+            "HESSIAN_DIAGONALS": s.hessian_diagonals,
+            "OBSERVATION_DIAGONALS": observation_diagonals,
+            "OBSERVATION_PAIRS": len(derivation.observation_hessian.pairs),
+            "TRANSITION": self.transition,
+            "DIFFUSION": self.diffusion,
+            "SQUARE_ROOT": self.square_root,
+            "PROCESSES": {
+                family.name: tuple(w.symbol.name for w in family.weights)
+                for family in model.families
+                if family.process is not None
+            },
+        }
+        unknowns = [(symbol.name, i, 1) for i, symbol in enumerate(derivation.scalars)]
+        unknowns += [(block.symbol.name, block.start, block.count) for block in derivation.weights]
+        return InitContext(
+            name=model.name,
+            digest_placeholder=digest_placeholder,
+            sizes=self._sizes(),
+            states=tuple(symbol.name for symbol in derivation.states),
+            inputs=tuple(symbol.name for symbol in derivation.inputs),
+            measurements=measurement_names(derivation),
+            unknowns=tuple(unknowns),
+            data_entries=self._layout.entries,
+            constants=tuple((key, repr(value)) for key, value in known.items()),
+        )
+
+    def kernels(self) -> KernelsContext:
+        """The leaves."""
+        s, functions = self.structure, self._functions
+        return KernelsContext(
+            name=self._derivation.model.name,
+            sizes=self._sizes(),
+            functions=functions,
+            sincos_counts=tuple(sorted({c for f in functions for c in f.kernel.sincos_counts})),
+            exp_counts=tuple(sorted({c for f in functions for c in f.kernel.exp_counts})),
+            helpers=frozenset().union(*(f.kernel.helpers for f in functions)),
+            diagonals=s.hessian_diagonals,
+            nx=s.nx,
+            nu=s.nu,
+            nz=s.nz,
+            ntheta=s.ntheta,
+            npairs=s.npairs,
+            hessian_core_rows=s.hessian_core_rows,
+            hessian_input_rows=s.hessian_input_rows,
+            huu_nonzero=s.huu_nonzero,
+        )
+
+    def likelihood(self) -> LikelihoodContext:
+        """The likelihood of a recording."""
+        s, derivation = self.structure, self._derivation
+        observation_diagonals = hessian_diagonals(derivation, derivation.observation_hessian)
+        return LikelihoodContext(
+            name=derivation.model.name,
+            nx=s.nx,
+            nu=s.nu,
+            ny=s.ny,
+            ns=s.ns,
+            ntheta=s.ntheta,
+            nz=s.nz,
+            nr=self.nr,
+            nhr=self.nhr,
+            npairs=s.npairs,
+            theta_rows=s.theta_rows,
+            h_theta_rows=s.h_theta_rows,
+            curved_rows=s.curved_rows,
+            observation_curved_rows=s.observation_curved_rows,
+            diagonals=s.hessian_diagonals,
+            diagonal_size=sum(count for _, _, count, _ in s.hessian_diagonals),
+            observation_diagonals=observation_diagonals,
+            observation_diagonal_size=sum(count for _, _, count, _ in observation_diagonals),
+            observation_pairs=len(derivation.observation_hessian.pairs),
+        )
+
+    def hessian_tables(self) -> tuple[ShapedTable, ...]:
+        """Where the parameter block of the Hessian is not zero."""
+        s = self.structure
+        rows = tuple(row for row in s.hessian_core_rows if row >= s.nx)
+        pairs = process_pairs(self._derivation)
+        tables = [
+            ShapedTable("HESSIAN_ROWS", rows, "", "scalar unknowns whose row is not identically zero, in z"),
+            ShapedTable(
+                "HESSIAN_DIAGONALS", s.hessian_diagonals, ".reshape(-1, 4)", "row and column in z, count, start"
+            ),
+        ]
+        if self.processes:
+            tables.append(
+                ShapedTable("PROCESS_PAIRS", pairs, ".reshape(-1, 2)", "pair, and value whose features it has")
+            )
+        return tuple(tables)
+
+    def _sizes(self) -> Pairs:
+        s = self.structure
+        return (
+            ("NX", s.nx),
+            ("NU", s.nu),
+            ("NY", s.ny),
+            ("NS", s.ns),
+            ("NTHETA", s.ntheta),
+            ("NZ", s.nz),
+            ("NR", self.nr),
+            ("NHR", self.nhr),
+            ("NPAIRS", s.npairs),
+            ("DATA", self._layout.size),
+            ("WORK", self._work),
+        )
+
+
+def _padded(ntheta: int) -> int:
+    """Few parameters fit exactly; many are rounded up to whole vectors of eight."""
+    return ntheta if ntheta < 8 else 8 * -(-ntheta // 8)
+
+
+def _form(value: Array | None, absent: str) -> str:
+    return absent if value is None else ("diagonal" if value.ndim == 1 else "dense")
+
+
+def measurement_names(derivation: Derivation) -> tuple[str, ...]:
+    """A measurement of a single state has its name; others are numbered."""
+    outputs = derivation.observation.program.outputs
+    names = [e.name if e in derivation.states else f"y{i}" for i, e in enumerate(outputs)]
+    return tuple(name if names.count(name) == 1 else f"y{i}" for i, name in enumerate(names))

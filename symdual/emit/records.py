@@ -1,0 +1,223 @@
+"""What the recursions of a package work on, declared once: records with named fields of fixed shape.
+
+A record is one block of memory with an entry for each field, so that no two fields overlap and nothing is numbered by
+hand. A compiled function is given one pointer instead of seven words for each array, and the shapes are known to the
+compiler. The template `records.py.jinja` prints the declarations, from which numpy makes the types. Names that numpy's
+records have themselves (`data`, `diagonal`, `trace`, ...) cannot be used: un-jitted code would find those.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Field(NamedTuple):
+    """One field: its name, its shape in terms of the size constants, and what it holds."""
+
+    name: str
+    shape: tuple[str, ...]
+    meaning: str
+
+    @property
+    def declaration(self) -> str:
+        """The entry of numpy's list of fields."""
+        if not self.shape:
+            return f'("{self.name}", "f8"),'
+        sizes = ", ".join(self.shape) + ("," if len(self.shape) == 1 else "")
+        return f'("{self.name}", "f8", ({sizes})),'
+
+
+class Record(NamedTuple):
+    """A record type with the lifetime of its content."""
+
+    name: str
+    lifetime: str
+    fields: tuple[Field, ...]
+
+
+def records(
+    *, square_root: bool, iterated: bool, processes: bool, lowrank: bool, transition: str, diffusion: str
+) -> tuple[Record, ...]:
+    """All records of a package, with those fields only that its model needs."""
+    return (
+        _blocks(square_root),
+        _step(),
+        _note(processes),
+        _bend(),
+        _weights(),
+        _task(transition, diffusion),
+        _space(square_root, iterated, processes, lowrank, transition),
+    )
+
+
+def _blocks(square_root: bool) -> Record:
+    fields = [
+        Field("z", ("NZ",), "a vector on z = (x, theta): the mean"),
+        Field("xx", ("NX", "NX"), "a symmetric matrix on z by blocks: states"),
+        Field("xt", ("NX", "WIDTH"), "states by parameters"),
+        Field("tt", ("NTHETA", "WIDTH"), "parameters"),
+    ]
+    if square_root:
+        fields.append(Field("factor", ("NZ", "NZ"), "lower triangular F with F' F = covariance"))
+    return Record("BLOCKS", "a belief, a covariance along the plan, or a cost-to-go", tuple(fields))
+
+
+def _step() -> Record:
+    return Record(
+        "STEP",
+        "a point of a trajectory with its linearisation; written by rollouts",
+        (
+            Field("z", ("NZ",), "augmented state"),
+            Field("u", ("NU",), "input"),
+            Field("f_x", ("NX", "NX"), "Jacobian by the states"),
+            Field("f_u", ("NX", "NU"), "by the inputs"),
+            Field("f_theta", ("NR", "WIDTH"), "by the parameters, rows that are not identically zero"),
+        ),
+    )
+
+
+def _note(processes: bool) -> Record:
+    fields = [
+        Field("gain", ("NU", "NX"), "feedback of the last backward pass"),
+        Field("push", ("NU",), "its feedforward"),
+        Field("policy", ("NU", "NX"), "affine policy u = policy x + offset from which plans start"),
+        Field("offset", ("NU",), ""),
+        Field("kept_policy", ("NU", "NX"), "the policy while another start is tried"),
+        Field("kept_offset", ("NU",), ""),
+        Field("gap", ("NX",), "f minus the next point, where a trajectory is not one"),
+        Field("h", ("NY",), "expected measurement"),
+        Field("h_x", ("NY", "NX"), "its Jacobian by the states"),
+        Field("h_theta", ("NHR", "WIDTH"), "by the parameters, rows that are not identically zero"),
+        Field("qx", ("NY", "NX"), "whitened innovation directions q = L^-1 C S: states"),
+        Field("qt", ("NY", "WIDTH"), "parameters"),
+        Field("root", ("NY", "NY"), "innovation covariance, then its Cholesky factor L"),
+        Field("pivots", ("NY",), "1 / L_aa, zero for a component that is left out"),
+        Field("lam", ("NX",), "costate of the next time"),
+    ]
+    if processes:
+        fields += [
+            Field("values", ("VALUES", "WIDTH"), "covariances of the values of Gaussian processes that the step uses"),
+            Field("prior", ("NR", "WIDTH"), "what their priors add to the product of the covariance with f_theta"),
+            Field("Q", ("NX", "NX"), "process noise with what Gaussian processes leave open"),
+        ]
+    return Record("NOTE", "what passes over the plan write down for each time, until the next pass", tuple(fields))
+
+
+def _bend() -> Record:
+    return Record(
+        "BEND",
+        "second derivatives of costate' f at each time of the plan; only for order 2",
+        (
+            Field("core", ("NX + NS", "NZ"), "rows of the states and scalar unknowns"),
+            Field("inputs", ("NU", "NZ"), "input by z"),
+            Field("uu", ("NU", "NU"), "input by input"),
+            Field("diagonals", ("NDIAG",), "diagonals between weights"),
+            Field("left", ("NPAIRS", "NTHETA"), "pairs of vectors: left right' + right left'"),
+            Field("right", ("NPAIRS", "NTHETA"), ""),
+        ),
+    )
+
+
+def _weights() -> Record:
+    return Record(
+        "WEIGHTS",
+        "the cost of each time",
+        (
+            Field("W", ("NX", "NX"), "(x - r)' W (x - r)"),
+            Field("U", ("NU", "NU"), "u' U u"),
+            Field("r", ("NX",), "reference"),
+        ),
+    )
+
+
+def _task(transition: str, diffusion: str) -> Record:
+    square = ("NTHETA", "NTHETA")
+    return Record(
+        "TASK",
+        "what a decision is given besides the belief and the weights",
+        (
+            Field("Q", ("NX", "NX"), "process noise"),
+            Field("R", ("NY", "NY"), "measurement noise"),
+            Field("D", square if transition == "dense" else ("NTHETA",), f"motion of the parameters, {transition}"),
+            Field("Xi", square if diffusion == "dense" else ("NTHETA",), f"their drift, {diffusion}"),
+            Field("lower", ("NU",), "bounds of the inputs"),
+            Field("upper", ("NU",), ""),
+            Field("numbers", ("DATA",), "known numbers of the kernels, and what is remembered of Gaussian processes"),
+            Field("weight", (), "w of Jbar + w Jd"),
+            Field("learning", (), "0: future measurements do not reduce the parameters' covariance"),
+            Field("order", (), "of the dual cost, 1 or 2"),
+            Field("bonus", (), "tau of the exploration bonus"),
+            Field("iterations", (), "limit of Gauss-Newton steps"),
+            Field("tolerance", (), "relative decrease of the cost at which a plan counts as converged"),
+        ),
+    )
+
+
+def _space(square_root: bool, iterated: bool, processes: bool, lowrank: bool, transition: str) -> Record:
+    fields = [
+        Field("work", ("WORK",), "of the kernels"),
+        Field("next", ("NZ",), "state that a kernel returns"),
+        Field("start", ("NZ",), "mean before an update"),
+        Field("present", ("NY",), "1 for each measured component"),
+        Field("white", ("NY",), "whitened innovation"),
+        Field("noise", ("2 * NY",), "measurement variances after the floor; further ones"),
+        Field("product", ("NR", "WIDTH"), "f_theta times the parameters' block"),
+        Field("seen", ("NHR", "WIDTH"), "h_theta times the parameters' block"),
+        Field("looked", ("NHR", "NX"), "h_theta times the mixed block"),
+        Field("inner", ("NHR", "NHR"), "h_theta times the parameters' block times h_theta"),
+        Field("cross", ("NR", "NX"), "f_theta times the mixed block"),
+        Field("half", ("NX", "NX"), "first factor of a product"),
+        Field("mixed", ("max(NX, NU)", "max(NX, NU, WIDTH)"), "rows on their way"),
+        Field("sights", ("NY", "max(NX, NY, WIDTH)"), "rows of measurements on their way"),
+        Field("K", ("NX", "NX"), "cost-to-go of the nominal plan"),
+        Field("KA", ("NX", "NX"), ""),
+        Field("KB", ("NU", "NX"), "K f_u, a row for each input"),
+        Field("Hux", ("NU", "NX"), ""),
+        Field("Huu", ("NU", "NU"), ""),
+        Field("excess", ("NU", "NU"), "what the plan adds to U"),
+        Field("p", ("NX",), "slope of the cost-to-go"),
+        Field("hu", ("NU",), "slope by the input"),
+        Field("low", ("NU",), "room below an input"),
+        Field("high", ("NU",), "room above it"),
+        Field("d", ("NU",), "step of an input"),
+        Field("free", ("NU",), "1 for each input that no bound holds"),
+        Field("slope", ("NU",), ""),
+        Field("trial", ("NU",), ""),
+        Field("factor", ("NU", "NU"), "Cholesky factor of the inputs' curvature"),
+        Field("inverse", ("NU",), "inverse pivots of it"),
+        Field("Mx", ("NU", "NX"), "right-hand side of the Riccati recursion: states"),
+        Field("Mt", ("NU", "WIDTH"), "parameters"),
+        Field("y", ("NR", "WIDTH"), "half of what f_theta adds to the parameters' cost-to-go"),
+    ]
+    if square_root:
+        fields += [
+            Field("tall", ("2 * max(NZ, NY)", "NZ"), "rows to be made triangular"),
+            Field("sums", ("NZ",), ""),
+            Field("along", ("NZ",), ""),
+        ]
+    if iterated:
+        fields += [
+            Field("previous", ("NZ",), "mean of the iteration before"),
+            Field("target", ("NZ",), "where the whole step leads"),
+            Field("dual", ("NZ",), "s of the point so far, z = start + P s"),
+            Field("dual_target", ("NZ",), "s of the target"),
+            Field("noise_root", ("NY", "NY"), "Cholesky factor of R"),
+            Field("noise_pivots", ("NY",), "its inverse pivots"),
+            Field("slack", ("NY",), "residuals on their way"),
+        ]
+    if transition == "dense":
+        fields += [
+            Field("moved", ("NTHETA",), "product of a vector with D"),
+            Field("square", ("NTHETA", "WIDTH"), "half of a product with D on both sides"),
+        ]
+    if processes:
+        fields += [
+            Field("process", ("SCRATCH_ROWS", "SCRATCH_WIDTH"), "of `process`"),
+            Field("kept", ("PROCESSES", "2"), "indices in use and scale of each process before a plan"),
+        ]
+    if lowrank:
+        fields += [
+            Field("probes", ("NTHETA", "WIDTH"), "rows of f_theta and h_theta that the plan meets"),
+            Field("halves", ("NTHETA", "WIDTH"), "half of their products with the prior covariance"),
+        ]
+    return Record("SPACE", "scratch of one thread; nothing in it outlives the function that writes it", tuple(fields))

@@ -1,0 +1,220 @@
+"""Recordings as arrays with one row for each step of the model, and what is odd about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symdual.errors import SymdualError, did_you_mean
+from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.problem import Array
+from symdual.runtime.replay import TIME, Recording, read_recording, steps_between
+
+
+class Series(NamedTuple):
+    """A recording on the grid of the model: times (K,), inputs (K, NU), measurements (K, NY), NaN where there is none.
+
+    Row k lies k steps after the first. `lines` are those of the file, 0 for a row that lies between two of them.
+    """
+
+    name: str
+    times: Array
+    inputs: Array
+    measurements: Array
+    lines: NDArray[np.int64]
+    ignored: tuple[str, ...]
+
+    @property
+    def measured(self) -> int:
+        """The number of measured entries."""
+        return int(np.isfinite(self.measurements).sum())
+
+
+#: a recording: a file, a table that maps names of columns to columns (a pandas DataFrame is one), or arrays
+Source = str | Path | Mapping[str, Any] | Recording
+
+
+def read_all(
+    sources: Source | Sequence[Source], package: LoadedPackage, resample: bool = False, measured: bool = True
+) -> list[Series]:
+    """All recordings on the grid of the model; they may have different lengths.
+
+    `measured=False` is for plans: columns of measurements may be missing.
+    """
+    listed = [sources] if isinstance(sources, str | Path | Recording) or hasattr(sources, "keys") else list(sources)
+    if not listed:
+        raise SymdualError("there is no recording to fit")
+    found = []
+    for number, source in enumerate(listed):
+        name = Path(source).stem if isinstance(source, str | Path) else f"recording{number}"
+        found.append(_series(name, source, package, resample, measured))
+    names = [series.name for series in found]
+    twice = [series.name for series in found if names.count(series.name) > 1]
+    return [s._replace(name=f"{s.name}{i}") if s.name in twice else s for i, s in enumerate(found)]
+
+
+def _series(name: str, source: Any, package: LoadedPackage, resample: bool, measured: bool) -> Series:
+    if isinstance(source, Recording):
+        recording = source
+    elif isinstance(source, str | Path):
+        recording = read_recording(Path(source), package) if measured else _read_plan(Path(source), package)
+    else:
+        recording = from_table(name, source, package, measured)
+    if len(recording.times) < 2:
+        raise SymdualError(f"{name} has a single row, too few to learn anything from")
+    try:
+        counts = steps_between(recording, package)
+    except SymdualError as problem:
+        if not resample:
+            raise SymdualError(f"{name}: {problem}; it is put on the model's grid only when asked (resample)") from None
+        recording = resampled(recording, package)
+        counts = steps_between(recording, package)
+    rows = np.cumsum(counts)
+    measurements = np.full((rows[-1] + 1, recording.measurements.shape[1]), np.nan)
+    measurements[rows] = recording.measurements
+    lines = np.zeros(len(measurements), dtype=np.int64)
+    lines[rows] = recording.lines
+    holding = np.repeat(np.arange(len(rows)), [*counts[1:], 1])
+    inputs = recording.inputs[holding].copy()
+    inputs[-1] = np.where(np.isfinite(inputs[-1]), inputs[-1], 0.0)  # the last inputs act on nothing
+    times = np.interp(np.arange(len(measurements)), rows, recording.times)
+    return Series(name, times, np.ascontiguousarray(inputs), measurements, lines, tuple(recording.ignored))
+
+
+def from_table(name: str, table: Any, package: LoadedPackage, measured: bool = True) -> Recording:
+    """A recording from columns by name; without a column `time`, rows are one step apart."""
+    known = [str(key) for key in table.keys()]  # noqa: SIM118 - a DataFrame iterates over its columns only through keys
+    inputs, outputs = list(package.INPUTS), list(package.MEASUREMENTS)
+    for key in [*inputs, *(outputs if measured else [])]:
+        if key not in known:
+            raise SymdualError(f'{name} has no column "{key}"{did_you_mean(key, known)}')
+
+    def column(key: str) -> Array:
+        try:
+            return np.asarray(table[key], dtype=np.float64).reshape(-1)
+        except (TypeError, ValueError):
+            raise SymdualError(f'the column "{key}" of {name} holds something that is not a number') from None
+
+    columns = {key: column(key) for key in [TIME, *inputs, *outputs] if key in known}
+    length = {len(values) for values in columns.values()}
+    if len(length) != 1:
+        raise SymdualError(f"the columns of {name} have different lengths")
+    (rows,) = length
+    unit = float(package.numbers["data"][package.DATA_ENTRIES["step_length"][0]]) if _continuous(package) else 1.0
+    times = columns[TIME] if TIME in columns else np.asarray(unit * np.arange(rows), dtype=np.float64)
+    missing = np.full(rows, np.nan)
+    recording = Recording(
+        times=times,
+        inputs=np.ascontiguousarray(np.stack([columns[key] for key in inputs], axis=1)),
+        measurements=np.ascontiguousarray(np.stack([columns.get(key, missing) for key in outputs], axis=1)),
+        lines=list(range(1, rows + 1)),
+        ignored=[key for key in known if key not in (TIME, *inputs, *outputs)],
+    )
+    _check(name, recording, inputs)
+    return recording
+
+
+def _check(name: str, recording: Recording, inputs: list[str]) -> None:
+    bad = np.flatnonzero(~(np.diff(recording.times) > 0))
+    if len(bad) or not np.isfinite(recording.times).all():
+        row = int(bad[0]) + 2 if len(bad) else int(np.argmin(np.isfinite(recording.times))) + 1
+        raise SymdualError(f"{name}, row {row}: the times must be finite and increase")
+    for a, column in enumerate(inputs):
+        gaps = np.flatnonzero(~np.isfinite(recording.inputs[:-1, a]))
+        if len(gaps):
+            raise SymdualError(f'{name}, row {int(gaps[0]) + 1}: the input "{column}" is missing or infinite')
+    if np.isinf(recording.measurements).any():
+        raise SymdualError(
+            f"{name}, row {int(np.argmax(np.isinf(recording.measurements).any(axis=1))) + 1} is infinite"
+        )
+
+
+def _read_plan(file: Path, package: LoadedPackage) -> Recording:
+    """A plan: `time` and the inputs, and measurements where the file has them."""
+    import csv
+
+    try:
+        with file.open(newline="", encoding="utf-8-sig") as stream:
+            header = [cell.strip() for cell in next(csv.reader(stream), [])]
+    except (OSError, UnicodeDecodeError, csv.Error) as problem:
+        raise SymdualError(f"cannot read {file}: {problem}") from problem
+    if all(name in header for name in package.MEASUREMENTS):
+        return read_recording(file, package)
+    with_columns = _Columns(package, tuple(name for name in package.MEASUREMENTS if name in header))
+    found = read_recording(file, with_columns)  # type: ignore[arg-type]
+    measurements = np.full((len(found.times), len(package.MEASUREMENTS)), np.nan)
+    for a, name in enumerate(with_columns.MEASUREMENTS):
+        measurements[:, package.MEASUREMENTS[name]] = found.measurements[:, a]
+    return found._replace(measurements=measurements)
+
+
+class _Columns:
+    """What the reader of recordings asks a package for, with fewer measurements."""
+
+    def __init__(self, package: LoadedPackage, measurements: tuple[str, ...]) -> None:
+        self.INPUTS, self.MEASUREMENTS = package.INPUTS, measurements
+
+
+def _continuous(package: LoadedPackage) -> bool:
+    return "step_length" in package.DATA_ENTRIES
+
+
+def resampled(recording: Recording, package: LoadedPackage) -> Recording:
+    """The recording on an even grid that begins with its first row.
+
+    The step is that of the model in continuous time, else the median distance of the rows. An input is the mean of what
+    was applied during the step. A measurement is interpolated between the rows around it, if both have it and they are
+    no more than two steps apart; otherwise it is missing.
+    """
+    times, gaps = recording.times, np.diff(recording.times)
+    unit = float(np.median(gaps))
+    if _continuous(package):
+        unit = float(package.numbers["data"][package.DATA_ENTRIES["step_length"][0]])
+    count = int(np.floor((times[-1] - times[0]) / unit * (1 + 1e-12))) + 1
+    if count < 2:
+        raise SymdualError(f"the recording is shorter than a step of the model ({unit:g})")
+    if count > 10_000_000:
+        raise SymdualError(f"the recording has {count:.3g} steps of the model ({unit:g}): check the unit of its times")
+    grid = times[0] + unit * np.arange(count)
+    applied = np.where(np.isfinite(recording.inputs), recording.inputs, 0.0)
+    area = np.concatenate([np.zeros((1, applied.shape[1])), np.cumsum(applied[:-1] * gaps[:, None], axis=0)])
+    edges = np.minimum(np.append(grid, grid[-1] + unit), times[-1])
+    whole = np.stack([np.interp(edges, times, column) for column in area.T], axis=1)
+    length = np.diff(edges)[:, None]
+    last = np.broadcast_to(applied[-1], (count, applied.shape[1]))
+    inputs = np.where(length > 1e-9 * unit, np.diff(whole, axis=0) / np.maximum(length, 1e-9 * unit), last)
+    right = np.clip(np.searchsorted(times, grid), 1, len(times) - 1)
+    left = np.where(grid >= times[right], right, right - 1)
+    share = np.where(right > left, (grid - times[left]) / np.maximum(times[right] - times[left], 1e-300), 0.0)[:, None]
+    between = recording.measurements[left] * (1 - share) + recording.measurements[right] * share
+    exact = np.where(share < 1e-9, recording.measurements[left], between)
+    near = (times[right] - times[left] <= 2.0 * unit * (1 + 1e-9))[:, None] | (share < 1e-9)
+    return Recording(
+        times=grid,
+        inputs=np.ascontiguousarray(inputs),
+        measurements=np.ascontiguousarray(np.where(near, exact, np.nan)),
+        lines=[recording.lines[i] for i in left],
+        ignored=recording.ignored,
+    )
+
+
+def oddities(series: Sequence[Series], package: LoadedPackage) -> Iterator[str]:
+    """Columns that say nothing, in sentences."""
+    ignored = sorted({name for one in series for name in one.ignored if name})
+    if ignored:
+        yield f"columns that the model does not know: {', '.join(ignored)}"
+    for column, name in enumerate(package.INPUTS):
+        values = np.concatenate([one.inputs[:-1, column] for one in series])
+        if np.ptp(values) == 0:
+            yield f'the input "{name}" never changes (it is {values[0]:g}): the recording does not show what it does'
+    for column, name in enumerate(package.MEASUREMENTS):
+        values = np.concatenate([one.measurements[:, column] for one in series])
+        values = values[np.isfinite(values)]
+        if not len(values):
+            yield f'"{name}" was never measured'
+        elif len(values) > 1 and np.ptp(values) == 0:
+            yield f'the measurement "{name}" never changes (it is {values[0]:g}): is its sensor alive?'

@@ -1,0 +1,274 @@
+"""How well a fitted model predicts recordings that it has not seen.
+
+Four questions, each with what the model itself expects beside what happens:
+
+    prediction    errors of the measurements 1 to L steps ahead, and how many lie in the 95 % bands
+    whiteness     correlations of the whitened innovations with themselves, some steps apart; none under the model
+    consistency   the normalised innovations squared, chi-square distributed under the model
+    simulation    the model left alone from an estimated start to the end
+
+The bands contain the noise and what is still unknown of the unknowns and of the first state.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symdual.estimation.fit import Subject, first_states, fitted_filter, subject
+from symdual.estimation.likelihood import Likelihood
+from symdual.estimation.quantities import Quantities, as_matrix, unknown_names
+from symdual.estimation.result import FirstState, Fit
+from symdual.estimation.search import maximise
+from symdual.estimation.series import Series, Source, read_all
+from symdual.runtime.problem import Array, Belief
+from symdual.runtime.replay import Consistency, consistency
+from symdual.spec.model import Model
+
+LENGTH = 20  #: how many steps ahead predictions are judged
+LAGS = 25
+
+
+class Prediction(NamedTuple):
+    """Expected measurements with standard deviations, both (K, NY), and what was measured.
+
+    `rms` (NY,) is the root mean square of the errors, `expected` what the model says it should be, and `inside` the
+    share of errors within the 95 % band.
+    """
+
+    outputs: Array
+    deviations: Array
+    measured: Array
+
+    @property
+    def errors(self) -> Array:
+        """Measured minus expected, NaN where nothing was measured."""
+        return self.measured - self.outputs
+
+    @property
+    def rms(self) -> Array:
+        """The root mean square error of each measurement."""
+        return _mean(self.errors**2) ** 0.5
+
+    @property
+    def expected(self) -> Array:
+        """The root mean square error that the model expects."""
+        return _mean(np.where(np.isfinite(self.errors), self.deviations**2, np.nan)) ** 0.5
+
+    @property
+    def inside(self) -> Array:
+        """The share of errors within the 95 % band."""
+        within = np.abs(self.errors) <= 1.96 * self.deviations
+        return _mean(np.where(np.isfinite(self.errors), within.astype(float), np.nan))
+
+
+class Whiteness(NamedTuple):
+    """Autocorrelations (lags, NY) of the whitened innovations at lags 1, 2, ..., and how they are judged.
+
+    `band` is where one of them lies with probability 0.95 if the model is right; `probability` (NY,) is that of the
+    statistic of Ljung and Box being as large as it is.
+    """
+
+    correlations: Array
+    band: Array
+    probability: Array
+
+
+class Validation(NamedTuple):
+    """A fitted model on one recording.
+
+    `ahead` are the predictions 1, 2, ..., L steps ahead; `nis` (K,) the normalised innovations squared of the rows
+    with `counts` (K,) measured entries.
+    """
+
+    recording: str
+    labels: tuple[str, ...]
+    times: Array
+    inputs: Array
+    start: FirstState | None
+    ahead: tuple[Prediction, ...]
+    whiteness: Whiteness
+    consistency: Consistency
+    nis: Array
+    counts: Array
+    simulation: Prediction
+    log_likelihood: float
+
+    def sentences(self) -> Iterator[str]:
+        """The answers in words."""
+        first, last = self.ahead[0], self.ahead[-1]
+        for a, label in enumerate(self.labels):
+            if not np.isfinite(first.rms[a]):
+                continue
+            yield (
+                f"{label}: error {first.rms[a]:.3g} one step ahead (expected {first.expected[a]:.3g}), "
+                f"{last.rms[a]:.3g} {len(self.ahead)} steps ahead (expected {last.expected[a]:.3g}), "
+                f"{self.simulation.rms[a]:.3g} simulated (expected {self.simulation.expected[a]:.3g}); "
+                f"{100 * first.inside[a]:.0f} %, {100 * last.inside[a]:.0f} % and "
+                f"{100 * self.simulation.inside[a]:.0f} % lie in the 95 % bands"
+            )
+            if self.whiteness.probability[a] < 0.01:
+                yield (
+                    f"{label}: the innovations are not white (probability {self.whiteness.probability[a]:.2g}): there "
+                    "is something in them that the model could predict"
+                )
+        yield self.consistency.sentence()
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers as plain data."""
+
+        def rows(values: Any) -> list[dict[str, float | None]]:
+            return [{k: _plain(v[a]) for a, k in enumerate(self.labels)} for v in values]
+
+        return {
+            "recording": self.recording,
+            "ahead": {key: rows([getattr(p, key) for p in self.ahead]) for key in ("rms", "expected", "inside")},
+            "simulation": {key: rows([getattr(self.simulation, key)])[0] for key in ("rms", "expected", "inside")},
+            "whiteness": {k: _plain(self.whiteness.probability[a]) for a, k in enumerate(self.labels)},
+            "consistency": {**self.consistency._asdict(), "sentence": self.consistency.sentence()},
+            "log_likelihood": _plain(self.log_likelihood),
+        }
+
+
+def validate(
+    model: str | Path | Model,
+    result: Fit,
+    recordings: Source | Sequence[Source],
+    *,
+    length: int = LENGTH,
+    scenario: str | None = None,
+    name: str | None = None,
+    resample: bool = False,
+    folder: str | Path | None = None,
+) -> list[Validation]:
+    """Judge a fitted model on recordings; arguments as for `fit`, and how many steps ahead to predict."""
+    about = subject(model, scenario, name, folder)
+    return validate_series(about, result, read_all(recordings, about.package, resample), length)
+
+
+def validate_series(about: Subject, result: Fit, series: Sequence[Series], length: int = LENGTH) -> list[Validation]:
+    """The same from recordings that are read already."""
+    return [_validated(about, result, one, length) for one in series]
+
+
+def _validated(about: Subject, result: Fit, one: Series, length: int) -> Validation:
+    start = _start(about, result, one)
+    own = fitted_filter(about, result.setting, start, theta_covariance(about, result))
+    filtered = own.run(one.inputs, one.measurements)
+    length = max(1, min(length, len(one.times) - 2))
+    outputs, spreads = own.forecast(one.inputs, one.measurements, filtered, length)
+    ahead = []
+    for steps in range(1, length + 1):
+        later = np.full_like(one.measurements, np.nan)
+        later[: len(later) - steps] = one.measurements[steps:]
+        ahead.append(Prediction(outputs[:, steps - 1], np.sqrt(spreads[:, steps - 1]), later))
+    alone = own.run(one.inputs, np.full_like(one.measurements, np.nan))
+    used = int(filtered.stats[:, 2].sum())
+    return Validation(
+        recording=one.name,
+        labels=tuple(about.package.MEASUREMENTS),
+        times=one.times,
+        inputs=one.inputs,
+        start=start,
+        ahead=tuple(ahead),
+        whiteness=whiteness(np.where(np.isfinite(one.measurements), filtered.whites, np.nan)),
+        consistency=consistency(float(filtered.stats[:, 1].sum()), used),
+        nis=filtered.stats[:, 1],
+        counts=filtered.stats[:, 2],
+        simulation=Prediction(alone.outputs, np.sqrt(alone.spreads), one.measurements),
+        log_likelihood=filtered.log_likelihood,
+    )
+
+
+def theta_covariance(about: Subject, result: Fit) -> Array:
+    """The covariance of all unknowns after a fit: the fitted ones, and the others as they were."""
+    names, nx = unknown_names(about.package), about.package.NX
+    covariance = about.prior.covariance[nx:, nx:].copy()
+    own = [names.index(name) for name in result.unknowns]
+    covariance[own] = 0.0
+    covariance[:, own] = 0.0
+    covariance[np.ix_(own, own)] = result.covariance
+    return covariance
+
+
+def _start(about: Subject, result: Fit, one: Series) -> FirstState | None:
+    """The first state of a recording under the fitted model, where it was not known."""
+    known = {s.recording: s for s in result.starts}
+    if not result.open_states:
+        return None
+    if one.name in known and any(one is fitted for fitted in result.recordings):
+        return known[one.name]
+    nx = about.package.NX
+    mean = about.prior.mean.copy()
+    mean[nx:] = result.setting.theta
+    covariance = about.prior.covariance.copy()
+    covariance[nx:, nx:] = theta_covariance(about, result)
+    known_now = about._replace(prior=Belief(mean, covariance))
+    quantities = Quantities(
+        package=about.package,
+        prior=known_now.prior,
+        flat=about.flat,
+        constants=np.zeros(0, np.int64),
+        states=np.array(result.open_states, dtype=np.int64),
+        blocks=(),
+        noises=result.setting.noises,
+        transition=as_matrix(about.package.numbers["transition"]),
+        recordings=(one.name,),
+        first_states=first_states(known_now, [one]),
+    )
+    optimum = maximise(Likelihood(quantities, [one]), True, 1)
+    whole = covariance[:nx, :nx].copy()
+    states = quantities.states
+    whole[states] = 0.0
+    whole[:, states] = 0.0
+    inverse = np.linalg.pinv(optimum.curvature, hermitian=True)
+    values, vectors = np.linalg.eigh(inverse)
+    whole[np.ix_(states, states)] = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return FirstState(one.name, quantities.setting(optimum.psi).starts[0], whole)
+
+
+def whiteness(whites: Array) -> Whiteness:
+    """Judge innovations (K, NY) that are independent with unit variance under the model; NaN where there are none.
+
+    With r_l the autocorrelation at lag l from n_l pairs and n values, n (n + 2) sum_l r_l^2 / (n - l) is chi-square
+    distributed with as many degrees of freedom as there are lags (Ljung and Box).
+    """
+    from scipy.stats import chi2
+
+    rows, count = whites.shape
+    lags = max(1, min(LAGS, rows // 4))
+    found, band, probability = np.full((lags, count), np.nan), np.full(count, np.nan), np.full(count, np.nan)
+    for a in range(count):
+        values = whites[:, a]
+        n = int(np.isfinite(values).sum())
+        if n < 8:
+            continue
+        centred = np.where(np.isfinite(values), values - np.nanmean(values), 0.0)
+        variance = float(centred @ centred) / n
+        if variance == 0:
+            continue
+        total = 0.0
+        for lag in range(1, min(lags, rows - 1) + 1):
+            pairs = int((np.isfinite(values[lag:]) & np.isfinite(values[:-lag])).sum())
+            if pairs:
+                found[lag - 1, a] = float(centred[lag:] @ centred[:-lag]) / n / variance * (n - lag) / pairs
+                total += found[lag - 1, a] ** 2 / max(n - lag, 1)
+        band[a] = 1.96 / math.sqrt(n)
+        probability[a] = float(chi2.sf(n * (n + 2) * total, lags))
+    return Whiteness(found, band, probability)
+
+
+def _mean(values: Array) -> Array:
+    """The mean over rows of what is known, NaN where nothing is."""
+    known = np.isfinite(values)
+    count = known.sum(axis=0)
+    total = np.where(known, values, 0.0).sum(axis=0)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def _plain(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,48 @@
+"""What the figures of fits and experiments share: their style, and how they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from symdual.errors import SymdualError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_STYLE: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 9,
+    "axes.titlelocation": "left",
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.6,
+}
+
+
+@contextmanager
+def new_figure(size: tuple[float, float]) -> Iterator[Figure]:
+    """A figure of this size in inches, in the common style."""
+    try:
+        import matplotlib
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as missing:
+        raise SymdualError("the figure needs matplotlib: pip install 'symdual[plot]'") from missing
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=size, layout="constrained")
+        FigureCanvasAgg(figure)
+        yield figure
+
+
+def save(figure: Figure, path: Path) -> Path:
+    """Write a figure; equal figures are equal bytes."""
+    try:
+        figure.savefig(path, dpi=150, metadata={"Software": None} if path.suffix == ".png" else None)
+    except OSError as problem:
+        raise SymdualError(f"cannot write {path}: {problem.strerror}") from problem
+    return path

@@ -1,0 +1,49 @@
+"""A fit of unknowns, noise and first states as seen in a terminal."""
+
+from __future__ import annotations
+
+import math
+
+from rich.markup import escape
+from rich.table import Table
+
+from symdual.estimation.result import Estimate, Fit
+
+SHOWN = 40  #: rows of the table; the file has them all
+
+
+def estimate_table(result: Fit) -> Table:
+    """Each quantity with its value, its standard error, where the search began, and what was known before."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column()
+    table.add_column(justify="right")
+    for _ in range(3):
+        table.add_column()
+    for e in result.estimates[:SHOWN]:
+        table.add_row(escape(f"  {e.name}"), f"{e.value:.4g}", _uncertainty(e), f"started at {e.first:.4g}", _before(e))
+    if len(result.estimates) > SHOWN:
+        table.add_row(f"  and {len(result.estimates) - SHOWN} more in the file")
+    return table
+
+
+def _uncertainty(e: Estimate) -> str:
+    if e.deviation is None:
+        return e.verdict if e.verdict.startswith("at ") else "not determined"
+    return f"+- {e.deviation:.2g}"
+
+
+def _before(e: Estimate) -> str:
+    if e.verdict == "prior":
+        return "prior kept"
+    return "" if e.before is None else f"prior +- {e.before:.2g}"
+
+
+def summary(result: Fit) -> str:
+    """How the search ended."""
+    ended = "converged" if result.converged else "not converged"
+    gain = result.log_likelihood - result.start_log_likelihood
+    better = f", {gain:.4g} more" if math.isfinite(gain) else ""
+    return (
+        f"log-likelihood {result.log_likelihood:.6g}, {result.start_log_likelihood:.6g} with the model's own numbers"
+        f"{better}; {ended}, {result.agreeing} of {result.searches} starts end here"
+    )

@@ -1,0 +1,99 @@
+"""What an experiment can tell: a table, a figure, and the experiment itself as a table of inputs."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.markup import escape
+from rich.table import Table
+
+from symdual.errors import SymdualError
+from symdual.estimation.identify import Identification
+from symdual.report.drawing import new_figure, save
+from symdual.runtime.replay import TIME
+from symdual.whole_file import write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_BEFORE, _AFTER, _INPUT = "#b0b0b0", "#00866b", "#3b6fc4"
+SHOWN = 30  #: unknowns that are listed and drawn; the JSON has them all
+
+
+def identification_table(found: Identification) -> Table:
+    """The deviation of each unknown before and after."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column()
+    for _ in range(3):
+        table.add_column(justify="right")
+    table.add_row("", "before", "after", "left")
+    for name, before, after in list(zip(found.unknowns, found.before, found.after, strict=True))[:SHOWN]:
+        share = 100 * after / before if before > 0 else 100.0
+        table.add_row(escape(f"  {name}"), f"+- {before:.3g}", f"+- {after:.3g}", f"{share:.2g} %")
+    if len(found.unknowns) > SHOWN:
+        table.add_row(f"  and {len(found.unknowns) - SHOWN} more")
+    return table
+
+
+def identification_figure(found: Identification, path: Path) -> Path:
+    """Draw the inputs, the deviations over time, what is left of each unknown, and the information by combination."""
+    inputs = min(len(found.input_names), 3)
+    shown = min(len(found.unknowns), SHOWN)
+    with new_figure((9.0, 1.2 + 1.2 * inputs + max(4.2, 2.4 + 0.16 * shown))) as figure:
+        grid = figure.add_gridspec(inputs + 1, 2, height_ratios=[*([1.0] * inputs), 3.0])
+        time = found.times[-1] * np.arange(len(found.inputs)) / max(len(found.inputs) - 1, 1)
+        for a in range(inputs):
+            axes = figure.add_subplot(grid[a, :])
+            axes.step(time, found.inputs[:, a], where="post", color=_INPUT, lw=1.1)
+            axes.set_title(f"{found.input_names[a]} (input)")
+        _left_over_time(figure.add_subplot(grid[inputs, 0]), found, shown)
+        _information(figure.add_subplot(grid[inputs, 1]), found)
+        title = f"{found.model}: {found.gain:.3g} bits about {len(found.unknowns)} unknowns, rank {found.rank}"
+        lines = [title, *(one.sentence() for one in found.ambiguities[:2])]
+        figure.suptitle("\n".join(lines), fontsize=9, x=0.01, ha="left")
+        save(figure, path)
+    return path
+
+
+def _left_over_time(axes: Axes, found: Identification, shown: int) -> None:
+    for i in range(shown):
+        share = found.history[:, i] / found.before[i] if found.before[i] > 0 else np.ones(len(found.history))
+        axes.plot(found.times, share, lw=1.1, label=found.unknowns[i])
+    axes.axhline(1.0, color=_BEFORE, lw=0.8, ls="--")
+    axes.set_yscale("log")
+    axes.set_title("deviation left of each unknown, as a share of its prior")
+    axes.set_xlabel("time")
+    if shown <= 8:
+        axes.legend(frameon=False, fontsize=7)
+
+
+def _information(axes: Axes, found: Identification) -> None:
+    values = np.maximum(found.eigenvalues, 1e-12)
+    labels = [d.words() for d in found.directions]
+    places = np.arange(len(values))
+    axes.barh(places, values, color=_AFTER, alpha=0.6)
+    axes.axvline(1.0, color=_BEFORE, lw=0.8, ls="--")
+    axes.set_xscale("log")
+    axes.invert_yaxis()
+    if len(values) <= 12:
+        axes.set_yticks(places, [text if len(text) < 40 else text[:37] + "..." for text in labels], fontsize=6)
+    axes.set_title("information by combination (prior: 1)")
+    axes.grid(False, axis="y")
+
+
+def write_plan(found: Identification, path: Path) -> Path:
+    """Write the inputs as a table that `symdual identify` and, with measurements, `symdual fit` read."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([TIME, *found.input_names])
+    for k, row in enumerate(found.inputs):
+        writer.writerow([f"{found.step * k:.12g}", *(f"{float(v):.12g}" for v in row)])
+    try:
+        write_whole(path, text.getvalue().encode())
+    except OSError as problem:
+        raise SymdualError(f"cannot write {path}: {problem.strerror}") from problem
+    return path

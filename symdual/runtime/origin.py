@@ -1,0 +1,46 @@
+"""Which model file a package was generated from, and whether that has been edited since.
+
+The note lies in the package's `__pycache__`: it is no part of the package, which has the same bytes everywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from symdual.whole_file import write_whole
+
+_NOTE = Path("__pycache__") / "model-file.json"
+
+
+def note(folder: Path, model_file: Path) -> None:
+    """Write down that a package is what a model file says now; where nothing can be written, nothing is known later."""
+    with suppress(OSError):
+        place = os.path.relpath(model_file.resolve(), folder.resolve())
+        content = json.dumps({"file": place, "digest": _digest(model_file)}).encode()
+        if not (folder / _NOTE).is_file() or (folder / _NOTE).read_bytes() != content:
+            (folder / _NOTE).parent.mkdir(exist_ok=True)
+            write_whole(folder / _NOTE, content)
+
+
+def forget(folder: Path) -> None:
+    """Drop the note of a package that was made from something else than a file."""
+    with suppress(OSError):
+        (folder / _NOTE).unlink()
+
+
+def edited_model_file(folder: Path) -> Path | None:
+    """The model file of a package if it has changed since; None if it has not, or if nothing is known of it."""
+    try:
+        written = json.loads((folder / _NOTE).read_bytes())
+        file = Path(os.path.normpath(folder.resolve() / str(written["file"])))
+        return file if _digest(file) != written["digest"] else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()

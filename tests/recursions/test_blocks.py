@@ -1,0 +1,206 @@
+"""Every block operation alone against numpy, on models with random patterns of zeros."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from symdual import Model, unknown
+from symdual.emit.blocks import WRITTEN_OUT
+
+Interpret = Callable[[Model], Any]
+
+# states, inputs, unknowns, measurements, share of entries that are not zero; transition, drift
+SHAPES: dict[str, tuple[int, int, int, int, float, str, str]] = {
+    "one": (1, 1, 1, 1, 1.0, "identity", "none"),
+    "small": (2, 1, 3, 2, 0.7, "identity", "none"),
+    "moving": (3, 2, 4, 2, 0.6, "diagonal", "diagonal"),
+    "mixing": (3, 2, 4, 3, 0.6, "dense", "dense"),
+    "long": (2, 1, 11, 1, 1.0, "identity", "diagonal"),
+    "wide": (7, 3, 5, 6, 0.8, "identity", "none"),
+    "sparse": (9, 2, 12, 5, 0.3, "diagonal", "none"),
+    "known": (3, 2, 0, 2, 0.8, "identity", "none"),
+}
+
+
+def random_model(name: str) -> Model:
+    """A model whose Jacobians have a random pattern of zeros; every second measurement is a state."""
+    n, m, p, d, share, transition, drift = SHAPES[name]
+    random = np.random.default_rng(list(SHAPES).index(name))
+    x, u = sp.symbols(f"x0:{n}"), sp.symbols(f"u0:{m}")
+    theta = [unknown(f"t{i}", 0.1, 1.0) for i in range(p)]
+
+    def some(symbols: Any) -> Any:
+        return sum((s for s in symbols if random.random() < share), sp.Integer(0))
+
+    motion = [some(x) + some(u) + 0.1 * some(theta) * x[i] for i in range(n)]
+    motion[0] += x[0] + u[0] + sum((0.1 * t * x[0] for t in theta), sp.Integer(0))
+    seen = [x[a % n] if a % 2 == 0 else sp.sin(x[a % n]) + some(x) + some(theta) for a in range(d)]
+    forms = {
+        "identity": None,
+        "none": None,
+        "diagonal": random.uniform(0.5, 1.0, p),
+        "dense": 0.3 * random.normal(size=(p, p)),
+    }
+    spread = forms[drift] if drift != "dense" else forms[drift] @ forms[drift].T
+    return Model(
+        list(x), list(u), motion, observation=seen, transition=forms[transition], drift=spread, name=f"random_{name}"
+    )
+
+
+class Dense:
+    """Random records of a package beside the full matrices that they stand for."""
+
+    def __init__(self, package: Any, seed: int = 0) -> None:
+        self.package, self.random = package, np.random.default_rng(seed)
+        r = package.records
+        self.nx, self.nz, self.p, self.nu, self.ny = r.NX, r.NZ, r.NTHETA, r.NU, r.NY
+        bounds = np.array([[-np.inf] * self.nu, [np.inf] * self.nu])
+        Q, R = self.positive(self.nx), self.positive(self.ny)
+        motion = package.numbers["transition"], package.numbers["drift"]
+        self.task = r.make_task(Q, R, *motion, bounds, package.numbers["data"])[0]
+        self.D, self.Xi = (value if value.ndim == 2 else np.diag(value) for value in motion)
+        self.space, self.step, self.note = (np.zeros(1, kind)[0] for kind in (r.SPACE, r.STEP, r.NOTE))
+        self.noise = np.zeros((self.nz, self.nz))
+        self.noise[: self.nx, : self.nx], self.noise[self.nx :, self.nx :] = Q, self.Xi
+        self.R = R
+        self._fill()
+        self.width = r.WIDTH
+
+    def positive(self, size: int) -> np.ndarray:
+        root = self.random.normal(size=(size, size))
+        return root @ root.T / size + 0.5 * np.eye(size)
+
+    def matrix(self) -> tuple[Any, np.ndarray]:
+        """A random symmetric matrix on z as a record, and as it is."""
+        full = self.positive(self.nz)
+        full = 0.5 * (full + full.T)
+        return self.package.records.make_belief(np.zeros(self.nz), full), full
+
+    def full(self, records: Any) -> np.ndarray:
+        return np.asarray(self.package.records.read_covariance(records))
+
+    def _fill(self) -> None:
+        """Jacobians at a random point, from the kernels themselves: the zeros are those of the model."""
+        kernels, work = self.package.kernels, np.zeros(self.package.WORK)
+        z, u, data = self.random.normal(size=self.nz), self.random.normal(size=self.nu), self.package.numbers["data"]
+        s, n = self.step, self.note
+        kernels.dynamics_jacobian(0, z, u, data, work, np.zeros(self.nx), s.f_x, s.f_u, s.f_theta)
+        kernels.observation_jacobian(0, z, data, work, n.h, n.h_x, n.h_theta)
+        self.A, self.B = np.zeros((self.nz, self.nz)), np.zeros((self.nz, self.nu))
+        self.A[: self.nx, : self.nx], self.A[self.nx :, self.nx :] = s.f_x, self.D
+        for row, values in zip(self.package.THETA_ROWS, s.f_theta, strict=True):
+            self.A[row, self.nx :] = values[: self.p]
+        self.B[: self.nx] = s.f_u
+        self.C = np.zeros((self.ny, self.nz))
+        self.C[:, : self.nx] = n.h_x
+        for row, values in zip(self.package.H_THETA_ROWS, n.h_theta, strict=True):
+            self.C[row, self.nx :] = values[: self.p]
+        for row, state in enumerate(self.package.H_SELECTS):
+            if state >= 0:
+                self.C[row] = np.eye(self.nz)[state]
+
+    def q(self) -> np.ndarray:
+        """Random directions in the note."""
+        values = self.random.normal(size=(self.ny, self.nz))
+        self.note.qx[:], self.note.qt[:, : self.p] = values[:, : self.nx], values[:, self.nx :]
+        return values
+
+
+@pytest.fixture(params=list(SHAPES), scope="module")
+def dense(request: pytest.FixtureRequest, interpret: Interpret) -> Dense:
+    return Dense(interpret(random_model(request.param)))
+
+
+def test_products_with_many_entries_are_loops_over_tables(dense: Dense) -> None:
+    assert hasattr(dense.package.blocks, "F_X_STARTS") == (np.count_nonzero(dense.step.f_x) > WRITTEN_OUT)
+
+
+def test_prediction(dense: Dense) -> None:
+    blocks, (records, S) = dense.package.blocks, dense.matrix()
+    blocks.multiply(records[0], dense.step, dense.space)
+    rows = dense.A[list(dense.package.THETA_ROWS), dense.nx :]
+    np.testing.assert_allclose(dense.space.product[:, : dense.p], rows @ S[dense.nx :, dense.nx :], rtol=1e-12)
+    blocks.predict_covariance(records[0], dense.step, dense.task.Q, dense.task, dense.space)
+    np.testing.assert_allclose(dense.full(records), dense.A @ S @ dense.A.T + dense.noise, rtol=1e-11, atol=1e-12)
+    assert (records["xx"][0] == records["xx"][0].T).all()
+
+
+def test_measurement(dense: Dense) -> None:
+    blocks, (records, S) = dense.package.blocks, dense.matrix()
+    dense.space.present[:] = 1.0
+    blocks.see_parameters(records[0], dense.note, dense.space)
+    blocks.measure(records[0], dense.note, dense.task, dense.width, dense.space)
+    L = np.linalg.cholesky(dense.C @ S @ dense.C.T + dense.R)
+    q = np.linalg.solve(L, dense.C @ S)
+    np.testing.assert_allclose(np.tril(dense.note.root), L, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(dense.note.qx, q[:, : dense.nx], rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(dense.note.qt[:, : dense.p], q[:, dense.nx :], rtol=1e-9, atol=1e-11)
+
+
+def test_reduction(dense: Dense) -> None:
+    blocks, (records, S), nx = dense.package.blocks, dense.matrix(), dense.nx
+    q = dense.q()
+    less = S - q.T @ q
+    blocks.reduce_states(records[0], dense.note, dense.width)
+    states = S.copy()
+    states[:nx], states[:, :nx] = less[:nx], less[:, :nx]
+    np.testing.assert_allclose(dense.full(records), states, rtol=1e-11, atol=1e-12)
+    both = records.copy()
+    blocks.reduce_parameters(records[0], dense.note)
+    np.testing.assert_allclose(dense.full(records), less, rtol=1e-11, atol=1e-12)
+    assert (dense.full(records) == dense.full(records).T).all()
+    blocks.reduce_and_multiply(both[0], dense.note, dense.step, dense.space)
+    np.testing.assert_allclose(dense.full(both), less, rtol=1e-11, atol=1e-12)
+    rows = dense.A[list(dense.package.THETA_ROWS), nx:]
+    np.testing.assert_allclose(dense.space.product[:, : dense.p], rows @ less[nx:, nx:], rtol=1e-9, atol=1e-11)
+
+
+def test_a_step_back(dense: Dense) -> None:
+    cost, (records, K), nx = dense.package.cost_blocks, dense.matrix(), dense.nx
+    U, W, q = dense.positive(dense.nu), dense.positive(nx), dense.q()
+    W = 0.5 * (W + W.T)
+    free = np.ones(dense.nu, dtype=bool)
+    free[-1] = dense.nu == 1
+    dense.space.free[:] = free
+    B, weights = dense.B * free, np.zeros((dense.nz, dense.nz))
+    weights[:nx, :nx] = W
+    # the two traces before the step
+    inner = np.einsum("ai,ij,aj", q[:, nx:], K[nx:, nx:], q[:, nx:])
+    assert cost.learned(records[0], dense.note) == pytest.approx(inner, rel=1e-11)
+    rest = np.einsum("ai,ij,aj", q, K, q) - inner
+    assert cost.expected_states(records[0], dense.note, dense.width) == pytest.approx(rest, rel=1e-10)
+    # M and what the inputs take off
+    cost.effort(records[0], dense.step, dense.width, dense.space)
+    cost.effort_parameters(dense.step, dense.task, dense.space)
+    np.testing.assert_allclose(dense.space.Mx, (B.T @ K @ dense.A)[:, :nx], rtol=1e-10, atol=1e-11)
+    np.testing.assert_allclose(dense.space.Mt[:, : dense.p], (B.T @ K @ dense.A)[:, nx:], rtol=1e-10, atol=1e-11)
+    dense.space.Huu[:] += U
+    cost.solve_effort(dense.width, dense.space)
+    G = (U + B.T @ K @ B)[np.ix_(free, free)]
+    M = (B.T @ K @ dense.A)[free]
+    expected = weights + dense.A.T @ K @ dense.A - M.T @ np.linalg.solve(G, M)
+    for i in range(nx):
+        dense.package.blocks.move_vector_back(records[0].xt[i], dense.task, dense.space)
+    found = cost.back_parameters(records[0], dense.step, dense.note, dense.task, dense.space)
+    assert found == pytest.approx(inner, rel=1e-11)
+    dense.package.riccati.meet_cost(records[0], dense.step)
+    cost.back_mixed(records[0], dense.step, dense.width, dense.space)
+    cost.back_states(records[0], dense.step, W, dense.space)
+    np.testing.assert_allclose(dense.full(records), expected, rtol=1e-9, atol=1e-10)
+    assert (records["xx"][0] == records["xx"][0].T).all()
+
+
+def test_fields_of_a_record_do_not_overlap(dense: Dense) -> None:
+    r = dense.package.records
+    for kind in (r.BLOCKS, r.STEP, r.NOTE, r.BEND, r.WEIGHTS, r.TASK, r.SPACE):
+        places = sorted((offset, offset + field.itemsize) for field, offset in kind.fields.values())
+        assert all(first[1] <= second[0] for first, second in pairwise(places))
+        assert not {
+            name for name in kind.names if hasattr(np.zeros(1)[0], name)
+        }  # un-jitted code would find numpy's own

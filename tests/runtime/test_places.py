@@ -1,0 +1,119 @@
+"""A place for packages and compiled code, with a home folder and without."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from symdual import SymdualError
+from symdual.runtime.places import cache_folder
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Temporary files of its own, and a current folder in which nothing may appear."""
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "here").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    return tmp_path / "tmp"
+
+
+def test_the_variable_comes_first_then_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert cache_folder() == tmp_path / "home/.cache/symdual"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert cache_folder() == tmp_path / "cache/symdual"
+    assert not (tmp_path / "home").exists() and not (tmp_path / "cache").exists()  # asking makes nothing
+
+
+@pytest.mark.skipif(os.name != "posix", reason="users have numbers")
+@pytest.mark.parametrize("home", [None, "~", "relative", "/dev/null", "/dev/null/below"])
+@pytest.mark.parametrize("variable", [None, "~/.cache", "relative", "/dev/null"])
+def test_without_a_home_there_is_a_private_place(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch, home: str | None, variable: str | None
+) -> None:
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)  # a user that the system does not know
+    for name, value in (("HOME", home), ("XDG_CACHE_HOME", variable)):
+        monkeypatch.delenv(name, raising=False)
+        if value is not None:
+            monkeypatch.setenv(name, value)
+    folder = cache_folder()
+    assert folder == temporary / f"symdual-{os.getuid()}"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert cache_folder() == folder  # the next process finds what this one leaves
+    assert not list(Path.cwd().iterdir())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="users have numbers")
+@pytest.mark.parametrize("planted", ["owner", "mode", "link", "file"])
+def test_a_folder_of_somebody_else_is_not_trusted(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch, planted: str
+) -> None:
+    monkeypatch.setenv("HOME", "/dev/null")
+    folder = temporary / f"symdual-{os.getuid()}"
+    if planted == "link":
+        folder.symlink_to(temporary)
+    elif planted == "file":
+        folder.write_text("")
+    else:
+        folder.mkdir()
+        folder.chmod(0o777 if planted == "mode" else 0o700)
+        if planted == "owner":
+            own = os.getuid()
+            folder.rename(temporary / f"symdual-{own + 1}")
+            monkeypatch.setattr("os.getuid", lambda: own + 1)
+    with pytest.raises(SymdualError, match="set XDG_CACHE_HOME to a folder that can be written"):
+        cache_folder()
+
+
+def test_no_place_at_all_names_the_variable_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/dev/null")
+    monkeypatch.setattr(tempfile, "tempdir", "/dev/null")
+    with pytest.raises(SymdualError, match=r"no place for what symdual keeps: .*; set XDG_CACHE_HOME"):
+        cache_folder()
+
+
+HOMELESS = """
+import sys, tempfile
+tempfile.tempdir = sys.argv[1]
+from symdual.runtime import exact
+print(exact.last_cost.stats.cache_path)
+from symdual.commands import main
+main(["generate", "m.py", "--no-compile"])
+"""
+MODEL = "import sympy as sp\nfrom symdual import Model\nx, u = sp.symbols('x u')\nmodel = Model([x], [u], [x + u])\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can be somebody else")
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv (util-linux) is not installed")
+def test_an_arbitrary_user_in_a_folder_that_only_can_be_read() -> None:
+    """As in a container: no home, no name, and symdual itself installed by somebody else."""
+    user = "54321"
+    python = ["setpriv", "--reuid", user, "--regid", user, "--clear-groups", sys.executable, "-B", "-c"]
+    alone = {"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]}
+    if subprocess.run([*python, "import numba, symdual"], cwd="/", env=alone, capture_output=True).returncode:
+        pytest.skip("this interpreter cannot be run by another user")
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        here, place = Path(folder) / "here", Path(folder) / "tmp"
+        here.mkdir()
+        place.mkdir()
+        for open_folder, mode in ((Path(folder), 0o755), (here, 0o755), (place, 0o777)):
+            open_folder.chmod(mode)
+        (here / "m.py").write_text(MODEL)
+        done = subprocess.run([*python, HOMELESS, str(place)], cwd=here, env=alone, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        lines = done.stdout.splitlines()
+        assert lines[0].startswith(f"{place}/symdual-{user}/numba/")
+        assert lines[1] == f"m -> {place}/symdual-{user}/generated/m"
+        assert [file.name for file in here.iterdir()] == ["m.py"]
