@@ -23,7 +23,7 @@ from symdual.spec.loading import load_model_file
 from symdual.spec.model import Model
 from symdual.spec.numbers import Array
 from symdual.spec.scenario import Scenario
-from symdual.whole_file.packages import edited_files, read_manifest
+from symdual.whole_file.packages import edited_files, noted_inputs, read_manifest
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ def _edited(parent: Path, work: _Work) -> list[str]:
     """The files of an up-to-date package that were edited by hand."""
     place = parent / work.model.name
     manifest = read_manifest(place)
-    if manifest is None or (manifest["symdual"], manifest["input_digest"]) != (__version__, work.input_digest):
+    if manifest is None or (manifest["symdual"], noted_inputs(place)) != (__version__, work.input_digest):
         return []
     changed = edited_files(place, manifest)
     return changed if all((place / file).is_file() for file in changed) else []

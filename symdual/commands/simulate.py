@@ -15,6 +15,7 @@ from symdual.commands.options import json_option, model_file_argument
 from symdual.commands.terminal import headed, new_console, new_progress, shown
 
 if TYPE_CHECKING:
+    from symdual.runtime.results import Results
     from symdual.runtime.sweep import Execute, Sweep
 
     Executor = Callable[[Callable[[str], None], Callable[[str], None]], Execute]
@@ -100,17 +101,31 @@ def simulate(
         console.print(summary_table(summary))
         for sentence in summary.sentences():
             console.print(sentence, style="yellow")
+        culprits = _culprits(model_file, results) if any(c.failed for c in summary.controllers) else []
+        for sentence in culprits:
+            console.print(sentence, style="yellow")
         drawable = figures.available()
         figure = figures.sweep_figure(results, summary, file.with_name("figure.png")) if drawable else None
     drawn = "no figure without matplotlib (the extra `plot`)" if figure is None else f"figure in {shown(figure)}"
     console.print(f"results in {shown(file)}, {drawn}")
-    write_json(json_file, {**summary.to_json(), "results": str(file), "figure": figure and str(figure)})
+    found = {"culprits": culprits, "results": str(file), "figure": figure and str(figure)}
+    write_json(json_file, {**summary.to_json(), **found})
     hopeless = [
         f"no episode with {c.name} finished ({', '.join(c.failed)})" for c in summary.controllers if not c.finished
     ]
     if hopeless:
         click.echo(f"symdual: {'; '.join(hopeless)}", err=True)
         sys.exit(1)
+
+
+def _culprits(model_file: Path, results: Results) -> list[str]:
+    """Which expressions of the model or of the plant were not finite in episodes that failed."""
+    from symdual.report.culprits import culprits
+    from symdual.spec.loading import load_model_file
+
+    models = load_model_file(model_file).models
+    names = [results.about[role] for role in ("model", "plant")]
+    return list(culprits(results, *(models[name] for name in names))) if set(names) <= set(models) else []
 
 
 @contextmanager

@@ -230,7 +230,8 @@ def run_sweep(
         force: overwrite results, and forget chunks that were kept, of whatever sweep.
 
     Results that this sweep would not contain again are overwritten only by force. Finished chunks are kept in the
-    folder `chunks` beside the results until those are written. Whatever ends the process, `resume` continues from there.
+    folder `chunks` beside the results until those are written. Whatever ends the process, `resume` continues from
+    there.
     """
     folder = Path(parent) / plan.problem.name
     try:
@@ -331,23 +332,17 @@ def _require_same(
     plan: Sweep, earlier: Description, place: Path, advice: str = "choose another folder with -o"
 ) -> None:
     """Say in what an earlier sweep differs; more runs and more controllers than before are welcome."""
-    if (difference := _differences(plan, earlier)) is not None:
-        raise SymdualError(f"{place} holds a sweep with {difference}; {advice}")
+    for key, value in plan.description.identity.items():
+        other = earlier.identity.get(key)
+        if other != value:
+            difference = _VAGUE if key == "digests" else _difference(key, other, value)
+            raise SymdualError(f"{place} holds a sweep with {difference}; {advice}")
     lost = [name for name in earlier.controllers if name not in plan.controllers]
     if lost or earlier.runs > plan.runs:
         raise SymdualError(
             f"{place} holds {earlier.runs} runs of {', '.join(earlier.controllers)}, and this sweep would drop some; "
             f"ask for at least these, or {advice}"
         )
-
-
-def _differences(plan: Sweep, earlier: Description) -> str | None:
-    """The first thing in which an earlier sweep differs, runs and controllers apart."""
-    for key, value in plan.description.identity.items():
-        other = earlier.identity.get(key)
-        if other != value:
-            return _VAGUE if key == "digests" else _difference(key, other, value)
-    return None
 
 
 def _difference(key: str, other: Any, value: Any) -> str:

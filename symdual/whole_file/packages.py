@@ -10,14 +10,14 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import symdual
 from symdual.errors import PackageError
 
-_TEXTS = ("name", "symdual", "package_digest", "input_digest", "model_digest")  # of a manifest
+_TEXTS = ("name", "symdual", "package_digest", "model_digest")  # of a manifest
 _NEEDED = {"__init__.py", "data.npz", "scenarios.json"}
 
 
@@ -124,3 +124,19 @@ def _content(file: Path) -> bytes | None:
         return file.read_bytes()
     except OSError:
         return None
+
+
+_INPUTS = Path("__pycache__") / "inputs"  # no part of the package, which has the same bytes everywhere
+
+
+def note_inputs(folder: Path, digest: str) -> None:
+    """Write down from what a package was made; where nothing can be written, it is made again the next time."""
+    with suppress(OSError):
+        (folder / _INPUTS).parent.mkdir(exist_ok=True)
+        (folder / _INPUTS).write_text(digest)
+
+
+def noted_inputs(folder: Path) -> str | None:
+    """From what a package was made, if that is known."""
+    written = _content(folder / _INPUTS)
+    return None if written is None else written.decode("ascii", "replace")
