@@ -12,6 +12,7 @@ MODELS := $(wildcard symdual/paper/models/[a-z]*.py examples/[a-z]*.py tests/mod
 demo: $(READY)
 	@$(BIN)/symdual show symdual/paper/models/schedule.py
 	@$(BIN)/symdual check --kernels symdual/paper/models/schedule.py -o out/paper/generated
+	@rm -rf out/paper/sweeps
 	@$(BIN)/symdual paper run --quick -o out/paper
 
 test: $(READY) lint

@@ -13,13 +13,14 @@ from xml.etree import ElementTree
 
 import pytest
 
+import symdual.paper
 from symdual.paper import checking
 from symdual.paper.case import Derivation
 from symdual.paper.checking import Result
 from symdual.paper.derivations import DERIVATIONS
 from symdual.paper.equations import EQUATIONS
 from symdual.paper.typeset import display, expand
-from symdual.paper.wording import prose
+from symdual.paper.wording import FAULTS, prose
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -41,6 +42,15 @@ window.addEventListener("load", () => {{
 """A frame is as narrow as it is told to be; a browser window is not."""
 
 
+def _dumped(path: Path, folder: Path) -> str:
+    """The page as the browser has it after its scripts have run."""
+    assert CHROMIUM is not None
+    options = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
+    options += f" --disable-component-update --disable-sync --window-size=1400,900 --user-data-dir={folder / 'user'}"
+    command = [CHROMIUM, *options.split(), "--dump-dom", path.as_uri()]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
+
+
 def _all_latex() -> list[str]:
     corrections = [d.correction.latex for d in DERIVATIONS.values() if isinstance(d, Derivation) and d.correction]
     return [equation.latex for equation in EQUATIONS] + corrections
@@ -59,6 +69,39 @@ def test_every_formula_becomes_well_formed_mathml_without_raw_latex() -> None:
         assert "\\" not in markup, latex
         assert "mathvariant" not in markup, latex
         assert ">&amp;<" not in markup, latex
+
+
+def test_brackets_around_tall_things_are_drawn_and_those_around_flat_ones_are_letters() -> None:
+    """No font is needed for a border to grow with its content."""
+    for latex, kind in (
+        (r"\begin{bmatrix} a \\ b \end{bmatrix}\T", "square"),
+        (r"\begin{pmatrix} a & b \end{pmatrix}", "round"),
+        (r"\left( \frac{a}{b} \right)\inv", "round"),
+    ):
+        markup = display(latex)
+        assert f'<mrow class="{kind}">' in markup
+        assert not re.search(r"<mo[^>]*>[\[\]()]</mo>", markup), latex
+    assert "class" not in display("f(x)") and "(" in display("f(x)")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+def test_drawn_brackets_are_as_tall_as_what_they_hold(tmp_path: Path) -> None:
+    formula = display(r"\begin{bmatrix} a \\ b \\ c \end{bmatrix}")
+    script = """<script>addEventListener("load", () => {
+      const height = name => document.querySelector(name).getBoundingClientRect().height;
+      document.documentElement.setAttribute("data-ratio", height("mrow.square") / height("mtable"));
+    });</script>"""
+    style = (Path(symdual.paper.__file__).parent / "check.css").read_text(encoding="utf-8")
+    path = tmp_path / "page.html"
+    path.write_text(f"<!doctype html><html><style>{style}</style><body>{formula}{script}</body></html>")
+    found = re.search(r'data-ratio="([^"]*)"', _dumped(path, tmp_path))
+    assert found is not None and 1.0 <= float(found[1]) < 1.3
+
+
+def test_every_row_of_what_not_to_copy_says_something_by_itself(results: tuple[Result, ...]) -> None:
+    for result in results:
+        if result.judgement.verdict in FAULTS:
+            assert len(checking.remark(result.judgement).split()) >= 4, result.equation.id
 
 
 def test_prose_with_plain_formulas() -> None:
@@ -88,12 +131,7 @@ def test_in_a_browser(results: tuple[Result, ...], width: int, tmp_path: Path) -
     path = tmp_path / "page.html"
     page = html.escape(checking.page(results))
     path.write_text(FRAME.format(width=width, page=page), encoding="utf-8")
-    assert CHROMIUM is not None
-    options = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-    options += f" --disable-component-update --disable-sync --window-size=1400,900 --user-data-dir={tmp_path / 'user'}"
-    command = [CHROMIUM, *options.split(), "--dump-dom", path.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
-    found = re.search(r'data-measured="([^"]*)"', done.stdout)
+    found = re.search(r'data-measured="([^"]*)"', _dumped(path, tmp_path))
     assert found is not None
     measured = json.loads(html.unescape(found.group(1)))
     assert measured["count"] >= len(EQUATIONS)

@@ -117,8 +117,13 @@ def last_step(schedule: Any) -> int:
     return max(int(last) for _, last, _ in schedule)
 
 
+def spaced(ends: Matrix, count: int) -> Any:
+    """So many numbers at equal distances."""
+    return np.linspace(ends.array[0, 0], ends.array[1, 0], count)
+
+
 def _supplies(names: Callable[[], frozenset[str]], lines: dict[str, Printed]) -> Iterator[Case]:
-    tools = {"matrix": Matrix, "N": beside, "last": last_step, "exp": np.exp}
+    tools = {"matrix": Matrix, "N": beside, "last": last_step, "spaced": spaced, "exp": np.exp}
     yield Case("all constants of a run", {**tools, **lines}, Supplies(names(), WORDS))
 
 

@@ -476,7 +476,7 @@ state)}""",
         title="constants of experiment 3",
         line=1488,
         latex=r"""\text{In this experiment, the learned model is of the neural network form}""",
-        machine="dict(**noise, r=reference, W=weights, T=last(reference), units=count, b=places, tau=bonus,"
+        machine="dict(**noise, r=reference, W=weights, T=last(reference), b=spaced(places, count), tau=bonus,"
         " prior=prior, theta_true=truth)",
         introduces="setting of experiment 3",
         inline=True,
