@@ -152,11 +152,11 @@ def test_the_example_in_the_documentation(here: Path) -> None:
 
 #: what is wrong: the model file after its head and the recording (None: the good ones), arguments, what must be said
 BAD: dict[str, tuple[str | None, str | None, tuple[str, ...], str]] = {
-    "no process": (
+    "no room": (
         "model = Model([x], [u], [x + u])",
         None,
         (),
-        "model has no Gaussian process, there is nothing to fit",
+        "the model has no noise that shows in the measurements",
     ),
     "several models": (
         "m, n = (Model([x], [u], [features.gaussian_process(name, x)]) for name in ('g', 'h'))",

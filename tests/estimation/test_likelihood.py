@@ -141,8 +141,7 @@ def test_the_backward_pass_of_an_expected_experiment(name: str, interpreted_like
 
 def kalman(A: Array, B: Array, C: Array, Q: Array, R: Array, m: Array, P: Array, inputs: Array, y: Array) -> float:
     """The log-likelihood of a linear model from the joint Gaussian of all measurements, without any recursion."""
-    rows, ny = y.shape
-    n = len(m)
+    rows, n = len(y), len(m)
     mean, covariance = np.zeros(rows * n), np.zeros((rows * n, rows * n))
     mean[:n], covariance[:n, :n] = m, P
     for t in range(1, rows):
@@ -245,8 +244,8 @@ def test_the_compiled_likelihood_is_that_of_the_emitted_filter(toy_package: Load
     filtered = own.run(inputs, y)
     assert filtered.log_likelihood == pytest.approx(again.log_likelihood, rel=1e-9)
     np.testing.assert_allclose(filtered.means[-1], again.means[-1], rtol=1e-9)
-    mean, covariance, noise_slope, measured, _ = own.back(inputs, y, filtered)
-    up, down = (own._replace(mean=own.mean + [0.0, s * 1e-5]).run(inputs, y).log_likelihood for s in (1, -1))
+    mean = own.back(inputs, y, filtered)[0]
+    up, down = (own._replace(mean=own.mean + np.array([0.0, s * 1e-5])).run(inputs, y).log_likelihood for s in (1, -1))
     assert mean[1] == pytest.approx((up - down) / 2e-5, rel=1e-6)
 
 
