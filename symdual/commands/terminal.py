@@ -87,7 +87,7 @@ def shown(folder: Path) -> str:
 
 def print_remarks(console: Console, remarks: Sequence[str]) -> None:
     """What a user should know about what was derived, a line each."""
-    from rich.markup import escape
+    from rich.text import Text
 
     for remark in remarks:
-        console.print(f"[yellow]note[/]: {escape(remark)}")
+        console.print(Text.assemble(("note", "yellow"), f": {remark}"))
