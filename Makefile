@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-MODELS := $(wildcard symdual/paper/models/[a-z]*.py examples/[a-z]*.py)
+MODELS := $(wildcard symdual/paper/models/[a-z]*.py examples/[a-z]*.py tests/models/[a-z]*.py)
 
 .PHONY: demo test lint generated clean
 

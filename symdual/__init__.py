@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from symdual.estimation.fit import fit as fit
     from symdual.estimation.identify import identify as identify
     from symdual.estimation.validation import validate as validate
-    from symdual.fitting.task import read_task as read_task
     from symdual.runtime import evaluate as evaluate
     from symdual.runtime.closed_loop import Episodes as Episodes
     from symdual.runtime.closed_loop import Settings as Settings
@@ -86,7 +85,6 @@ _PLACES = {
     "prepare": "symdual.api",
     "problem": "symdual.runtime.problem",
     "read_recording": "symdual.runtime.replay",
-    "read_task": "symdual.fitting.task",
     "replay": "symdual.runtime.replay",
     "run_foreign": "symdual.runtime.plants",
     "run_sweep": "symdual.runtime.sweep",

@@ -16,13 +16,14 @@ from symdual.derive.derivation import Derivation, derive
 from symdual.emit.package import input_digest, package
 from symdual.emit.write import clear_up, exclusive, is_unchanged, write
 from symdual.errors import SymdualError, did_you_mean
-from symdual.runtime.loading import edited_files, load, load_edited, read_manifest, user_folder
+from symdual.runtime.loading import load, load_edited, user_folder
 from symdual.runtime.origin import forget, note
 from symdual.runtime.problem import Problem, problem
 from symdual.spec.loading import load_model_file
 from symdual.spec.model import Model
 from symdual.spec.numbers import Array
 from symdual.spec.scenario import Scenario
+from symdual.whole_file.packages import edited_files, noted_inputs, read_manifest
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,7 @@ def _edited(parent: Path, work: _Work) -> list[str]:
     """The files of an up-to-date package that were edited by hand."""
     place = parent / work.model.name
     manifest = read_manifest(place)
-    if manifest is None or (manifest["symdual"], manifest["input_digest"]) != (__version__, work.input_digest):
+    if manifest is None or (manifest["symdual"], noted_inputs(place)) != (__version__, work.input_digest):
         return []
     changed = edited_files(place, manifest)
     return changed if all((place / file).is_file() for file in changed) else []

@@ -11,6 +11,7 @@ import sys
 import textwrap
 import types
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,9 +25,24 @@ import symdual
 from symdual import Model, features, logistic, unknown
 from symdual.derive.derivation import derive
 from symdual.emit.package import Package, package
-from symdual.runtime.loading import LoadedPackage, locked
+from symdual.runtime.loading import LoadedPackage
+from symdual.whole_file.packages import locked
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+    """Say after everything else what was skipped and why: a suite that has passed has not looked there."""
+    yield
+    reasons = Counter(
+        report.longrepr[2].removeprefix("Skipped: ") if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        for report in terminalreporter.getreports("skipped")
+    )
+    if reasons:
+        terminalreporter.write_sep("=", "not tested here", yellow=True)
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"{count} skipped: {reason}", yellow=True)
 
 
 class Interpreted:
@@ -307,7 +323,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     driver = shutil.which("chromedriver")
     if chromium is None or driver is None:
-        pytest.skip("no Chromium here: pages are opened only where chromium and chromedriver are installed")
+        pytest.skip("no Chromium (Debian: apt install chromium chromium-driver)")
     options = selenium.ChromeOptions()
     options.binary_location = chromium
     for flag in (*_FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):

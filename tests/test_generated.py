@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
+import jinja2
 import pytest
 
 import symdual
+from symdual.derive.derivation import derive
+from symdual.emit import code, render
+from symdual.emit.package import package
+from symdual.spec.loading import load_model_file
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMITTED = ROOT / "generated"
 MODEL_FILES = sorted(
     file
-    for folder in (ROOT / "symdual" / "paper" / "models", ROOT / "examples")
+    for folder in (ROOT / "symdual" / "paper" / "models", ROOT / "examples", ROOT / "tests" / "models")
     for file in folder.glob("*.py")
     if not file.name.startswith("_")
 )
@@ -56,3 +63,48 @@ def test_committed_files_equal_a_fresh_run(fresh: dict[str, dict[str, bytes]]) -
         assert sorted(committed[name]) == sorted(files), f"{name}: run `make generated`"
         for file, content in files.items():
             assert committed[name][file] == content, f"{name}/{file}: run `make generated`"
+
+
+def test_a_comment_in_the_generator_changes_no_committed_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = load_model_file(ROOT / "tests" / "models" / "forms.py").models["known"]
+    before = package(derive(model))
+    monkeypatch.setattr("symdual.emit.package._generator_digest", lambda: "another generator")
+    after = package(derive(model))
+    assert before.input_digest != after.input_digest
+    assert before.files == after.files
+
+
+_BRANCH = re.compile(r"{%-? *(if|elif|else)\b[^%]*%}")
+
+
+def test_committed_packages_take_every_branch_of_the_templates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every `if`, `elif` and `else` of a template leaves a mark when it is taken."""
+    marks: set[str] = set()
+    taken: set[str] = set()
+
+    def mark(place: str) -> str:
+        taken.add(place)
+        return ""
+
+    class Marking(jinja2.FileSystemLoader):
+        def get_source(self, environment: jinja2.Environment, template: str) -> Any:
+            source, file, fresh = super().get_source(environment, template)
+            bare = re.sub(r"{#.*?#}", lambda found: "\n" * found.group(0).count("\n"), source, flags=re.S)
+
+            def after(found: re.Match[str]) -> str:
+                place = f"{template}:{bare[: found.start()].count(chr(10)) + 1} {found.group(0)}"
+                marks.add(place)
+                return f"{found.group(0)}{{{{ mark({place!r}) }}}}"
+
+            return _BRANCH.sub(after, bare), file, fresh
+
+    own = render.environment()
+    marking = own.overlay(loader=Marking(render.template_folder()))
+    marking.globals["mark"] = mark
+    monkeypatch.setattr(render, "environment", lambda: marking)
+    for file in MODEL_FILES:
+        for model in load_model_file(file).models.values():
+            for emitted in code.files(derive(model)):
+                marking.get_template(f"{emitted.template}.py.jinja").render(emitted.context._asdict())
+    assert sorted(marks - taken) == []
+    assert len(marks) > 40

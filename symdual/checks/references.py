@@ -32,6 +32,8 @@ SYMBOLS, WRITTEN, DIFFERENCES = "50 digits", "as written", "differences"
 SMOOTH = 1e-12  #: share to which differences of two kinds agree where there is a derivative
 #: what rounding leaves in the numerator of a difference, as a share of the function's value
 NOISE = mpmath.mpf(10) ** (8 - DIGITS)
+#: what the width of the step leaves in a difference, in units of the function's value and of the deviations
+WIDTH = mpmath.mpf(10) ** -40
 
 
 @dataclass(frozen=True)
@@ -253,7 +255,7 @@ class References:
                     )
                 ]
             for i, exact in enumerate(slopes):
-                noise = sizes[i] * NOISE / steps[j]
+                noise = sizes[i] * (NOISE + WIDTH * STEP) / steps[j]
                 allowed = bounds.get((1, (i, j)), 0.0) + float(noise)
                 yield self._expected(DIFFERENCES, function, (i,), (j,), _without(exact, noise), allowed)
         for i in chosen:
@@ -261,7 +263,7 @@ class References:
                 if j >= i:
                     pair = steps[i], steps[j]
                     exact = second_difference(contracted, coordinates, i, j, pair)
-                    noise = whole * NOISE / (pair[0] * pair[1])
+                    noise = whole * (NOISE + WIDTH * STEP**2) / (pair[0] * pair[1])
                     if point.boundary:
                         wider = second_difference(contracted, coordinates, i, j, (2 * pair[0], 2 * pair[1]))
                         exact = exact if _agree(exact, wider, SMOOTH * abs(exact) + noise) else mpmath.nan

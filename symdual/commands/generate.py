@@ -46,7 +46,7 @@ def generate(model_file: Path, folder: Path | None, force: bool, no_compile: boo
         console.print(headed(name, f" -> {shown(item.folder)}"))
         seconds = None if no_compile else _compile(item.folder)
         console.print(model_summary(item.model, pattern))
-        console.print(kernel_table(functions, seconds))
+        console.print(kernel_table(functions))
         print_remarks(console, item.derivation.remarks)
         entry["operations"] = {f.name: f.kernel.operations for f in functions}
         entry["remarks"] = item.derivation.remarks
@@ -59,9 +59,12 @@ def generate(model_file: Path, folder: Path | None, force: bool, no_compile: boo
 
 
 def _compile(folder: Path) -> dict[str, float]:
-    from symdual.runtime.loading import load
     from symdual.runtime.warm import warm
 
     with new_progress() as progress:
         task = progress.add_task(f"compiling {folder.name}", total=1.0)
-        return warm(load(folder), lambda fraction: progress.update(task, completed=fraction))
+
+        def report(what: str, share: float) -> None:
+            progress.update(task, description=f"compiling {folder.name}: {what}", completed=share)
+
+        return warm(folder, progress=report)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import signal
 import sys
 import threading
@@ -9,6 +11,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -41,11 +44,18 @@ class _Commands(click.Group):
         try:
             with warnings.catch_warnings(), _interruptible():
                 warnings.showwarning = _show
+                _print_anything()
+                _require_current_folder()
                 return super().invoke(ctx)
         except SymdualError as problem:
             if ctx.params.get("debug"):
                 raise
             click.echo(f"symdual: {problem}", err=True)
+            sys.exit(2)
+        except OSError as problem:  # of what is printed: files have sentences of their own
+            if ctx.params.get("debug") or problem.errno == errno.EPIPE:  # click ends quietly when nobody reads on
+                raise
+            click.echo(f"symdual: {problem.strerror or problem}", err=True)
             sys.exit(2)
         except KeyboardInterrupt:
             click.echo("symdual: interrupted", err=True)
@@ -80,6 +90,20 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
             return
         frame = frame.f_back
     raise KeyboardInterrupt
+
+
+def _print_anything() -> None:
+    """Let a terminal or a file that cannot show a character have a question mark in its place."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _require_current_folder() -> None:
+    try:
+        Path.cwd()
+    except OSError as problem:
+        raise SymdualError("the current folder does not exist any more; change to another one") from problem
 
 
 _python_shows = warnings.showwarning

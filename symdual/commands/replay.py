@@ -9,6 +9,7 @@ import click
 from symdual.commands.json_file import write_json
 from symdual.commands.options import json_option, model_file_argument
 from symdual.commands.terminal import headed, new_console, shown
+from symdual.errors import SymdualError
 
 
 @click.command()
@@ -28,14 +29,21 @@ from symdual.commands.terminal import headed, new_console, shown
 def replay(model_file: Path, data_file: Path, scenario: str | None, folder: Path, json_file: Path | None) -> None:
     """Run the filter of a scenario in MODEL.py over a recording: columns time, inputs, measurements; gaps allowed."""
     from symdual import api
+    from symdual.report.culprits import culprit
     from symdual.report.replays import replay_figure
-    from symdual.runtime.replay import read_recording, summary, write_belief
+    from symdual.runtime.replay import BeliefNotFinite, read_recording, summary, write_belief
     from symdual.runtime.replay import replay as run
+    from symdual.spec.loading import load_model_file
 
     console = new_console()
     task = api.prepare(model_file, scenario)
     recording = read_recording(data_file, task.package)
-    result = run(task, recording)
+    try:
+        result = run(task, recording)
+    except BeliefNotFinite as problem:
+        model = load_model_file(model_file).models[task.package.name]
+        found = culprit(model, problem.mean, problem.inputs, problem.step)
+        raise SymdualError(f"{problem}: {found}" if found else str(problem)) from problem
     place = folder / _folder_name(data_file)
     table = write_belief(place / "belief.csv", result, task.package)
     figure = replay_figure(result, task.package, place / "figure.png")

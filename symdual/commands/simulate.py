@@ -15,6 +15,7 @@ from symdual.commands.options import json_option, model_file_argument
 from symdual.commands.terminal import headed, new_console, new_progress, shown
 
 if TYPE_CHECKING:
+    from symdual.runtime.results import Results
     from symdual.runtime.sweep import Execute, Sweep
 
     Executor = Callable[[Callable[[str], None], Callable[[str], None]], Execute]
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 @click.option(
     "--resume", is_flag=True, help="Continue an interrupted sweep, or add runs and controllers to a finished one."
 )
+@click.option("--force", is_flag=True, help="Overwrite what is there, be it the results of another sweep.")
 @json_option
 def simulate(
     model_file: Path,
@@ -71,6 +73,7 @@ def simulate(
     cluster: str | None,
     folder: Path,
     resume: bool,
+    force: bool,
     json_file: Path | None,
 ) -> None:
     """Run closed-loop episodes of a scenario in MODEL.py and compare controllers.
@@ -85,28 +88,44 @@ def simulate(
     from symdual.runtime.summary import summarise
     from symdual.runtime.sweep import sweep
 
+    if resume and force:
+        raise click.UsageError("--resume continues what is there and --force throws it away: give one of them")
     console = new_console()
     with _executor(jobs, cluster) as executor:
         settings = Settings(truth=truth, order=order, window=window)
         plan = sweep(api.prepare(model_file, scenario), controllers, runs, seed, settings)
-        file = _run_sweep(plan, folder, executor, resume)
+        file = _run_sweep(plan, folder, executor, resume, force)
     with Results(file) as results:
         summary = summarise(results)
         console.print(headed(plan.problem.name, f": {runs} runs, seed {seed}, truth: {truth}"))
         console.print(summary_table(summary))
         for sentence in summary.sentences():
             console.print(sentence, style="yellow")
+        culprits = _culprits(model_file, results) if any(c.failed for c in summary.controllers) else []
+        for sentence in culprits:
+            console.print(sentence, style="yellow")
         drawable = figures.available()
         figure = figures.sweep_figure(results, summary, file.with_name("figure.png")) if drawable else None
     drawn = "no figure without matplotlib (the extra `plot`)" if figure is None else f"figure in {shown(figure)}"
     console.print(f"results in {shown(file)}, {drawn}")
-    write_json(json_file, {**summary.to_json(), "results": str(file), "figure": figure and str(figure)})
+    found = {"culprits": culprits, "results": str(file), "figure": figure and str(figure)}
+    write_json(json_file, {**summary.to_json(), **found})
     hopeless = [
         f"no episode with {c.name} finished ({', '.join(c.failed)})" for c in summary.controllers if not c.finished
     ]
     if hopeless:
         click.echo(f"symdual: {'; '.join(hopeless)}", err=True)
         sys.exit(1)
+
+
+def _culprits(model_file: Path, results: Results) -> list[str]:
+    """Which expressions of the model or of the plant were not finite in episodes that failed."""
+    from symdual.report.culprits import culprits
+    from symdual.spec.loading import load_model_file
+
+    models = load_model_file(model_file).models
+    names = [results.about[role] for role in ("model", "plant")]
+    return list(culprits(results, *(models[name] for name in names))) if set(names) <= set(models) else []
 
 
 @contextmanager
@@ -126,7 +145,7 @@ def _executor(jobs: int | None, address: str | None) -> Iterator[Executor]:
         client.close(timeout=1)
 
 
-def _run_sweep(plan: Sweep, folder: Path, executor: Executor, resume: bool) -> Path:
+def _run_sweep(plan: Sweep, folder: Path, executor: Executor, resume: bool, force: bool) -> Path:
     from symdual.runtime.sweep import Doing, run_sweep
 
     with new_progress() as progress:
@@ -144,7 +163,7 @@ def _run_sweep(plan: Sweep, folder: Path, executor: Executor, resume: bool) -> P
             progress.update(bars[0], description=what)
 
         try:
-            return run_sweep(plan, folder, executor(say, tell), resume, show, tell)
+            return run_sweep(plan, folder, executor(say, tell), resume, show, tell, force)
         except KeyboardInterrupt:
             progress.stop()
             click.echo(f"symdual: interrupted; what is done is kept in {folder}, continue with --resume", err=True)

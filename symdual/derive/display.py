@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import sympy as sp
+from sympy.printing.str import StrPrinter
 
 from symdual.derive.calculus import Calculus, Hessian, Vector
 from symdual.derive.derivation import Derivation, WeightBlock, theta_row
@@ -213,3 +214,15 @@ class Abbreviations:
 
 def _sorted(expression: sp.Expr) -> list[sp.Symbol]:
     return sorted(expression.free_symbols, key=lambda s: str(s), reverse=True)
+
+
+class _OneLine(StrPrinter):
+    """SymPy's own text, with sums written as `sum_i`."""
+
+    def _print_Sum(self, expression: sp.Sum) -> str:
+        return f"sum_i({self._print(expression.function)})"
+
+
+def one_line(expression: sp.Expr) -> str:
+    """An expression on one line."""
+    return str(_OneLine().doprint(expression))

@@ -23,9 +23,9 @@ from symdual.emit.code import code
 from symdual.emit.imports import without_unused_imports
 from symdual.emit.kernels import DataLayout, data_layout
 from symdual.emit.render import template_folder
-from symdual.runtime.archive import stored_arrays as stored_arrays
 from symdual.spec.model import Model
 from symdual.spec.numbers import Array
+from symdual.whole_file.archive import stored_arrays as stored_arrays
 
 _PLACEHOLDER = "@DIGEST@"
 
@@ -63,7 +63,6 @@ def package(
         "name": model.name,
         "symdual": symdual.__version__,
         "package_digest": digest,
-        "input_digest": inputs,
         "model_digest": model_digest(model),
         "files": {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)},
     }
@@ -152,21 +151,20 @@ def _generator_digest() -> str:
     return _digest(*(content for path in (*modules, *templates) for content in (path.name, path.read_bytes())))
 
 
-def model_digest(model: Model) -> str:
-    """The hash of what a model is, whatever its scenarios are."""
-    return input_digest(model, {}, {})
-
-
 def input_digest(model: Model, numbers: Mapping[str, Array], plants: Mapping[str, Model]) -> str:
     """The hash of everything that goes into a package; equal digests mean equal packages."""
-    parts: list[str | bytes] = [
-        _generator_digest(),
-        symdual.__version__,
-        model.name,
-        model.method,
-        model.filter,
-        repr(model.step),
-    ]
+    parts: list[str | bytes] = [_generator_digest(), symdual.__version__, model_digest(model)]
+    for name in sorted(numbers):
+        parts += [name, repr(numbers[name].shape), np.ascontiguousarray(numbers[name]).tobytes()]
+    for name in sorted(plants):
+        own = plants[name].name == model.name
+        parts += [name, plants[name].name, "" if own else model_digest(plants[name])]
+    return _digest(*parts)
+
+
+def model_digest(model: Model) -> str:
+    """The hash of what a model says, whatever its scenarios are and whoever turns it into code."""
+    parts: list[str | bytes] = [model.name, model.method, model.filter, repr(model.step)]
     parts += [sp.srepr(e) for e in (*model.states, *model.inputs, *model.dynamics, *model.observation)]
     parts.append(sp.srepr(model.time) if model.time else "")
     parts += [f"{s.name} {s.mean!r} {s.variance!r}" for s in model.unknowns]
@@ -193,9 +191,4 @@ def input_digest(model: Model, numbers: Mapping[str, Array], plants: Mapping[str
         model.upper,
     ):
         parts += ["none"] if value is None else [repr(value.shape), value.tobytes()]
-    for name in sorted(numbers):
-        parts += [name, repr(numbers[name].shape), np.ascontiguousarray(numbers[name]).tobytes()]
-    for name in sorted(plants):
-        own = plants[name].name == model.name
-        parts += [name, plants[name].name, "" if own else model_digest(plants[name])]
     return _digest(*parts)

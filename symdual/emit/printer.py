@@ -39,11 +39,6 @@ class KernelPrinter(PythonCodePrinter):
             return f"1.0/math.sqrt({self._print(base)})"
         return str(super()._print_Pow(expression, rational=False))
 
-    def _print_Heaviside(self, expression: sp.Expr) -> str:
-        # from the derivative of Max and Min; one half at the kink itself
-        argument = self._print(expression.args[0])
-        return f"(0.5 if {argument} == 0.0 else (1.0 if {argument} > 0.0 else 0.0))"
-
     def _print_sign(self, expression: sp.Expr) -> str:
         argument = self._print(expression.args[0])
         return f"(0.0 if {argument} == 0.0 else math.copysign(1.0, {argument}))"

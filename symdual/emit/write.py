@@ -11,25 +11,32 @@ from pathlib import Path
 
 from symdual.emit.package import Package
 from symdual.errors import PackageError, SymdualError
-from symdual.runtime.loading import locked, put_back, read_manifest, set_aside, verified
+from symdual.whole_file.packages import (
+    locked,
+    note_inputs,
+    noted_inputs,
+    put_back,
+    read_manifest,
+    set_aside,
+    verified,
+)
 
 
 def is_unchanged(folder: Path, name: str, input_digest: str) -> bool:
     """Whether `folder` holds an intact package made from the same inputs."""
     try:
-        manifest, _ = verified(folder / name)
-        return bool(manifest["input_digest"] == input_digest)
+        verified(folder / name)
     except PackageError:
         return False
+    return noted_inputs(folder / name) == input_digest
 
 
 @contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
     """Hold the folder for this process, made if need be; a second generator is told so instead of waiting."""
-    missing = [place for place in (folder, *folder.parents) if not place.exists()]
     with ExitStack() as stack:
-        stack.callback(_remove_empty, missing)
         try:
+            stack.callback(_remove_empty, [place for place in (folder, *folder.parents) if not place.exists()])
             folder.mkdir(parents=True, exist_ok=True)
             if not os.access(folder, os.W_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
@@ -96,6 +103,7 @@ def write(package: Package, folder: Path, keep_compiled: bool = True) -> Path:
                 cache.replace(fresh / "__pycache__")
             target.replace(aside)
         fresh.replace(target)
+        note_inputs(target, package.input_digest)
     except OSError as problem:
         raise SymdualError(f"cannot write the package {target}: {problem.strerror or problem}") from problem
     finally:

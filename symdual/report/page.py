@@ -117,6 +117,7 @@ class _Article:
         self._typesetter = Typesetter(model_names(self._d))
         self._setter = EquationSetter(self._d, self._typesetter)
         self._equations = equations(self._d)
+        self._names = self._setter.abbreviate(self._equations)
         self._curvature = hessian_pattern(self._d, self._d.dynamics_hessian, self._d.inputs)
 
     def whole(self, source: str) -> Markup:
@@ -252,6 +253,7 @@ class _Article:
                 picture(second, "Blocks of C: columns are states and unknowns"),
                 legend(_kinds(first) | _kinds(second)),
                 self._blocks(("f_x", "f_u", "f_theta", "h_x", "h_theta")),
+                self._names,
             ]
         )
 

@@ -8,28 +8,15 @@ import sympy as sp
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
-from sympy.printing.str import StrPrinter
 
 from symdual.checks.kernels import BlockResult
 from symdual.derive.derivation import Derivation
-from symdual.derive.display import Abbreviations, Equation, equations
+from symdual.derive.display import Abbreviations, Equation, equations, one_line
 from symdual.derive.structure import Structure
 from symdual.emit.kernels import KernelFunction
 from symdual.spec.model import Model
 
 LONGEST_LINE = 240  #: characters of a right side; longer ones are abbreviated
-
-
-class _OneLine(StrPrinter):
-    """SymPy's own text, with sums written as `sum_i`."""
-
-    def _print_Sum(self, expression: sp.Sum) -> str:
-        return f"sum_i({self._print(expression.function)})"
-
-
-def one_line(expression: sp.Expr) -> str:
-    """An expression on one line."""
-    return str(_OneLine().doprint(expression))
 
 
 def left_side(equation: Equation) -> str:
@@ -78,18 +65,13 @@ def summary_rows(model: Model, structure: Structure) -> list[tuple[str, str]]:
     return rows
 
 
-def kernel_table(functions: Sequence[KernelFunction], seconds: dict[str, float] | None = None) -> Table:
-    """The kernels with their operation counts and, if known, the time to compile each."""
+def kernel_table(functions: Sequence[KernelFunction]) -> Table:
+    """The kernels with their operation counts."""
     table = Table(box=None, padding=(0, 2), header_style="bold")
     table.add_column("kernel")
     table.add_column("operations")
-    if seconds is not None:
-        table.add_column("compiled in", justify="right")
     for function in functions:
-        row = [function.name, function.kernel.operations]
-        if seconds is not None:
-            row.append(f"{seconds[function.name]:.2f} s" if function.name in seconds else "")
-        table.add_row(*row)
+        table.add_row(function.name, function.kernel.operations)
     return table
 
 

@@ -1,4 +1,4 @@
-"""Equations as boxes of typeset mathematics: broken at the terms, folded when long, only their size when too large."""
+"""Equations as boxes of typeset mathematics: broken at the terms, folded when long, as plain text when too large."""
 
 # ruff: noqa: RUF001  (the page's text is typography: Greek letters, true minus signs)
 
@@ -10,7 +10,7 @@ import sympy as sp
 from markupsafe import Markup
 
 from symdual.derive.derivation import Derivation
-from symdual.derive.display import LARGEST, Equation
+from symdual.derive.display import LARGEST, Abbreviations, Equation, one_line
 from symdual.report.breaking import Breaker
 from symdual.report.family_values import FamilyValues
 from symdual.report.html import element, folded, formula, join
@@ -37,6 +37,25 @@ class EquationSetter:
         self._values = FamilyValues(derivation)
         self._typesetter = typesetter
         self._breaker = Breaker(typesetter.names)
+        self._briefs: dict[tuple[str, str, tuple[str, ...]], str] = {}
+        self._derivation = derivation
+
+    def abbreviate(self, equations: Sequence[Equation]) -> Markup:
+        """Give the parts of equations that are too large names; returns what the names stand for.
+
+        From then on these equations are set as text in terms of the names.
+        """
+        lines = []
+        for letter in "fh":
+            large = [e for e in equations if e.block.startswith(letter) and self._is_too_large(e)]
+            names, briefs = Abbreviations(self._derivation, letter).of([e.brief for e in large])
+            self._briefs |= {_key(e): one_line(brief) for e, brief in zip(large, briefs, strict=True)}
+            lines += [f"{name.name} = {one_line(meaning)}" for name, meaning in names.items()]
+        text = "The names in derivatives that are too large to typeset"
+        return folded(text, _text("\n".join(lines))) if lines else Markup("")
+
+    def _is_too_large(self, equation: Equation) -> bool:
+        return equation.right is None or int(sp.count_ops(self._values.named(equation.right))) > TOO_LARGE
 
     def group(self, equations: Sequence[Equation]) -> Markup:
         """Equations one after another; short ones share a line."""
@@ -45,6 +64,10 @@ class EquationSetter:
     def equation(self, equation: Equation) -> Markup:
         """An equation of the derivation."""
         left = self._left(equation)
+        if _key(equation) in self._briefs:
+            size = f"{equation.operations or f'more than {LARGEST}'} operations when written out"
+            summary = join([math(left), f" is too large to typeset: {size}; show it with names for its parts"])
+            return folded(summary, _text(self._briefs[_key(equation)]))
         if equation.right is None:
             return self.too_large(left, equation.operations)
         taken = int(any(variable.endswith("[i]") for variable in equation.variables))
@@ -103,6 +126,14 @@ class EquationSetter:
     def next_value(self, name: str) -> Markup:
         """A state one step later, marked by a plus."""
         return self._typesetter.name(name, power=operator("+"))
+
+
+def _key(equation: Equation) -> tuple[str, str, tuple[str, ...]]:
+    return equation.block, equation.function, equation.variables
+
+
+def _text(content: str) -> Markup:
+    return element("pre", element("code", content), class_="code", tabindex=0)
 
 
 def contracted(function: str) -> Markup:

@@ -184,19 +184,8 @@ class DecisionModule(Protocol):
     def cost_pointer(self, kind: str) -> Any:
         """A cost as a function pointer."""
 
-    def decide_at(
-        self,
-        address: int,
-        searching: bool,
-        floor: float,
-        k: int,
-        end: int,
-        belief: Records,
-        desk: Desk,
-        table: Table,
-        u: Array,
-    ) -> int:
-        """Minimise the cost at an address."""
+    #: (address, searching, floor, k, end, belief, desk, table, u) -> status; compiled, with numba's own methods
+    decide_at: Any
 
     def plan_of(
         self,

@@ -25,6 +25,7 @@ from symdual.runtime.border import Records
 from symdual.runtime.evaluate import argument
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Array, Belief, Problem, checked_belief
+from symdual.runtime.warm import touch_filter
 
 NAMES = ("oracle", "ce", "cautious", "beb", "dual", "exact")
 STATUS = ("converged", "iteration limit", "stalled", "not finite", "bad argument")
@@ -304,6 +305,14 @@ class _Tools:
         self._not_finite, self._bad = package.nominal.NOT_FINITE, package.filter.NOT_FINITE
         self._fixed_time = window is not None and not package.TIME_VARYING
         self._use(problem if window is None else problem.extended(window))
+        self._get_ready()
+
+    def _get_ready(self) -> None:
+        """Compile or load, now, all that a step will need: the second one then takes no longer than the thousandth."""
+        touch_filter(self._package, self._belief, self._desk)
+        start, end = self._times(0)
+        table, u = self._package.candidates.table(), np.zeros(self._nu)
+        self._decide(self._address, False, 0.0, start, end, self._belief, self._desk, table, u)
 
     def _use(self, task: Problem) -> None:
         self._task = task

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from symdual.errors import SymdualError, did_you_mean
 from symdual.runtime.controller import Statistics
+from symdual.runtime.honesty import BAND, judge
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import by_values, losses
 from symdual.runtime.problem import Array, Belief, Problem
@@ -31,6 +32,14 @@ MOST_STEPS = 1_000_000  # of the model in a recording: every one of them is a pr
 
 # a number as tables have it: `float` would also take 1_000 and the digits of every script
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
+
+
+class BeliefNotFinite(SymdualError):
+    """The belief left the numbers: `mean` and `inputs` are the last before that, at step `step` of the model."""
+
+    def __init__(self, sentence: str, mean: Array, inputs: Array, step: int) -> None:
+        super().__init__(sentence)
+        self.mean, self.inputs, self.step = mean, inputs, step
 
 
 class Recording(NamedTuple):
@@ -46,8 +55,8 @@ class Recording(NamedTuple):
 class Consistency(NamedTuple):
     """Are the innovations as large as the filter expects? Their normalised squares sum to chi-square(measured).
 
-    `ratio` is the sum over the number of measured entries, `band` where it lies with probability 0.95 if the filter is
-    right, `verdict` is "consistent", "overconfident" (the innovations are larger than it expects) or "underconfident".
+    `ratio` is the sum over the number of measured entries, `band` where it lies if the filter is right, `verdict` what
+    `symdual.runtime.honesty` makes of it.
     """
 
     total: float
@@ -61,12 +70,9 @@ class Consistency(NamedTuple):
         if self.measured == 0:
             return "nothing was measured, so nothing can be said about the filter's consistency"
         low, high = self.band
-        what = {
-            "consistent": "the filter is consistent: its innovations are as large as it expects",
-            "overconfident": "the filter is overconfident: its innovations are larger than it expects",
-            "underconfident": "the filter is underconfident: its innovations are smaller than it expects",
-        }[self.verdict]
-        return f"{what} (mean NIS per measured entry {self.ratio:.3g}, 95 % band {low:.3g} to {high:.3g})"
+        size = {"consistent": "as large as", "overconfident": "larger than", "underconfident": "smaller than"}
+        what = f"the filter is {self.verdict}: its innovations are {size[self.verdict.split()[-1]]} it expects"
+        return f"{what} (mean NIS per measured entry {self.ratio:.3g}, {BAND} {low:.3g} to {high:.3g})"
 
 
 class Replay(NamedTuple):
@@ -96,14 +102,10 @@ class Replay(NamedTuple):
 
 def consistency(total: float, measured: int) -> Consistency:
     """Compare a sum of normalised innovations squared with chi-square of as many degrees of freedom."""
-    from scipy.stats import chi2
-
     if measured == 0:
         return Consistency(total, 0, math.nan, (math.nan, math.nan), "consistent")
-    low, high = (float(chi2.ppf(p, measured)) / measured for p in (0.025, 0.975))
-    ratio = total / measured
-    verdict = "overconfident" if ratio > high else "underconfident" if ratio < low else "consistent"
-    return Consistency(total, measured, ratio, (low, high), verdict)
+    low, high, word = judge(total / measured, measured)
+    return Consistency(total, measured, total / measured, (low, high), word)
 
 
 # ------------------------------------------------------------------------------------------------ reading
@@ -126,7 +128,7 @@ def read_recording(file: Path, package: LoadedPackage) -> Recording:
         inputs=np.ascontiguousarray(values[:, 1 : 1 + len(inputs)]),
         measurements=np.ascontiguousarray(values[:, 1 + len(inputs) :]),
         lines=lines,
-        ignored=[name for name in header if name not in names],
+        ignored=[name if name.isprintable() else repr(name) for name in header if name not in names],
     )
     _check(file, recording, inputs, outputs)
     return recording
@@ -161,7 +163,8 @@ def _number(file: Path, line: int, row: list[str], name: str, column: int) -> fl
     if not cell:
         return math.nan
     if _NUMBER.fullmatch(cell) is None:
-        raise SymdualError(f'{file}, line {line}: "{cell}" in the column "{name}" is not a number')
+        shown = cell if cell.isprintable() and len(cell) <= 60 else repr(cell[:60])
+        raise SymdualError(f'{file}, line {line}: "{shown}" in the column "{name}" is not a number')
     return float(cell)
 
 
@@ -220,13 +223,15 @@ def steps_between(recording: Recording, package: LoadedPackage) -> list[int]:
 def replay(problem: Problem, recording: Recording) -> Replay:
     """Run the filter over a recording from the problem's prior; the first row updates without predicting."""
     package = problem.package
-    module, records, stats = package.filter, package.records, np.zeros(3)
+    module, records = package.filter, package.records
+    stats, totals = np.zeros(3), np.zeros(3)
     data = package.numbers["data"] if problem.prior.memory is None else problem.prior.memory
     tray = module.tray(records.make_task(*package.noise, problem.bounds, data))
     belief = records.make_belief(*problem.prior[:2])
     if package.SQUARE_ROOT:
         package.square_root.factorise(belief)
     means, deviations, statistics = [], [], []
+    last = problem.prior.mean
     k = 0
     for i, count in enumerate(steps_between(recording, package)):
         for _ in range(count):
@@ -237,11 +242,15 @@ def replay(problem: Problem, recording: Recording) -> Replay:
             package.square_root.complete(belief)
         mean, covariance = belief["z"][0].copy(), records.read_covariance(belief)
         if status == module.NOT_FINITE or not (np.isfinite(mean).all() and np.isfinite(covariance.diagonal()).all()):
-            raise SymdualError(f"the belief is not finite any more at line {recording.lines[i]} of the recording")
-        if not np.isfinite(stats).all():
+            sentence = f"the belief is not finite any more at line {recording.lines[i]} of the recording"
+            raise BeliefNotFinite(sentence, last, recording.inputs[max(i - 1, 0)], k)
+        last = mean
+        with np.errstate(over="ignore"):
+            totals += stats
+        if not np.isfinite(totals).all():
             raise SymdualError(
                 f"line {recording.lines[i]} of the recording has a measurement so far from what the filter expects "
-                "that its likelihood is not a number"
+                "that the likelihood is not a number any more"
             )
         held = Belief(mean, covariance, tray.task["numbers"][0].copy())
         shown = by_values(package, held)

@@ -31,8 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symdual.errors import SymdualError
-from symdual.runtime.archive import Member, array_member, data_offsets, text_member, write_archive
 from symdual.whole_file import remove_unfinished, whole_file
+from symdual.whole_file.archive import Member, array_member, data_offsets, text_member, write_archive
 
 FORMAT = "symdual sweep, version 2"
 ABOUT = "about.json"

@@ -15,13 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from symdual.runtime.honesty import judge
 from symdual.runtime.posterior import loss_sentences
 from symdual.runtime.results import Results
 
 Array = NDArray[np.float64]
-
-_MARGIN = 1.5  # up to this factor a significant deviation is called slight
-_TAIL = 1e-3  # probability of a false alarm on each side
 
 
 @dataclass(frozen=True)
@@ -198,15 +196,5 @@ def _nis(nis: Array, measured: Array, finished: NDArray[np.bool_]) -> Consistenc
 
 
 def consistency(mean: float, freedom: float) -> Consistency:
-    """Judge the mean of a normalised squared error: for an honest filter, freedom * mean is chi-squared distributed.
-
-    A deviation counts when its probability is below 0.1 %; it is slight up to a factor of 1.5.
-    """
-    from scipy.special import chdtri
-
-    low, high = (float(chdtri(freedom, tail)) / freedom for tail in (1.0 - _TAIL, _TAIL))
-    if low <= mean <= high:
-        return Consistency(mean, "consistent")
-    word = "overconfident" if mean > high else "underconfident"
-    slight = 1.0 / _MARGIN <= mean <= _MARGIN
-    return Consistency(mean, f"slightly {word}" if slight else word)
+    """Judge the mean of a normalised squared error over as many degrees of freedom."""
+    return Consistency(mean, judge(mean, freedom).word)

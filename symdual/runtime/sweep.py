@@ -27,7 +27,7 @@ from symdual.runtime.checkpoints import Checkpoints, kept, owner
 from symdual.runtime.closed_loop import Luck, Settings, checked_settings, draw, plant_problem, run_part
 from symdual.runtime.controller import NAMES, controller, require_fit
 from symdual.runtime.evaluate import whole_number
-from symdual.runtime.loading import LoadedPackage, locked
+from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import capacities
 from symdual.runtime.problem import Problem
 from symdual.runtime.results import (
@@ -40,6 +40,7 @@ from symdual.runtime.results import (
     write_results,
     written_format,
 )
+from symdual.whole_file.packages import locked
 
 CHUNK = 16  # runs; fixed, so that a sweep with more runs can use those of a smaller one
 MOST_RUNS = 10_000_000  # all chunks are listed in memory and in the results
@@ -217,6 +218,7 @@ def run_sweep(
     resume: bool = False,
     progress: Callable[[Doing], None] = lambda doing: None,
     tell: Callable[[str], None] = lambda sentence: None,
+    force: bool = False,
 ) -> Path:
     """Run what is not done yet and write the results; returns the file, `parent/<scenario>/results.npz`.
 
@@ -225,9 +227,11 @@ def run_sweep(
         resume: use the chunks and results that are there; without it, chunks that were kept are an error.
         progress: is told how far the sweep is.
         tell: is told, in whole sentences, what was found damaged.
+        force: overwrite results, and forget chunks that were kept, of whatever sweep.
 
-    Finished chunks are kept in the folder `chunks` beside the results until those are written. Whatever ends the
-    process, `resume` continues from there.
+    Results that this sweep would not contain again are overwritten only by force. Finished chunks are kept in the
+    folder `chunks` beside the results until those are written. Whatever ends the process, `resume` continues from
+    there.
     """
     folder = Path(parent) / plan.problem.name
     try:
@@ -237,6 +241,10 @@ def run_sweep(
     with locked(folder, wait=False) as held:
         if not held:
             raise SymdualError(f"another symdual is running a sweep in {folder} at this moment")
+        if force:
+            Checkpoints(folder / CHECKPOINTS, plan.description).remove()
+        elif not resume:
+            _refuse_to_overwrite(plan, folder / RESULTS)
         return _run_locked(plan, folder, execute, resume, progress, tell)
 
 
@@ -251,8 +259,6 @@ def _run_locked(
     target = folder / RESULTS
     checkpoints = Checkpoints(folder / CHECKPOINTS, plan.description)
     old = _earlier_results(plan, target, tell) if resume else None
-    if not resume:
-        _tell_of_replaced_results(plan, target, tell)
     _refuse_other_chunks(plan, checkpoints.folder, resume)
     if old is not None and old.description == plan.description and old.is_whole():
         return target
@@ -299,13 +305,14 @@ def _earlier_results(plan: Sweep, target: Path, tell: Callable[[str], None]) -> 
     return old
 
 
-def _tell_of_replaced_results(plan: Sweep, target: Path, tell: Callable[[str], None]) -> None:
-    """Say what is lost when other results than these are replaced."""
-    old = remains(target) if target.exists() else None
-    if old is not None and old.description != plan.description:
-        earlier = old.description
-        what = _differences(plan, earlier) or f"{earlier.runs} runs of {', '.join(earlier.controllers)}"
-        tell(f"{target} holds a sweep with {what}, which is replaced; --resume or another folder with -o keeps it")
+def _refuse_to_overwrite(plan: Sweep, target: Path) -> None:
+    """Never replace the results of another sweep without being asked to."""
+    if target.exists():
+        advice = "overwrite it with --force, or choose another folder with -o"
+        old = remains(target)
+        if old is None:
+            raise SymdualError(f"{target} holds something else than results of this symdual; {advice}")
+        _require_same(plan, old.description, target, advice)
 
 
 def _refuse_other_chunks(plan: Sweep, folder: Path, resume: bool) -> None:
@@ -321,25 +328,21 @@ def _refuse_other_chunks(plan: Sweep, folder: Path, resume: bool) -> None:
         _require_same(plan, earlier, folder)
 
 
-def _require_same(plan: Sweep, earlier: Description, place: Path) -> None:
+def _require_same(
+    plan: Sweep, earlier: Description, place: Path, advice: str = "choose another folder with -o"
+) -> None:
     """Say in what an earlier sweep differs; more runs and more controllers than before are welcome."""
-    if (difference := _differences(plan, earlier)) is not None:
-        raise SymdualError(f"{place} holds a sweep with {difference}; choose another folder with -o")
+    for key, value in plan.description.identity.items():
+        other = earlier.identity.get(key)
+        if other != value:
+            difference = _VAGUE if key == "digests" else _difference(key, other, value)
+            raise SymdualError(f"{place} holds a sweep with {difference}; {advice}")
     lost = [name for name in earlier.controllers if name not in plan.controllers]
     if lost or earlier.runs > plan.runs:
         raise SymdualError(
             f"{place} holds {earlier.runs} runs of {', '.join(earlier.controllers)}, and this sweep would drop some; "
-            "ask for at least these, or choose another folder with -o"
+            f"ask for at least these, or {advice}"
         )
-
-
-def _differences(plan: Sweep, earlier: Description) -> str | None:
-    """The first thing in which an earlier sweep differs, runs and controllers apart."""
-    for key, value in plan.description.identity.items():
-        other = earlier.identity.get(key)
-        if other != value:
-            return _VAGUE if key == "digests" else _difference(key, other, value)
-    return None
 
 
 def _difference(key: str, other: Any, value: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
 import sys
 import tokenize
 import traceback
@@ -75,6 +76,7 @@ def _run(path: Path) -> types.ModuleType:
     sys.modules[name] = module
     sys.path.insert(0, str(path.resolve().parent))
     write_bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    here = Path.cwd()
     try:
         spec.loader.exec_module(module)
     except SyntaxError as problem:
@@ -83,14 +85,23 @@ def _run(path: Path) -> types.ModuleType:
         raise ModelError(f"{place}:{problem.lineno or 1}: the file is not valid Python: {problem.msg}") from problem
     except (Exception, SystemExit) as problem:  # whatever a user's file may raise
         line = _line_in(path, problem)
-        words = " ".join(str(problem).split())
+        words = _words(problem)
         text = words if isinstance(problem, ModelError) else f"the file raises {type(problem).__name__}: {words}"
         raise ModelError(f"{path}:{line}: {text}") from problem
     finally:
         sys.dont_write_bytecode = write_bytecode
+        os.chdir(here)  # relative paths mean the same as before
         sys.path.remove(str(path.resolve().parent))
         sys.modules.pop(name, None)
     return module
+
+
+def _words(problem: BaseException) -> str:
+    """What an exception says, on one line; it may be one that cannot even say that."""
+    try:
+        return " ".join(str(problem).split())
+    except Exception:
+        return "(without words)"
 
 
 def _line_in(path: Path, problem: BaseException) -> int:

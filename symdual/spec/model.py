@@ -305,6 +305,8 @@ def _by_state(
 
 
 def _measured(observation: Iterable[sp.Expr]) -> tuple[sp.Expr, ...]:
+    if isinstance(observation, sp.MatrixBase):
+        observation = observation.flat()
     if not isinstance(observation, Iterable) or isinstance(observation, (str, bytes)):
         raise ModelError("the observation must be a list of expressions")
     return tuple(as_expression(e, f"the observation number {row}") for row, e in enumerate(observation))

@@ -55,8 +55,8 @@ def test_generate_compiles_what_was_only_written(here: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "up to date" in result.stdout
     (model,) = json.loads((here / "result.json").read_text())["models"]
-    assert model["changed"] is False and "dynamics" in model["compile_seconds"]
-    assert list(cache.glob("kernels.dynamics-*.nbc"))
+    assert model["changed"] is False and "filter" in model["compile_seconds"]
+    assert all(list(cache.glob(f"{name}*.nbc")) for name in ("filter.predict", "filter.update", "decision.decide_at"))
     run("generate", "good.py", "--json", "result.json")
     (model,) = json.loads((here / "result.json").read_text())["models"]
     assert "compile_seconds" not in model

@@ -202,3 +202,58 @@ def test_the_handler_of_others_is_left_alone(here: Path) -> None:
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, own)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a folder in use cannot be deleted")
+@pytest.mark.parametrize("arguments", [("generate", "m.py"), ("show", "m.py"), ("simulate", "m.py")])
+def test_a_current_folder_that_is_gone(here: Path, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "gone").mkdir()
+    monkeypatch.chdir(here / "gone")
+    (here / "gone").rmdir()
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.output == "symdual: the current folder does not exist any more; change to another one\n"
+
+
+def test_a_folder_whose_name_is_too_long(here: Path) -> None:
+    (here / "m.py").write_text(GOOD)
+    result = run("generate", "m.py", "-o", "n" * 300)
+    assert result.exit_code == 2
+    assert result.output.startswith("symdual: cannot write to the folder") and "too long" in result.output
+
+
+@pytest.mark.filterwarnings("always::symdual.errors.SymdualWarning")
+def test_warnings_of_ours_are_sentences(here: Path) -> None:
+    (here / "m.py").write_text(
+        GOOD + "import warnings\nfrom symdual import SymdualWarning\nwarnings.warn('mind the gap', SymdualWarning)\n"
+    )
+    result = run("show", "m.py")
+    assert result.exit_code == 0, result.output
+    assert result.stderr == "symdual: mind the gap\n"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_that_knows_few_characters(here: Path, encoding: str) -> None:
+    (here / "m.py").write_text(GOOD)
+    command = [sys.executable, "-m", "symdual", "generate", "m.py", "--no-compile", "-o", "to θ"]
+    environment = {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0", "LC_ALL": "C.UTF-8"}
+    done = subprocess.run(command, cwd=here, env=environment, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.decode(encoding).startswith("m -> to ?/m\n")
+    assert (here / "to θ" / "m").is_dir()
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="needs the device that is always full")
+def test_what_cannot_be_printed_is_said(here: Path) -> None:
+    (here / "m.py").write_text(GOOD)
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "symdual", "show", "m.py"],
+            cwd=here,
+            env={"PYTHONPATH": str(ROOT)},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode != 0
+    assert "symdual: No space left on device" in done.stderr and "Traceback" not in done.stderr

@@ -92,6 +92,15 @@ def test_a_page_shows_the_file_in_its_own_encoding(tmp_path: Path, first: str, e
     assert "\ufeff" not in page
 
 
+def test_a_docstring_may_hold_what_is_no_character(tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text(SPELT.format(first='"""half a \\ud800 pair"""'))
+    result = CliRunner().invoke(
+        main, ["show", str(tmp_path / "m.py"), "--html", str(tmp_path / "m.html"), "--no-check"]
+    )
+    assert result.exit_code == 0, result.output
+    assert "half a ? pair" in (tmp_path / "m.html").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("name", ["[/red].html", "[bold]x.html", ":cat:.html", "x[/]y.html"])
 def test_a_page_may_have_any_name(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
-import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +22,7 @@ from symdual.runtime.threads import on_this_machine
 
 ROOT = Path(__file__).parents[2]
 TOY = ROOT / "symdual/paper/models/toy.py"
-MANY = 20_000  # runs that take long enough to be interrupted
+MANY = 800  # runs, in 50 chunks
 
 
 @pytest.fixture
@@ -137,59 +135,64 @@ def test_resuming_with_another_seed_is_refused(place: Path) -> None:
     assert "results/toy/results.npz holds a sweep with seed 0, not 1; choose another folder with -o" in result.output
 
 
+def test_another_seed_does_not_overwrite_results_unless_it_is_told_to(place: Path) -> None:
+    assert run(TOY, "--runs", 3, "--controller", "ce").exit_code == 0
+    before = (place / "results/toy/results.npz").read_bytes()
+    result = run(TOY, "--runs", 3, "--controller", "ce", "--seed", 1)
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "symdual: results/toy/results.npz holds a sweep with seed 0, not 1; overwrite it with --force, or choose "
+        "another folder with -o\n"
+    )
+    assert (place / "results/toy/results.npz").read_bytes() == before
+    assert run(TOY, "--runs", 3, "--controller", "ce", "--seed", 1, "--force").exit_code == 0
+    assert (place / "results/toy/results.npz").read_bytes() != before
+    both = run(TOY, "--resume", "--force")
+    assert both.exit_code == 2 and "give one of them" in both.stderr
+
+
 # ------------------------------------------------------------ processes
 
 
-def started(place: Path, *options: str) -> subprocess.Popen[str]:
-    command = [
-        sys.executable,
-        "-m",
-        "symdual",
-        "simulate",
-        str(TOY),
-        "--runs",
-        str(MANY),
-        "--controller",
-        "ce",
-        *options,
-    ]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.Popen(
-        command, cwd=place, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+STOPPED = """
+    import os
+    from symdual.commands import main
+    from symdual.runtime.checkpoints import Checkpoints
+
+    write, written = Checkpoints.write, []
+
+    def write_and_stop(self, chunk, payload):
+        write(self, chunk, payload)
+        written.append(chunk)
+        if len(written) == 10:
+            os.kill(os.getpid(), {signal})
+
+    Checkpoints.write = write_and_stop
+    main(["simulate", {model!r}, "--runs", "{runs}", "--controller", "ce"], prog_name="symdual")
+"""
 
 
 def chunks(place: Path) -> int:
     return len(list((place / "results/toy/chunks").glob("*.chunk")))
 
 
-def stopped_in_the_middle(place: Path, how: signal.Signals) -> tuple[int, str]:
-    """Start a sweep, send it a signal when some chunks are done, and return its status and complaint."""
-    process = started(place)
-    try:
-        while chunks(place) < 10 and process.poll() is None:
-            time.sleep(0.005)
-        process.send_signal(how)
-        _, complaint = process.communicate(timeout=30)
-    finally:
-        process.kill()
-    return process.returncode, complaint
-
-
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
 def test_a_stopped_sweep_keeps_its_chunks_and_is_resumed(
-    place: Path, toy_package: LoadedPackage, tmp_path: Path, how: signal.Signals
+    place: Path,
+    toy_package: LoadedPackage,
+    tmp_path: Path,
+    fresh_python: Callable[..., subprocess.CompletedProcess[str]],
+    how: signal.Signals,
 ) -> None:
+    """The signal comes when ten chunks are done, however fast the machine is."""
     plan = sweep(problem(toy_package), ["ce"], MANY)
-    run_sweep(sweep(plan.problem, ["ce"], 1), tmp_path / "warm", on_this_machine())  # so that nothing is compiled below
-    status, complaint = stopped_in_the_middle(place, how)
-    assert 10 <= chunks(place) < len(plan.chunks)
+    stopped = fresh_python(STOPPED.format(signal=int(how), model=str(TOY), runs=MANY), place, check=False)
+    assert chunks(place) == 10
     if how == signal.SIGINT:
-        assert status == 130
-        assert complaint == "symdual: interrupted; what is done is kept in results, continue with --resume\n"
-    process = started(place, "--resume")
-    _, complaint = process.communicate(timeout=120)
-    assert process.returncode == 0, complaint
+        assert stopped.returncode == 130
+        assert stopped.stderr == "symdual: interrupted; what is done is kept in results, continue with --resume\n"
+    resumed = run(TOY, "--runs", MANY, "--controller", "ce", "--resume")
+    assert resumed.exit_code == 0, resumed.output
     expected = run_sweep(plan, tmp_path / "expected", on_this_machine())
     assert (place / "results/toy/results.npz").read_bytes() == expected.read_bytes()
     assert not (place / "results/toy/chunks").exists()

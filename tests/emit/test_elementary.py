@@ -15,7 +15,8 @@ import pytest
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 LONG = 4000
-COUNTS = (16, 24, 40, 104, LONG)
+SMALL = (1, 3, 4)
+COUNTS = (*SMALL, 16, 24, 40, 104, LONG)
 SINCOS_LIMIT = 1e4
 LARGEST_ULPS = 2.0
 
@@ -206,3 +207,13 @@ def test_compiled_code_works_on_packed_numbers(emitted: ModuleType, function: st
 
 def test_nothing_is_emitted_for_models_without_these_functions() -> None:
     assert render((), ()) == ""
+
+
+@pytest.mark.parametrize("count", SMALL)
+def test_a_few_numbers_are_computed_as_well(emitted: ModuleType, count: int) -> None:
+    arguments = np.linspace(-20.0, 20.0, 12 * count)
+    for block in np.split(arguments, 12):
+        sines, cosines = sincos(emitted, block, count)
+        assert worst_ulps(sines, "sin", block) <= LARGEST_ULPS
+        assert worst_ulps(cosines, "cos", block) <= LARGEST_ULPS
+        assert worst_ulps(exponential(emitted, block, count), "exp", block) <= LARGEST_ULPS

@@ -237,8 +237,13 @@ def test_a_constant_of_a_kernel_may_have_any_name(name: str) -> None:
     rate = constant(name, 0.5)
     g = features.gaussian_process("g", x, kernel=lambda a, b: sp.exp(-rate * (a - b) ** 2), memory=3)
     files = package(derive(Model([x], [u], [x + u + g], name="m"))).files
-    source = files["process.py"].decode().split("from .kernels import process_points", 1)[1]
-    module: dict[str, Any] = {"math": math, "njit": lambda **options: lambda function: function}
+    source = files["process.py"].decode().split("from .options import ENTRY, INNER", 1)[1]
+    module: dict[str, Any] = {
+        "math": math,
+        "njit": lambda **options: lambda function: function,
+        "INNER": {},
+        "ENTRY": {},
+    }
     exec(source, module)
     with np.load(io.BytesIO(files["data.npz"])) as stored:
         data = stored["data"]

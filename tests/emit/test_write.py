@@ -260,7 +260,7 @@ def test_a_reader_between_the_two_moves_waits_for_a_living_writer(tmp_path: Path
             reader.wait(timeout=3.0)
         assert aside.is_dir()
         write(package(derive(gain(2.0))), tmp_path)
-    assert reader.communicate(timeout=60)[0] == "gain\n"
+    assert reader.communicate(timeout=600)[0] == "gain\n"
     assert [entry.name for entry in tmp_path.iterdir()] == ["gain"]
 
 

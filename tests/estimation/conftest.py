@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from symdual import Model
 from symdual.checks.exact import DIGITS, ExactModel, Number, first_difference
+from symdual.derive.derivation import derive
 from symdual.emit.package import package
 from symdual.spec.numbers import Array
 
@@ -39,7 +40,7 @@ def interpreted_likelihood(interpreted: Callable[[Model], Any]) -> Callable[[Mod
     def run(model: Model) -> Any:
         named = model if model.name else model.named("anonymous")
         found = interpreted(named)
-        source = package(named).files["likelihood.py"].decode()
+        source = package(derive(named)).files["likelihood.py"].decode()
         source = source.replace(
             "from numba import njit", "def njit(**options):\n    return lambda function: function\n"
         )

@@ -48,7 +48,7 @@ def _dumped(path: Path, folder: Path) -> str:
     options = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
     options += f" --disable-component-update --disable-sync --window-size=1400,900 --user-data-dir={folder / 'user'}"
     command = [CHROMIUM, *options.split(), "--dump-dom", path.as_uri()]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=True).stdout
 
 
 def _all_latex() -> list[str]:

@@ -200,7 +200,7 @@ def test_fields_of_a_record_do_not_overlap(dense: Dense) -> None:
     r = dense.package.records
     for kind in (r.BLOCKS, r.STEP, r.NOTE, r.BEND, r.WEIGHTS, r.TASK, r.SPACE):
         places = sorted((offset, offset + field.itemsize) for field, offset in kind.fields.values())
-        assert all(first[1] <= second[0] for first, second in zip(places, places[1:], strict=False))
+        assert all(first[1] <= second[0] for first, second in pairwise(places))
         assert not {
             name for name in kind.names if hasattr(np.zeros(1)[0], name)
         }  # un-jitted code would find numpy's own

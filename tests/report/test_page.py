@@ -179,8 +179,8 @@ def tangled(depth: int) -> Model:
 def test_an_expression_too_large_to_typeset_is_named_with_its_size() -> None:
     html = model_page(tangled(7))
     text = visible_text(html)
-    assert f"is too large to typeset: more than {LARGEST} operations when written out." in text
-    assert re.search(r"is too large to typeset: [4-9]\d\d operations when written out\.", text)
+    assert f"is too large to typeset: more than {LARGEST} operations when written out; show it" in text
+    assert re.search(r"is too large to typeset: [4-9]\d\d operations when written out; show it", text)
     assert len(html) < 3_000_000
     assert "∂v+∂x=1" in text  # the small ones are shown all the same
 
@@ -295,3 +295,14 @@ def test_a_negative_bracket_keeps_its_sign_for_all_terms() -> None:
     text = "".join(ET.fromstring(shown).itertext())
     assert text.startswith("y=\N{MINUS SIGN}(") and text.endswith(")")
     assert shown.count("<mtr>") > 1
+
+
+def test_what_is_too_large_to_typeset_is_there_in_names_for_its_parts() -> None:
+    c, t, q = sp.symbols("c t q")
+    rate = unknown("k0", 7.2) * sp.exp(10 - unknown("E", 8.75) * 100 / t) * c
+    model = Model([c, t], [q], derivatives=[q * (1 - c) - rate, q * (350 - t) + rate], step=0.1, method="rk4", name="r")
+    text = derivation_page([ModelReport(derive(model), {})])
+    said = set(re.findall(r"(?:^|<code>)(_\w+) = ", text, flags=re.M))
+    used = set(re.findall(r"(?<![\w&;])_[a-z]+\w*", text.split("Operations</h2>")[0]))
+    assert len(said) > 50 and "show it with names for its parts" in text
+    assert used == said  # every name is explained, and none for nothing

@@ -56,8 +56,31 @@ def process(*arguments: str, folder: Path, log: Path, numba: bool = True) -> Ite
         started.wait()
 
 
+# done to a worker before it takes part: it runs as many chunks as a file allows, then waits until that allows more
+GATE = """
+import time
+from pathlib import Path
+import symdual.runtime.cluster as cluster
+
+run, ran = cluster.run_chunk, []
+
+def run_chunk(key, chunk):
+    while len(ran) >= int(Path({file!r}).read_text() or 0):
+        time.sleep(0.01)
+    ran.append(chunk)
+    return run(key, chunk)
+
+if run.__module__ == cluster.__name__:  # a worker loads this more than once
+    cluster.run_chunk = run_chunk
+"""
+
+
 class Cluster:
-    """A scheduler with workers that are processes of their own."""
+    """A scheduler with workers that are processes of their own.
+
+    `allow` sets how many chunks each gated worker may run: a sweep then stops at a known place, however fast the
+    machine is.
+    """
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.folder = folder
@@ -68,6 +91,15 @@ class Cluster:
         # the scheduler does not write its file in one go
         wait_for(lambda: self._file.exists() and self._file.read_text().rstrip().endswith("}"), "the scheduler")
         self.address = str(json.loads(self._file.read_text())["address"])
+        self._allowed, self._gate = folder / "allowed", folder / "gate.py"
+        self._gate.write_text(GATE.format(file=str(self._allowed)))
+        self.allow(0)
+
+    def allow(self, chunks: int) -> None:
+        self._allowed.write_text(str(chunks))
+
+    def gated(self, name: str) -> subprocess.Popen[bytes]:
+        return self.worker(name, "--preload", str(self._gate))
 
     def worker(self, name: str, *options: str) -> subprocess.Popen[bytes]:
         """Start a worker and wait until the scheduler knows it, however long that takes."""
@@ -140,7 +172,8 @@ def compiled(folder: Path) -> set[str]:
 
 
 def test_killed_workers_do_not_show(undisturbed: bytes, place: Path, cluster: Cluster, packages: Path) -> None:
-    first, second = cluster.worker("first"), cluster.worker("second")
+    first, second = cluster.gated("first"), cluster.gated("second")
+    cluster.allow(3)
     log, late = place / "simulate.log", cluster.folder / "late"
     seen: set[str] = set()
 
@@ -150,7 +183,7 @@ def test_killed_workers_do_not_show(undisturbed: bytes, place: Path, cluster: Cl
 
     with process(*simulate(place, "--cluster", cluster.address), folder=place, log=log) as running:
         wait_for(lambda: done(place) >= 3 or running.poll() is not None, "chunks")
-        second.send_signal(signal.SIGSTOP)  # nothing is finished until the late worker is there
+        second.send_signal(signal.SIGSTOP)
         first.send_signal(signal.SIGKILL)
         cluster.worker("late")  # joins in the middle and receives what it needs
         wait_for(lambda: list(late.rglob("manifest.json")) or running.poll() is not None, "the late worker")
@@ -166,7 +199,8 @@ def test_killed_workers_do_not_show(undisturbed: bytes, place: Path, cluster: Cl
 
 
 def test_a_killed_sweep_is_resumed_on_this_machine(undisturbed: bytes, place: Path, cluster: Cluster) -> None:
-    cluster.worker("first")
+    cluster.gated("first")
+    cluster.allow(5)
     log = place / "simulate.log"
     with process(*simulate(place, "--cluster", cluster.address), folder=place, log=log) as running:
         wait_for(lambda: done(place) >= 5 or running.poll() is not None, "chunks")
@@ -181,7 +215,8 @@ def test_a_killed_sweep_is_resumed_on_this_machine(undisturbed: bytes, place: Pa
 def test_interrupted_then_left_by_the_scheduler_then_resumed_here(
     undisturbed: bytes, place: Path, cluster: Cluster
 ) -> None:
-    workers = [cluster.worker("first"), cluster.worker("second")]
+    workers = [cluster.gated("first"), cluster.gated("second")]
+    cluster.allow(3)
     log = place / "simulate.log"
     with process(*simulate(place, "--cluster", cluster.address), folder=place, log=log) as running:
         wait_for(lambda: done(place) >= 3 or running.poll() is not None, "chunks")
@@ -193,6 +228,7 @@ def test_interrupted_then_left_by_the_scheduler_then_resumed_here(
     results = place / "results"
     assert complaint(log) == f"symdual: interrupted; what is done is kept in {results}, continue with --resume"
     workers[1].send_signal(signal.SIGKILL)
+    cluster.allow(20)
     log.unlink()
     with process(*simulate(place, "--resume", "--cluster", cluster.address), folder=place, log=log) as running:
         wait_for(lambda: done(place) >= first + 3 or running.poll() is not None, "more chunks")
@@ -209,7 +245,8 @@ def test_interrupted_then_left_by_the_scheduler_then_resumed_here(
 def test_when_the_last_worker_has_gone_it_is_said_and_another_one_continues(
     undisturbed: bytes, place: Path, cluster: Cluster
 ) -> None:
-    only = cluster.worker("only")
+    only = cluster.gated("only")
+    cluster.allow(3)
     log = place / "simulate.log"
     sentence = "the cluster has no workers any more; waiting up to 600 s for one to join, what is done is kept"
     with process(*simulate(place, "--cluster", cluster.address), folder=place, log=log) as running:

@@ -21,6 +21,7 @@ import sympy as sp
 import symdual
 import symdual.api
 from symdual import Model, SymdualError, features
+from symdual.derive.derivation import derive
 from symdual.emit.package import package
 from symdual.emit.write import exclusive, write
 from symdual.errors import PackageError, SymdualWarning
@@ -238,7 +239,7 @@ def test_who_loads_while_a_package_is_replaced_gets_the_new_one(tmp_path: Path) 
             (target / "kernels.py").write_text("half")  # a moment that a reader must not judge by
             held.set()
             half_done.wait(0.5)
-            write(package(signed(-1)), tmp_path)
+            write(package(derive(signed(-1))), tmp_path)
 
     writer = threading.Thread(target=replaced)
     writer.start()

@@ -75,12 +75,12 @@ def test_a_good_model_is_consistent_and_a_bad_one_is_named(toy: Problem, tmp_pat
 
 
 def test_the_band_is_that_of_chi_square() -> None:
-    # 95 % of chi-square with 10 degrees of freedom: 3.247 to 20.483, from printed tables
+    # 0.001 and 0.999 of chi-square with 10 degrees of freedom: 1.479 and 29.588, from printed tables
     judged = consistency(10.0, 10)
-    assert judged.band == pytest.approx((0.3247, 2.0483), abs=1e-4)
+    assert judged.band == pytest.approx((0.1479, 2.9588), abs=1e-4)
     assert judged.verdict == "consistent"
-    assert consistency(21.0, 10).verdict == "overconfident"
-    assert consistency(3.0, 10).verdict == "underconfident"
+    assert consistency(35.0, 10).verdict == "overconfident"
+    assert consistency(1.0, 10).verdict == "underconfident"
     assert "nothing was measured" in consistency(0.0, 0).sentence()
 
 
@@ -96,6 +96,8 @@ def test_the_band_is_that_of_chi_square() -> None:
         ("time,u,x\n0,1,1\n1,one,2\n", 'line 3: "one" in the column "u" is not a number'),
         ("time,u,x\n0,1,1\n1,1_000,2\n", 'line 3: "1_000" in the column "u" is not a number'),
         ("time,u,x\n0,1,1\n1,1,\u0661\u0662\n", "line 3: .* is not a number"),
+        ('time,u,x\n0,1,"1\n1,0,2\n', r"""line 3: "'1\\n1,0,2'" in the column "x" is not a number"""),
+        ("time,u,x\n0,1," + "1.2" * 9000 + "\n", "line 2: .{60,70} in the column"),
         ("time,u,x\n0,1,1\n1,1,0x10\n", 'line 3: "0x10" in the column "x" is not a number'),
         ("time,u,x\n0,1,1\n1,1,1,\n", "line 3: 4 cells"),
         ('time,u,x\n0,1,"1,5"\n', 'line 2: "1,5" in the column "x" is not a number'),
@@ -166,6 +168,17 @@ def test_a_measurement_beyond_all_likelihood_is_named(toy: Problem, tmp_path: Pa
     table = f"time,u,x\n0,1,1\n1,1,{value}\n2,1,2\n"
     with pytest.raises(SymdualError, match="line 3 of the recording has a measurement so far from"):
         replay(toy, read_recording(written(tmp_path, table), toy.package))
+
+
+def test_measurements_whose_likelihoods_add_up_to_no_number_are_named(toy: Problem, tmp_path: Path) -> None:
+    table = "time,u,x\n" + "".join(f"{k},0,{(-1) ** k * 5e153}\n" for k in range(30))
+    with pytest.raises(SymdualError, match="the likelihood is not a number any more"):
+        replay(toy, read_recording(written(tmp_path, table), toy.package))
+
+
+def test_headers_do_not_steer_the_terminal(toy_package: LoadedPackage, tmp_path: Path) -> None:
+    table = "time,u,x,\x1b[2Jnote,été\n0,1,1,5,6\n"
+    assert read_recording(written(tmp_path, table), toy_package).ignored == ["'\\x1b[2Jnote'", "été"]
 
 
 TOY = Path(__file__).parents[2] / "symdual/paper/models/toy.py"

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from symdual.errors import SymdualError
-from symdual.runtime import archive
-from symdual.runtime.archive import array_member, data_offsets, text_member, write_archive
 from symdual.runtime.checkpoints import Checkpoints, kept, owner
 from symdual.runtime.results import FIELDS, FORMAT, Chunk, Description, Results, described, remains, write_results
+from symdual.whole_file import archive
+from symdual.whole_file.archive import array_member, data_offsets, text_member, write_archive
 
 SIZES = {"time": 4, "step": 3, "state": 2, "input": 1, "belief": 5, "parameter": 3, "process": 1, "loss": 3}
 CHUNKS = [Chunk(name, start, min(start + 4, 10)) for start in (0, 4, 8) for name in ("dual", "ce")]

@@ -21,14 +21,15 @@ from symdual import Model, api, features
 from symdual.errors import SymdualError
 from symdual.runtime import checkpoints as checkpoints_module
 from symdual.runtime import threads
-from symdual.runtime.archive import array_member, text_member, write_archive
 from symdual.runtime.closed_loop import Settings, simulate
-from symdual.runtime.loading import LoadedPackage, load, locked
+from symdual.runtime.loading import LoadedPackage, load
 from symdual.runtime.problem import Belief, Problem
 from symdual.runtime.results import Chunk, Results
 from symdual.runtime.summary import summarise
 from symdual.runtime.sweep import Doing, Sweep, run_sweep, sweep
 from symdual.runtime.threads import on_this_machine
+from symdual.whole_file.archive import array_member, text_member, write_archive
+from symdual.whole_file.packages import locked
 
 RUNS = 40  # two whole chunks and a half one
 PLAIN = "toy/results.npz"
@@ -377,19 +378,6 @@ def test_results_of_another_sweep_are_refused(plan: Sweep, toy: Problem, tmp_pat
             run_sweep(other, tmp_path, nothing, resume=True)
 
 
-def test_replacing_other_results_is_said(plan: Sweep, toy: Problem, tmp_path: Path) -> None:
-    told: list[str] = []
-    path = run_sweep(plan, tmp_path, Recorded(), tell=told.append)
-    run_sweep(plan, tmp_path, Recorded(), tell=told.append)
-    assert not told  # the same again is nothing new
-    run_sweep(sweep(toy, ["dual", "ce"], RUNS, seed=1), tmp_path, Recorded(), tell=told.append)
-    assert told == [
-        f"{path} holds a sweep with seed 0, not 1, which is replaced; --resume or another folder with -o keeps it"
-    ]
-    run_sweep(sweep(toy, ["ce"], 20, seed=1), tmp_path, Recorded(), tell=told.append)
-    assert "holds a sweep with 40 runs of dual, ce, which is replaced" in told[1]
-
-
 def test_two_sweeps_in_one_folder_are_refused(plan: Sweep, tmp_path: Path) -> None:
     (tmp_path / "toy").mkdir()
     with (
@@ -400,11 +388,30 @@ def test_two_sweeps_in_one_folder_are_refused(plan: Sweep, tmp_path: Path) -> No
         run_sweep(plan, tmp_path, nothing)
 
 
-def test_a_new_sweep_replaces_results_when_it_is_done(
-    plan: Sweep, toy: Problem, undisturbed: bytes, tmp_path: Path
-) -> None:
-    run_sweep(sweep(toy, ["ce"], 3, seed=5), tmp_path, Recorded())
-    assert run_sweep(plan, tmp_path, Recorded()).read_bytes() == undisturbed
+def test_results_are_not_lost_to_another_sweep(plan: Sweep, toy: Problem, undisturbed: bytes, tmp_path: Path) -> None:
+    file = run_sweep(sweep(toy, ["ce"], 3, seed=5), tmp_path, Recorded())
+    before = file.read_bytes()
+    advice = "overwrite it with --force, or choose another folder with -o"
+    with pytest.raises(SymdualError, match=f"{file} holds a sweep with seed 5, not {plan.seed}; {advice}"):
+        run_sweep(plan, tmp_path, nothing)
+    fewer = f"{file} holds 3 runs of ce, and this sweep would drop some; ask for at least these, or {advice}"
+    with pytest.raises(SymdualError, match=fewer):
+        run_sweep(sweep(toy, ["ce"], 2, seed=5), tmp_path, nothing)
+    assert file.read_bytes() == before
+    run_sweep(sweep(toy, ["ce", "dual"], 4, seed=5), tmp_path, Recorded())  # contains what was there
+    assert run_sweep(plan, tmp_path, Recorded(), force=True).read_bytes() == undisturbed
+    file.write_text("my own notes")
+    with pytest.raises(SymdualError, match=f"holds something else than results of this symdual; {advice}"):
+        run_sweep(plan, tmp_path, nothing)
+    assert file.read_text() == "my own notes"
+
+
+def test_force_forgets_what_was_interrupted(plan: Sweep, undisturbed: bytes, tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(plan, tmp_path, Recorded(2))
+    again = Recorded()
+    assert run_sweep(plan, tmp_path, again, force=True).read_bytes() == undisturbed
+    assert sorted(again.done) == sorted(plan.chunks)
 
 
 # ------------------------------------------------------------ no room

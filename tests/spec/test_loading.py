@@ -113,3 +113,15 @@ def test_neighbours_can_be_imported_and_leave_no_traces(tmp_path: Path) -> None:
     file = write(tmp_path, HEAD + "from neighbour_of_cart import GAIN\nmodel = Model([x], [u], [x + GAIN * u])\n")
     assert "3*u" in str(load_model_file(file).models["cart"].dynamics[0])
     assert sorted(p.name for p in tmp_path.iterdir()) == ["cart.py", "neighbour_of_cart.py"]
+
+
+def test_a_file_that_goes_elsewhere_is_followed_by_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, HEAD + "import os\nos.chdir('/')\nmodel = Model([x], [u], [x + u])\n")
+    load_model_file("cart.py")
+    assert Path.cwd() == tmp_path
+
+
+def test_an_error_without_words(tmp_path: Path) -> None:
+    speechless = "class Speechless(Exception):\n    def __str__(self):\n        raise ValueError\nraise Speechless\n"
+    assert "the file raises Speechless: (without words)" in refusal(write(tmp_path, HEAD + speechless))

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from symdual.errors import SymdualError
 from symdual.paper.experiments.plan import TRUTHS, Arm
+from symdual.runtime.checkpoints import kept
 from symdual.runtime.closed_loop import Settings
 from symdual.runtime.posterior import loss_sentences
 from symdual.runtime.problem import Array, Problem
 from symdual.runtime.results import Results
-from symdual.runtime.sweep import Doing, run_sweep, sweep
+from symdual.runtime.sweep import CHECKPOINTS, Doing, run_sweep, sweep
 from symdual.runtime.threads import on_this_machine
 
 
@@ -110,7 +111,9 @@ class Runner:
         task = replace(first.arm.problem(first.problem), name=name)
         settings = Settings(truth=TRUTHS[first.truth], order=first.arm.order)
         plan = sweep(task, controllers, runs, self.seed, settings)
-        file = run_sweep(plan, self.folder, on_this_machine(), self.resume or bool(before), report, self.tell)
+        resume = self.resume or bool(before)
+        anew = not resume and not kept(self.folder / name / CHECKPOINTS)  # results of an earlier command are its own
+        file = run_sweep(plan, self.folder, on_this_machine(), resume, report, self.tell, force=anew)
         self._done[name] = controllers
         with Results(file) as results:
             for own in controllers:

@@ -19,6 +19,7 @@ from symdual.paper.experiments.run import Recorded
 from symdual.paper.experiments.table import CHANCE, Estimate, Line, Table, estimate
 from symdual.runtime import exact
 from symdual.runtime.controller import controller
+from symdual.runtime.honesty import judge
 from symdual.runtime.problem import Problem
 
 FOUR = ("oracle", "dual", "ce", "beb")
@@ -28,7 +29,6 @@ RULE = (
     "(three standard errors); open: these runs cannot tell"
 )
 APART = 1.5  # ratio from which two standard deviations are worth a word
-HONEST = 2.0  # a mean NEES beyond this is overconfident, if it is also beyond four standard errors of an honest one
 FAR = 3.0  # ratio from which the unit of a column of the paper is doubtful
 QUIET, LOUD = 0.2, 5.0  # what counts as waiting, and as exploring, of inputs in Exp 2
 SETS_IN = 5.0  # position at which the slope that matters in Exp 3 is at half of its height
@@ -164,8 +164,7 @@ def _other_spread(table: Table, line: Line) -> bool:
 def about_beliefs(table: Table) -> list[str]:
     """A sentence on beliefs that are too sure of themselves, and one on runs that failed."""
     sentences = []
-    limit = max(HONEST, 1.0 + 4.0 * math.sqrt(2.0 / table.runs))
-    over = [line for line in table.lines if line.nees is not None and line.nees[0] > limit]
+    over = [line for line in table.lines if line.nees and judge(line.nees[0], table.runs).word == "overconfident"]
     if over:
         listed = ", ".join(f"{line.arm.label} {line.nees[0]:.1f}" for line in over if line.nees)
         sentences.append(f"The belief on the parameters is overconfident (mean NEES, 1 if honest): {listed}.")

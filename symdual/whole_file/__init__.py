@@ -32,8 +32,8 @@ def whole_file(file: Path) -> Iterator[BinaryIO]:
     there = _status(file)
     own = None if there is None else _own_output(there)
     if own is not None:
-        yield own
-        own.flush()
+        with os.fdopen(os.dup(own), "wb") as stream:
+            yield stream
     elif there is not None and not stat.S_ISREG(there.st_mode):
         with file.open("wb") as stream:
             yield stream
@@ -65,13 +65,14 @@ def _status(file: Path) -> os.stat_result | None:
         return None
 
 
-def _own_output(there: os.stat_result) -> BinaryIO | None:
-    """The stream of this process that ends in what is there."""
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError, AttributeError):  # closed, or something that stands in for it
-            if os.path.samestat(there, os.fstat(stream.fileno())):
-                stream.flush()
-                return stream.buffer
+def _own_output(there: os.stat_result) -> int | None:
+    """The output of this process that ends in what is there, with all that has been printed written out."""
+    for number, stream in ((1, sys.stdout), (2, sys.stderr)):
+        with suppress(OSError):  # closed
+            if os.path.samestat(there, os.fstat(number)):
+                with suppress(OSError, ValueError, AttributeError):  # something else stands in for the stream
+                    stream.flush()
+                return number
     return None
 
 

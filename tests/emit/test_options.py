@@ -1,0 +1,33 @@
+"""What generated code uses of numba that is private to numba: it must be there, and mean what it did."""
+
+from __future__ import annotations
+
+import inspect
+
+import numba
+import pytest
+from numba.core import codegen, cpu, typed_passes
+from numba.core.compiler import DefaultPassBuilder, Flags
+
+ADVICE = (
+    f"numba {numba.__version__} has changed what templates/options.py.jinja relies on; "
+    "mend it there, and raise the bound on numba in pyproject.toml only then"
+)
+
+
+@pytest.mark.parametrize("option", ["no_cpython_wrapper", "no_cfunc_wrapper", "_nrt"])
+def test_options_of_functions_exist(option: str) -> None:
+    assert hasattr(cpu.CPUTargetOptions, option), ADVICE
+
+
+@pytest.mark.parametrize("method", ["_optimize_final_module", "_finalize_final_module", "_finalize_dynamic_globals"])
+def test_libraries_are_finished_by_methods_that_can_be_replaced(method: str) -> None:
+    body = inspect.getsource(codegen.CPUCodeLibrary.finalize)
+    assert hasattr(codegen.CPUCodeLibrary, method), ADVICE
+    assert method == "_finalize_dynamic_globals" or f"self.{method}()" in body, ADVICE
+
+
+def test_lowering_without_machine_code_is_a_flag() -> None:
+    assert "no_compile" in Flags.options, ADVICE
+    assert "flags.no_compile" in inspect.getsource(typed_passes.BaseNativeLowering.run_pass), ADVICE
+    assert "NativeLowering" in inspect.getsource(DefaultPassBuilder.define_nopython_lowering_pipeline), ADVICE
