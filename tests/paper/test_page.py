@@ -84,7 +84,7 @@ def test_brackets_around_tall_things_are_drawn_and_those_around_flat_ones_are_le
     assert "class" not in display("f(x)") and "(" in display("f(x)")
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium (Debian: apt install chromium chromium-driver)")
 def test_drawn_brackets_are_as_tall_as_what_they_hold(tmp_path: Path) -> None:
     formula = display(r"\begin{bmatrix} a \\ b \\ c \end{bmatrix}")
     script = """<script>addEventListener("load", () => {
@@ -125,7 +125,7 @@ def test_names_are_escaped(results: tuple[Result, ...]) -> None:
     assert "<script>alert" not in page and "&lt;script&gt;" in page and "a&lt;b" in page
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium (Debian: apt install chromium chromium-driver)")
 @pytest.mark.parametrize("width", [1280, 360])
 def test_in_a_browser(results: tuple[Result, ...], width: int, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
