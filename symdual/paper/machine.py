@@ -76,5 +76,5 @@ def evaluate(text: str, symbols: Mapping[str, Any]) -> Any:
         return eval(code, {**_ALWAYS, **symbols})
     except NameError as error:
         raise NotEvaluable(str(error)) from error
-    except (TypeError, ValueError, KeyError, IndexError, ZeroDivisionError) as error:
+    except (TypeError, ValueError, AttributeError, KeyError, IndexError, ZeroDivisionError) as error:
         raise NotEvaluable(str(error)) from error

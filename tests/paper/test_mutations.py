@@ -403,8 +403,8 @@ def _true_sigma(cases: Callable[[], Iterator[Case]]) -> Iterator[Case]:
 
 
 def test_a_slip_in_the_derivation_for_users_models_changes_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = calculus._diff
-    monkeypatch.setattr(calculus, "_diff", lambda expression, symbol: 2 * honest(expression, symbol))
+    honest = calculus.derivative
+    monkeypatch.setattr(calculus, "derivative", lambda expression, symbol: 2 * honest(expression, symbol))
     for family in (generic.network, generic.fourier, generic.radial):
         family.cache_clear()
     try:

@@ -48,7 +48,7 @@ def _dumped(path: Path, folder: Path) -> str:
     options = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
     options += f" --disable-component-update --disable-sync --window-size=1400,900 --user-data-dir={folder / 'user'}"
     command = [CHROMIUM, *options.split(), "--dump-dom", path.as_uri()]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=True).stdout
 
 
 def _all_latex() -> list[str]:
@@ -84,7 +84,7 @@ def test_brackets_around_tall_things_are_drawn_and_those_around_flat_ones_are_le
     assert "class" not in display("f(x)") and "(" in display("f(x)")
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium (Debian: apt install chromium chromium-driver)")
 def test_drawn_brackets_are_as_tall_as_what_they_hold(tmp_path: Path) -> None:
     formula = display(r"\begin{bmatrix} a \\ b \\ c \end{bmatrix}")
     script = """<script>addEventListener("load", () => {

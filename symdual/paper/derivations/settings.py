@@ -57,6 +57,9 @@ WORDS = {
     "x0": "first state",
 }
 
+ALWAYS = frozenset({"start_covariance"})
+"""Arguments that stand for a number of the paper (Eq. 13) even when nobody gives them."""
+
 _CALLED: dict[str, Callable[..., Any]] = {
     "Model": Model,
     "Scenario": Scenario,
@@ -84,7 +87,7 @@ def needed(model: str) -> frozenset[str]:
                 for key, value in inspect.signature(_CALLED[name]).parameters.items()
                 if type(value.default) is float
             }
-            found |= {symbol for key, symbol in NAMES[name].items() if key in given | defaults}
+            found |= {symbol for key, symbol in NAMES[name].items() if key in given | defaults | ALWAYS}
     return frozenset(found)
 
 
