@@ -148,13 +148,13 @@ def subject(
     chosen = chosen_model(contents, name, scenario)
     if any(family.process is not None for family in contents.models[chosen].families):
         raise SymdualError(f"{chosen} has a Gaussian process: its hyperparameters are fitted by symdual.fitting")
-    folders = {item.model.name: item.folder for item in api.generate(model, folder)}
-    package = load(folders[chosen])
     own = sorted(n for n, s in contents.scenarios.items() if s.model.name == chosen)
-    if not own:
-        return _without_scenario(chosen, package)
     if scenario is None and len(own) > 1:
         raise SymdualError(f"{contents.path} has several scenarios; name one of {', '.join(own)}")
+    folders = {item.model.name: item.folder for item in api.generate(model, folder)}
+    package = load(folders[chosen])
+    if not own:
+        return _without_scenario(chosen, package)
     task = problem(package, scenario or own[0])
     return Subject(chosen, package, task.prior, False, task.horizon)
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from symdual.commands import main
 
-from ..estimation.conftest import as_csv, cart_file, ride
+from ..estimation.conftest import RIDES, ROOT, as_csv, cart_file, ride
 
 __all__ = ["cart_file"]  # a fixture
 
@@ -27,7 +31,7 @@ def here(tmp_path: Path, packages: Path, cart_file: Path, monkeypatch: pytest.Mo
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(main, [*arguments, "--scenario", "open_start"])
+    return CliRunner().invoke(main, list(arguments))
 
 
 def test_a_fit_is_printed_written_and_validated(here: Path) -> None:
@@ -107,3 +111,17 @@ def test_bounds_that_are_none(here: Path) -> None:
         assert (
             answer.exit_code == 2 and f'--bound needs INPUT=LOW:HIGH, such as force=-1:1, not "{text}"' in answer.stderr
         )
+
+
+def test_the_examples_in_the_documentation(here: Path) -> None:
+    """What docs/fit.md and docs/identify.md show is what comes out."""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", RIDES], check=True, cwd=here)
+    for page, command in (
+        ("fit.md", ["fit", "cart.py", "monday.csv", "tuesday.csv", "--validate", "unseen.csv"]),
+        ("identify.md", ["identify", "cart.py", "--steps", "60"]),
+    ):
+        text = (ROOT / "docs" / page).read_text()
+        shown = re.search(rf"    \$ symdual {re.escape(' '.join(command))}\n((?:    .*\n)+)", text)
+        assert shown is not None
+        answer = CliRunner(env={"COLUMNS": "100"}).invoke(main, command)
+        assert textwrap.dedent(shown[1]) == "\n".join(line.rstrip() for line in answer.stdout.splitlines()) + "\n"

@@ -19,8 +19,11 @@ from symdual.derive.derivation import derive
 from symdual.emit.package import package
 from symdual.estimation.fit import Subject, subject
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.problem import Belief
 from symdual.spec.numbers import Array
 from symdual.whole_file import write_whole
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -124,27 +127,8 @@ def _m(value: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------------ a compiled cart
 
-CART = '''
-"""A cart with an unknown drive and friction in a side wind; its position is measured."""
-
-import sympy as sp
-
-from symdual import Model, Scenario, unknown
-
-position, velocity, force, wind = sp.symbols("position velocity force wind")
-drive, friction, side = unknown("drive", 1.0, 1.0), unknown("friction", 0.3, 0.1), unknown("side", 0.5, 0.25)
-model = Model(
-    [position, velocity],
-    [force, wind],
-    [position + 0.1 * velocity, velocity + 0.1 * (drive * force - friction * velocity + side * wind)],
-    observation=[position],
-    process_noise=[0.0, 1e-3],
-    measurement_noise=1e-2,
-    bounds={force: (-2.0, 2.0), wind: (-1.0, 1.0)},
-)
-open_start = Scenario(model, 30, start_covariance=[1.0, 0.5])
-known_start = Scenario(model, 30)
-'''
+#: model, program that records it: the example of docs/fit.md
+CART, RIDES, *_ = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "fit.md").read_text(), re.DOTALL)
 DRIVE, FRICTION, SIDE = 1.4, 0.5, 0.8
 PROCESS, MEASUREMENT = 4e-4, 2.5e-3
 
@@ -186,10 +170,12 @@ def cart_file(packages: Path, shared_package: Callable[[Path], LoadedPackage]) -
 @pytest.fixture(scope="session")
 def cart(cart_file: Path, packages: Path) -> Subject:
     """The cart with an unknown first state."""
-    return subject(cart_file, "open_start", folder=packages)
+    return subject(cart_file, folder=packages)
 
 
 @pytest.fixture(scope="session")
-def cart_at_rest(cart_file: Path, packages: Path) -> Subject:
+def cart_at_rest(cart: Subject) -> Subject:
     """The cart that starts at rest at zero."""
-    return subject(cart_file, "known_start", folder=packages)
+    covariance = cart.prior.covariance.copy()
+    covariance[:2, :2] = 0.0
+    return cart._replace(prior=Belief(cart.prior.mean, covariance))

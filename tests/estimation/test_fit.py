@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +23,9 @@ from symdual.estimation.series import read_all
 from symdual.spec.fitted import read_fit, write
 from symdual.spec.loading import load_model_file
 
-from .conftest import DRIVE, FRICTION, MEASUREMENT, PROCESS, SIDE, ride
+from .conftest import CART, DRIVE, FRICTION, MEASUREMENT, PROCESS, SIDE, ride
+
+x, u = sp.symbols("x u")
 
 
 @pytest.fixture(scope="module")
@@ -159,15 +163,47 @@ def test_nothing_measured(cart: Subject) -> None:
         fit_series(cart, read_all(table, cart.package))
 
 
+def test_a_model_without_noise_has_no_likelihood(interpreted_likelihood: Callable[[Model], Any]) -> None:
+    package = interpreted_likelihood(Model([x], [u], [0.5 * x + u], name="silent"))
+    about = Subject("silent", package, symdual.Belief(np.zeros(1), np.zeros((1, 1))), True)
+    with pytest.raises(SymdualError, match="the model has no noise that shows in the measurements"):
+        fit_series(about, read_all({"u": [1.0, 2.0, 3.0], "x": [0.1, 0.2, 0.3]}, package))
+
+
+def test_a_filter_that_breaks_down_at_the_start_is_said(interpreted_likelihood: Callable[[Model], Any]) -> None:
+    a = unknown("a", -1.0, 1.0)
+    package = interpreted_likelihood(Model([x], [u], [a * x**4 + u], process_noise=0.1, name="undefined"))
+    about = Subject("undefined", package, symdual.Belief(np.array([1e100, -1.0]), np.diag([0.0, 1.0])), False)
+    with np.errstate(all="ignore"), pytest.raises(SymdualError, match="breaks down with the model's own numbers"):
+        fit_series(about, read_all({"u": [1.0, 2.0, 3.0], "x": [0.1, 0.2, 0.3]}, package), anyway=True)
+
+
+def test_jumps_of_the_likelihood_are_said_and_bridged(interpreted_likelihood: Callable[[Model], Any]) -> None:
+    # the filter's slope changes from 0.9 to 0.1 where the estimate passes the kink: its covariance jumps there
+    a = unknown("a", 0.0, 1.0)
+    bent = sp.Max(0.9 * (x - a), 0.1 * (x - a)) + a + u
+    model = Model([x], [u], [bent], process_noise=0.2, measurement_noise=0.2, name="bent")
+    package = interpreted_likelihood(model)
+    about = Subject("bent", package, symdual.Belief(np.zeros(2), np.diag([1.0, 1.0])), False)
+    random = np.random.default_rng(3)
+    state, inputs, seen = 0.0, random.normal(size=40), []
+    for push in inputs:
+        seen.append(state + 0.4 * random.normal())
+        gap = state - 0.3
+        state = max(0.9 * gap, 0.1 * gap) + 0.3 + push + 0.4 * random.normal()
+    found = fit_series(about, read_all({"u": inputs, "x": seen}, package), only=["a"], starts=1)
+    estimate = found["a"]
+    assert found.converged and estimate.deviation is not None
+    assert 0.02 < estimate.deviation < 1.0 and abs(estimate.value - 0.3) < 4 * estimate.deviation
+
+
 def test_the_python_interface_says_what_it_cannot_do(cart_file: Path, packages: Path) -> None:
     with pytest.raises(SymdualError, match='method must be "map" or "likelihood"'):
-        symdual.fit(cart_file, ride(20, 0), scenario="open_start", method="best", folder=packages)
+        symdual.fit(cart_file, ride(20, 0), method="best", folder=packages)
     with pytest.raises(SymdualError, match="at least one start, not 0"):
-        symdual.fit(cart_file, ride(20, 0), scenario="open_start", starts=0, folder=packages)
-    with pytest.raises(SymdualError, match="several scenarios; name one of known_start, open_start"):
-        symdual.fit(cart_file, ride(20, 0), folder=packages)
-    with pytest.raises(SymdualError, match='no scenario "open_tart"; did you mean "open_start"'):
-        symdual.fit(cart_file, ride(20, 0), scenario="open_tart", folder=packages)
+        symdual.fit(cart_file, ride(20, 0), starts=0, folder=packages)
+    with pytest.raises(SymdualError, match='no scenario "card"; did you mean "cart"'):
+        symdual.fit(cart_file, ride(20, 0), scenario="card", folder=packages)
     with pytest.raises(SymdualError, match='no model "kart"; did you mean "cart"'):
         symdual.fit(cart_file, ride(20, 0), name="kart", folder=packages)
 
@@ -175,13 +211,11 @@ def test_the_python_interface_says_what_it_cannot_do(cart_file: Path, packages: 
 # ------------------------------------------------------------------------------------------------ the file
 
 
-def test_a_model_takes_the_fit_and_nothing_is_compiled_anew(
-    cart: Subject, fitted: Fit, cart_file: Path, tmp_path: Path
-) -> None:
+def test_a_model_takes_the_fit_and_nothing_is_compiled_anew(cart: Subject, fitted: Fit, tmp_path: Path) -> None:
     file = tmp_path / "cart.fit.json"
     write(file, fitted.to_json())
-    text = cart_file.read_text().replace("    bounds=", f"    fitted={str(file)!r},\n    bounds=")
-    text = text.replace("Scenario(model, 30)", f"Scenario(model, 30, fitted={str(file)!r})")
+    text = CART.replace("    bounds=", f"    fitted={str(file)!r},\n    bounds=")
+    text += f"again = Scenario(model, 30, fitted={str(file)!r})\n"
     (tmp_path / "cart.py").write_text(text)
     contents = load_model_file(tmp_path / "cart.py")
     model = contents.models["cart"]
@@ -189,12 +223,12 @@ def test_a_model_takes_the_fit_and_nothing_is_compiled_anew(
     np.testing.assert_allclose(model.prior_covariance, fitted.covariance, rtol=1e-6, atol=1e-12)
     np.testing.assert_allclose(model.process_noise, fitted.setting.noises.process_noise, rtol=1e-9)
     np.testing.assert_allclose(model.measurement_noise, fitted.setting.noises.measurement_noise, rtol=1e-9)
-    scenario = contents.scenarios["known_start"]
+    scenario = contents.scenarios["again"]
     np.testing.assert_allclose(scenario.start, np.mean([s.mean for s in fitted.starts], axis=0), rtol=1e-9)
     assert scenario.start_covariance[0, 0] > 0
     np.testing.assert_allclose(scenario.prior_covariance, fitted.covariance, rtol=1e-6, atol=1e-12)
     # explicit arguments win, and the code is the same
-    np.testing.assert_array_equal(contents.scenarios["open_start"].start_covariance, np.diag([1.0, 0.5]))
+    np.testing.assert_array_equal(contents.scenarios["cart"].start_covariance, np.diag([1.0, 0.5]))
     again = rendered(model)
     assert again.package_digest == cart.package.module.DIGEST
     assert again.files["data.npz"] != (cart.package.folder / "data.npz").read_bytes()
@@ -206,9 +240,6 @@ def test_equal_inputs_give_equal_bytes(cart: Subject, tmp_path: Path) -> None:
         write(tmp_path / f"{number}.json", fit_series(cart, read_all(ride(60, 7), cart.package), starts=2).to_json())
         texts.append((tmp_path / f"{number}.json").read_bytes())
     assert texts[0] == texts[1]
-
-
-x, u = sp.symbols("x u")
 
 
 def test_parts_of_a_fit_may_be_missing() -> None:
@@ -270,3 +301,17 @@ def test_correlations_are_named_in_words() -> None:
     assert pair.sentence().startswith(
         "a and b are hardly told apart (correlation -0.950): values that move against each other"
     )
+
+
+def test_a_file_with_several_scenarios_or_models_wants_a_name(tmp_path: Path) -> None:
+    file = tmp_path / "cart.py"
+    file.write_text(CART + "other = Scenario(model, horizon=3)\n")
+    with pytest.raises(SymdualError, match="several scenarios; name one of cart, other"):
+        symdual.fit(file, ride(20, 0), folder=tmp_path)
+    file.write_text(
+        CART.replace("scenario = Scenario(model, horizon=30, ", "").replace("start_covariance=[1.0, 0.5])", "")
+        + "second = model.named('second')\n"
+    )
+    with pytest.raises(SymdualError, match="several models; name one of cart, second"):
+        symdual.fit(file, ride(20, 0), folder=tmp_path)
+    assert list(tmp_path.iterdir()) == [file]  # nothing is generated before it is clear for what

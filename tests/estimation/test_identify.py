@@ -62,7 +62,7 @@ def test_the_best_experiment_for_a_gain_is_as_large_as_allowed(interpreted_likel
 def test_what_is_expected_is_what_comes_out(cart: Subject, cart_file: Path, packages: Path) -> None:
     # the noise of the model is that of the rides here, so that only the unknowns are open
     table = ride(300, 21)
-    found = symdual.identify(cart_file, table, scenario="open_start", folder=packages)
+    found = symdual.identify(cart_file, table, folder=packages)
     assert found.kind == "recording" and found.unknowns == ("drive", "friction", "side")
     fitted = fit_series(cart, read_all(table, cart.package), hold=["process_noise", "measurement_noise"], starts=1)
     for name, deviation in zip(found.unknowns, found.after, strict=True):
@@ -75,14 +75,14 @@ def test_what_is_expected_is_what_comes_out(cart: Subject, cart_file: Path, pack
 
 def test_what_an_experiment_does_not_show_stays_unknown(cart_file: Path, packages: Path) -> None:
     plan = {name: column for name, column in ride(100, 22, windy=False).items() if name != "position"}
-    found = symdual.identify(cart_file, plan, scenario="open_start", folder=packages)
+    found = symdual.identify(cart_file, plan, folder=packages)
     assert found.kind == "plan" and found.rank == 2 and found.condition == math.inf
     assert found.after[2] == pytest.approx(found.before[2]) == pytest.approx(0.5)
     (direction,) = found.open
     assert direction.weights == pytest.approx({"side": 1.0}) and direction.information == pytest.approx(0.0)
     assert "side stays unknown: its deviation stays at 100 %" in list(found.sentences())
     both = dict(plan, wind=plan["force"])  # wind and force always blow together
-    found = symdual.identify(cart_file, both, scenario="open_start", folder=packages)
+    found = symdual.identify(cart_file, both, folder=packages)
     (direction,) = found.open
     assert set(direction.weights) == {"drive", "side"}
     # 0.1 (drive force + side wind) does not change along drive up, side down by the same: 1 and -1/0.5 in deviations
@@ -90,25 +90,23 @@ def test_what_an_experiment_does_not_show_stays_unknown(cart_file: Path, package
 
 
 def test_the_best_experiment_is_better_than_others(cart_file: Path, packages: Path, tmp_path: Path) -> None:
-    found = symdual.identify(cart_file, scenario="open_start", folder=packages, steps=40)
+    found = symdual.identify(cart_file, folder=packages, steps=40)
     assert found.kind == "best" and found.inputs.shape == (41, 2)
     assert np.abs(found.inputs[:, 0]).max() <= 2.0 and np.abs(found.inputs[:, 1]).max() <= 1.0
     for seed in range(3):
         table = ride(41, 30 + seed)
         plan = {"force": np.clip(table["force"], -2, 2), "wind": np.sign(table["wind"])}
-        other = symdual.identify(cart_file, plan, scenario="open_start", folder=packages)
+        other = symdual.identify(cart_file, plan, folder=packages)
         assert found.gain > other.gain
     # written and read again it is the same experiment
-    again = symdual.identify(
-        cart_file, write_plan(found, tmp_path / "plan.csv"), scenario="open_start", folder=packages
-    )
+    again = symdual.identify(cart_file, write_plan(found, tmp_path / "plan.csv"), folder=packages)
     assert again.kind == "plan" and again.gain == pytest.approx(found.gain, rel=1e-6)
     assert identification_figure(found, tmp_path / "figure.png").stat().st_size > 20_000
     assert found.to_json()["bits"] == pytest.approx(found.gain)
 
 
 def test_experiments_that_cannot_be(cart_file: Path, packages: Path, toy_package: Any) -> None:
-    where: dict[str, Any] = {"scenario": "open_start", "folder": packages}
+    where: dict[str, Any] = {"folder": packages}
     with pytest.raises(SymdualError, match='no input "forc"; did you mean "force"'):
         symdual.identify(cart_file, bounds={"forc": (0.0, 1.0)}, **where)
     with pytest.raises(SymdualError, match='bounds of "force" must be two finite numbers'):

@@ -273,3 +273,27 @@ def test_a_filter_that_breaks_down_says_so(interpreted_likelihood: Callable[[Mod
     )
     with np.errstate(all="ignore"):
         assert np.isnan(own.run(np.zeros((4, 1)), np.full((4, 1), np.nan)).log_likelihood)
+
+
+def test_every_kind_of_model_has_the_gradient_of_its_likelihood(
+    zoo_model: Model, interpreted_likelihood: Callable[[Model], Any]
+) -> None:
+    """Families, products and functions of them: each has Hessian blocks of its own; directions against differences."""
+    case = Case(interpreted_likelihood(zoo_model), seed=9, rows=3)
+    own, y = case.filter, case.measurements
+    mean, covariance, noise, measured, applied = own.back(case.inputs, y, own.run(case.inputs, y))
+    random = np.random.default_rng(10)
+    along = [random.normal(size=part.shape) for part in (mean, covariance, noise, measured, applied)]
+    along[1:4] = [part + part.T for part in along[1:4]]
+
+    def at(step: float) -> float:
+        changed = Filter(
+            *(own.package, own.mean + step * along[0], own.covariance + step * along[1], own.active),
+            *(own.process_noise + step * along[2], own.measurement_noise + step * along[3], own.transition),
+        )
+        return changed.run(case.inputs + step * along[4], y).log_likelihood
+
+    slope = sum(float(np.sum(a * b)) for a, b in zip(along, (mean, covariance, noise, measured, applied), strict=True))
+    h = 1e-4
+    difference = (8 * (at(h) - at(-h)) - at(2 * h) + at(-2 * h)) / (12 * h)
+    assert slope == pytest.approx(difference, rel=1e-5, abs=1e-6)
