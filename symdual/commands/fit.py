@@ -101,10 +101,9 @@ def fit(
         method = "likelihood" if likelihood else "map"
         result = fit_series(about, series, only, hold, full, method, starts, anyway, report)
     write(place, result.to_json())
-    console.print(
-        f"[bold]{about.name}[/]: {len(series)} {'recording' if len(series) == 1 else 'recordings'}, "
-        f"{sum(len(s.times) for s in series)} steps, {result.measured} measurements",
-    )
+    many = f"{len(series)} {'recording' if len(series) == 1 else 'recordings'}"
+    steps = sum(len(s.times) for s in series)
+    console.print(headed(about.name, f": {many}, {steps} steps, {result.measured} measurements"))
     console.print(estimate_table(result))
     console.print(summary(result), soft_wrap=True)
     for sentence in sentences(result):

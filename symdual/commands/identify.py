@@ -8,7 +8,7 @@ import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import json_option, model_file_argument
-from symdual.commands.terminal import late_progress, new_console, shown
+from symdual.commands.terminal import headed, late_progress, new_console, shown
 from symdual.errors import SymdualError
 
 
@@ -66,7 +66,7 @@ def identify(
             report=report,
         )
     what = {"recording": "this recording", "plan": "this plan", "best": "the best experiment found"}[found.kind]
-    console.print(f"[bold]{found.model}[/]: {what}, {len(found.inputs) - 1} steps")
+    console.print(headed(found.model, f": {what}, {len(found.inputs) - 1} steps"))
     console.print(identification_table(found))
     for sentence in found.sentences():
         console.print(sentence, soft_wrap=True, markup=False)

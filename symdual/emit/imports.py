@@ -1,4 +1,4 @@
-"""Leaves out the imports that a rendered module does not use: which ones it needs depends on the model."""
+"""Leaves out what a rendered module does not use, imports and names of fields: what it needs depends on the model."""
 
 from __future__ import annotations
 
@@ -19,6 +19,27 @@ def without_unused_imports(source: str) -> str:
             if len(kept) < len(node.names):
                 lines[node.lineno - 1 : node.end_lineno] = [_statement(node, kept)] if kept else []
     return re.sub(r"\n{4,}", "\n\n\n", "".join(lines))
+
+
+def without_unused_fields(source: str) -> str:
+    """Return the module without lines `name = record.field` and `name = np.zeros(...)` that nobody uses."""
+    lines = source.splitlines(keepends=True)
+    for function in ast.walk(ast.parse(source)):
+        if isinstance(function, ast.FunctionDef):
+            loaded = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+            for node in function.body:
+                if isinstance(node, ast.Assign) and _only_names(node.value):
+                    (target,) = node.targets
+                    if isinstance(target, ast.Name) and target.id not in loaded:
+                        lines[node.lineno - 1] = ""
+    return "".join(lines)
+
+
+def _only_names(value: ast.expr) -> bool:
+    """Whether an expression does nothing but give something a name."""
+    return isinstance(value, ast.Attribute) or (
+        isinstance(value, ast.Call) and ast.unparse(value.func) == "np.zeros" and value.lineno == value.end_lineno
+    )
 
 
 def _statement(node: ast.Import | ast.ImportFrom, names: list[ast.alias]) -> str:

@@ -2,6 +2,10 @@
 
 With the second derivatives M of -log p(y | psi) - log p(psi), psi is about N(psi^, M^-1). Coordinates at a bound count
 as known for the others. Directions in which M has no curvature are not determined at all.
+
+What the recordings tell of the N fitted entries of z_0 depends on the noise phi, which is uncertain itself: log|M| has
+the slope -2 tilt by phi (`symdual.estimation.objective`). With phi ~ N(phi^, C), their part of M is smaller on average
+than at phi^ by about exp(-c' C c / 2), c = 2 tilt / N.
 """
 
 from __future__ import annotations
@@ -10,8 +14,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from symdual.estimation.quantities import Quantities
+from symdual.estimation.quantities import Indices, Quantities
 from symdual.estimation.search import Optimum
 from symdual.runtime.problem import Array
 
@@ -57,36 +62,51 @@ class Correlation(NamedTuple):
 
 def certainty(quantities: Quantities, optimum: Optimum, with_prior: bool) -> Certainty:
     """The covariance of the quantities around the maximum."""
-    size = quantities.size
-    free = np.flatnonzero([not bound for bound in optimum.at_bound])
-    covariance = np.zeros((size, size))
-    lost = np.zeros(size, dtype=bool)
-    if len(free):
-        M = optimum.curvature[np.ix_(free, free)]
-        unit = np.sqrt(np.maximum(np.abs(np.diag(M)), 1e-300))
-        values, vectors = np.linalg.eigh(M / np.outer(unit, unit))
-        known = values > 1e-9 * max(float(values[-1]), 1e-300)
-        inverse = (vectors[:, known] / values[known]) @ vectors[:, known].T
-        covariance[np.ix_(free, free)] = inverse / np.outer(unit, unit)
-        lost[free] = (vectors[:, ~known] ** 2).sum(axis=1) > 1e-6
-        flat = np.abs(np.diag(M)) < 1e-12
-        lost[free[flat]] = True
+    M, noise = optimum.curvature, np.arange(quantities.size) >= quantities.places
+    bound = np.array(optimum.at_bound) != 0
+    # noise that is not told from none at all; the others are judged as if it were known
+    widest = math.log(WIDEST) / (2 * 1.96)
+    lost = noise & (M.diagonal() < (0.0 if with_prior else widest**-2))
+    free = np.flatnonzero(~bound & ~lost)
+    covariance, hidden = _inverse(M, free)
+    covariance, _ = _inverse(_weakened(quantities, optimum, M, covariance), free)
+    lost[free] = hidden
     covariance[lost] = 0.0
     covariance[:, lost] = 0.0
     covariance[lost, lost] = math.inf
-    deviations = np.sqrt(np.diag(covariance))
-    before = prior_deviations(quantities, with_prior)
-    verdicts = []
-    for i, bound in enumerate(optimum.at_bound):
-        if bound:
-            verdicts.append(f"at its {'upper' if bound > 0 else 'lower'} bound")
-        elif math.isfinite(before[i]) and deviations[i] > (1 - NOTHING) * before[i]:
-            verdicts.append("prior")
-        elif lost[i] or (i >= quantities.places and 2 * 1.96 * deviations[i] > math.log(WIDEST)):
-            verdicts.append("open")
-        else:
-            verdicts.append("determined")
+    kept = np.sqrt(np.diag(covariance)) > (1 - NOTHING) * prior_deviations(quantities, with_prior)
+    verdicts = [_verdict(side, gone, same) for side, gone, same in zip(optimum.at_bound, lost, kept, strict=True)]
     return Certainty(covariance, tuple(verdicts))
+
+
+def _weakened(quantities: Quantities, optimum: Optimum, M: Array, covariance: Array) -> Array:
+    """M with what the recordings tell of z_0 as it is on average over the uncertain noise."""
+    places = slice(0, quantities.places)
+    slope = 2.0 * optimum.tilt / max(quantities.places, 1)
+    share = math.exp(-0.5 * min(float(slope @ covariance @ slope), 2.0))
+    prior = quantities.prior_precision()[places, places] if share < 1.0 else 0.0
+    weak = M.copy()
+    weak[places, places] = prior + share * (M[places, places] - prior)
+    return weak
+
+
+def _verdict(bound: int, lost: bool, kept: bool) -> str:
+    if bound:
+        return f"at its {'upper' if bound > 0 else 'lower'} bound"
+    if lost:
+        return "open"
+    return "prior" if kept else "determined"
+
+
+def _inverse(M: Array, free: Indices) -> tuple[Array, NDArray[np.bool_]]:
+    """M^-1 between free coordinates where M has curvature, and which of these have a part in a direction without."""
+    own = M[np.ix_(free, free)]
+    unit = np.sqrt(np.maximum(np.abs(np.diag(own)), 1e-300))
+    values, vectors = np.linalg.eigh(own / np.outer(unit, unit))
+    known = values > 1e-9 * np.max(values, initial=1e-300)
+    inverse = np.zeros_like(M)
+    inverse[np.ix_(free, free)] = (vectors[:, known] / values[known]) @ vectors[:, known].T / np.outer(unit, unit)
+    return inverse, ((vectors[:, ~known] ** 2).sum(axis=1) > 1e-6) | (unit**2 < 1e-12)
 
 
 def prior_deviations(quantities: Quantities, with_prior: bool) -> Array:

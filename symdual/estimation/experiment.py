@@ -93,7 +93,7 @@ def _starts(lower: Array, upper: Array, steps: int, count: int) -> list[Array]:
     found = []
     for number in range(count):
         if number % 2 == 0:
-            held = max(1, int(round(steps ** (0.2 + 0.15 * number))) if number else 1)
+            held = max(1, round(steps ** (0.2 + 0.15 * number)) if number else 1)
             levels = np.repeat(random.choice([-1.0, 1.0], size=(steps // held + 1, len(lower))), held, axis=0)[:steps]
         else:
             time = np.arange(steps)[:, None] / steps

@@ -71,10 +71,6 @@ def fit(
         folder: the parent folder of the generated packages.
         report: is told what is being done, and which share of it is done.
     """
-    if method not in METHODS:
-        raise SymdualError(f'method must be "map" or "likelihood", not {method!r}')
-    if starts < 1:
-        raise SymdualError(f"a search needs at least one start, not {starts}")
     about = subject(model, scenario, name, folder)
     series = read_all(recordings, about.package, resample)
     return fit_series(about, series, only, hold, full, method, starts, anyway, report)
@@ -92,6 +88,10 @@ def fit_series(
     report: Report = lambda text, share: None,
 ) -> Fit:
     """The same from recordings that are read already."""
+    if method not in METHODS:
+        raise SymdualError(f'method must be "map" or "likelihood", not {method!r}')
+    if starts < 1:
+        raise SymdualError(f"a search needs at least one start, not {starts}")
     if sum(one.measured for one in series) == 0:
         raise SymdualError("nothing was measured in the recordings")
     if not anyway:
@@ -100,6 +100,7 @@ def fit_series(
     begins = first_states(about, series)
     quantities = choose(about.package, about.prior, about.flat, names, begins, only, hold, full)
     likelihood = Likelihood(quantities, series)
+    _require_room(likelihood)
     with threadpool_limits(limits=1):  # the matrices are small: threads would only wait for each other
         optimum = maximise(likelihood, method == "map", starts, report)
     found = certainty(quantities, optimum, method == "map")
@@ -147,13 +148,13 @@ def subject(
     chosen = chosen_model(contents, name, scenario)
     if any(family.process is not None for family in contents.models[chosen].families):
         raise SymdualError(f"{chosen} has a Gaussian process: its hyperparameters are fitted by symdual.fitting")
-    folders = {item.model.name: item.folder for item in api.generate(model, folder)}
-    package = load(folders[chosen])
     own = sorted(n for n, s in contents.scenarios.items() if s.model.name == chosen)
-    if not own:
-        return _without_scenario(chosen, package)
     if scenario is None and len(own) > 1:
         raise SymdualError(f"{contents.path} has several scenarios; name one of {', '.join(own)}")
+    folders = {item.model.name: item.folder for item in api.generate(model, folder)}
+    package = load(folders[chosen])
+    if not own:
+        return _without_scenario(chosen, package)
     task = problem(package, scenario or own[0])
     return Subject(chosen, package, task.prior, False, task.horizon)
 
@@ -239,22 +240,28 @@ def _require_sense(about: Subject, series: Sequence[Series]) -> None:
     for one in series:
         mean = np.concatenate([_first_state(about, one), about.prior.mean[nx:]]) if about.flat else about.prior.mean
         filtered = whole_filter(about, mean).run(one.inputs, one.measurements)
-        if not math.isfinite(filtered.log_likelihood):
-            continue
         for label, column in about.package.MEASUREMENTS.items():
-            deviation = np.sqrt(filtered.spreads[:, column])
+            # the first one that is far may throw the filter off for good; what comes after it is not counted
+            deviation = np.sqrt(np.maximum(filtered.spreads[:, column], 0.0))
             off = np.abs(one.measurements[:, column] - filtered.outputs[:, column])
-            with np.errstate(divide="ignore", invalid="ignore"):
-                far = np.flatnonzero((off > FAR * deviation) & (noise[column] > 0))
+            far = np.flatnonzero((off > FAR * deviation) & (noise[column] > 0))
             if not len(far):
                 continue
             k = int(far[0])
             raise SymdualError(
                 f'{one.name}, line {one.lines[k]}: "{label}" is {one.measurements[k, column]:g}, but the model expects '
-                f"{filtered.outputs[k, column]:.4g} +- {deviation[k]:.2g}, {off[k] / deviation[k]:.0f} deviations off "
-                f"({len(far)} of {int(np.isfinite(one.measurements[:, column]).sum())} rows are): check the unit of "
-                "the column, the noise of the model, or fit it anyway"
+                f"{filtered.outputs[k, column]:.4g} +- {deviation[k]:.2g}, {off[k] / deviation[k]:.0f} deviations off: "
+                "check the unit of the column and the noise of the model, or fit it anyway"
             )
+
+
+def _require_room(likelihood: Likelihood) -> None:
+    """Refuse a model that leaves no room for what is measured to differ from what it expects."""
+    if sum(float(found.stats[:, 2].sum()) for found in likelihood.filtered(likelihood.quantities.first)) == 0:
+        raise SymdualError(
+            "the model has no noise that shows in the measurements, so that nothing has a likelihood: give it "
+            "process_noise or measurement_noise to start from"
+        )
 
 
 # ------------------------------------------------------------------------------------------------ after the search
@@ -275,7 +282,8 @@ def _estimates(quantities: Quantities, optimum: Optimum, found: Certainty, with_
         for coordinate, (i, j) in enumerate(block.entries):
             slope = tangents[:, i, j]
             verdict = found.verdicts[part.start + coordinate]
-            error = math.sqrt(max(float(slope @ spread @ slope), 0.0)) if verdict == "determined" else None
+            known = verdict in ("determined", "prior")
+            error = math.sqrt(max(float(slope @ spread @ slope), 0.0)) if known else None
             yield Estimate(
                 block.names[coordinate], block.kind, float(matrix[i, j]), error, float(begun[i, j]), None, verdict
             )

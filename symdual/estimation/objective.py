@@ -1,14 +1,14 @@
 """What is maximised: log p(y | psi), with the prior of the fitted entries of z_0, and for noise without their bias.
 
-Entries of z_0 that are fitted take up some of the noise, and so the noise that is most probable together with them is too
-small: the known bias of variances, which is divided out of a sum of squares by n - p in place of n. Noise phi is therefore
-judged with these entries z integrated out, by Laplace's method:
+Entries of z_0 that are fitted take up some of the noise, and so the noise that is most probable together with them is
+too small: the known bias of variances, for which a sum of squares is divided by n - p in place of n. Noise phi is
+therefore judged with these entries z integrated out, by Laplace's method:
 
     log p(y | phi) = max_z [ log p(y | z, phi) + log p(z) ] - 1/2 log|M| + constant,       M = F(phi) + S^-1
 
-where F is the information on z and S its prior covariance. log|M| is nearly linear in the logarithms phi; its slope, from
-differences of F, is held fixed while the first part is maximised with its exact gradient, and then taken anew, until
-neither moves. The method "likelihood" maximises log p(y | psi) alone.
+where F is the information on z and S its prior covariance. log|M| is nearly linear in the logarithms phi; its slope,
+from differences of F, is held fixed while the first part is maximised with its exact gradient, and then taken anew,
+until neither moves. The method "likelihood" maximises log p(y | psi) alone.
 """
 
 from __future__ import annotations

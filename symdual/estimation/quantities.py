@@ -26,9 +26,8 @@ from symdual.runtime.problem import Array, Belief
 
 Indices = NDArray[np.int64]
 
-REACH = math.log(
-    1e4
-)  #: a standard deviation may become so many times larger or smaller than it starts (as a logarithm)
+VAGUE = 1.5  #: the logarithm of a standard deviation of noise has this deviation around what the model says
+REACH = math.log(1e4)  #: a standard deviation stays within this factor of where it starts (as a logarithm)
 NOISES = ("process_noise", "measurement_noise", "drift")
 START = "start"
 
@@ -258,11 +257,17 @@ class Quantities:
     # ------------------------------------------------------------------------------------ the prior
 
     def prior_precision(self) -> Array:
-        """The inverse of the prior covariance of psi, (size, size): zero where there is no prior."""
+        """The inverse of the prior covariance of psi, (size, size): zero where there is no prior.
+
+        That of noise is vague: the model's own value is a guess within a factor of 20 or so. It matters only where the
+        recordings say nothing, for without it a variance that they cannot tell from zero would become zero.
+        """
         nx, count = self.package.NX, len(self.constants)
         precision = np.zeros((self.size, self.size))
         theta = self.prior.covariance[nx:, nx:]
         precision[:count, :count] = np.linalg.pinv(theta[np.ix_(self.constants, self.constants)], hermitian=True)
+        noise = np.arange(self.places, self.size)
+        precision[noise, noise] = 1.0 / VAGUE**2
         if not self.flat:
             own = np.linalg.pinv(self.prior.covariance[np.ix_(self.states, self.states)], hermitian=True)
             for recording in range(len(self.recordings)):

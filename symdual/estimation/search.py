@@ -50,7 +50,7 @@ class Optimum(NamedTuple):
     `value` is log p(y | psi) with its gradient, `first` the same where the search began; `curvature` (size, size) is
     minus the second derivatives of the objective, `at_bound` -1, 0 or 1 for each coordinate, `decrement` what is left;
     `kinked` says that the search ended at a jump of the objective, where no step improves it although its slope is not
-    zero.
+    zero; `tilt` (size,) is the slope of -1/2 log|M| by noise at the end.
     """
 
     psi: Array
@@ -61,6 +61,7 @@ class Optimum(NamedTuple):
     starts: tuple[Start, ...]
     decrement: float
     kinked: bool
+    tilt: Array
 
     @property
     def converged(self) -> bool:
@@ -113,6 +114,7 @@ class _Search:
             starts=tuple(ends),
             decrement=decrement,
             kinked=kinked,
+            tilt=self.objective.tilt,
         )
 
     def _at_rest(self, psi: Array) -> tuple[Array, Array, float, bool]:

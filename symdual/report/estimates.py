@@ -15,12 +15,14 @@ SHOWN = 40  #: rows of the table; the file has them all
 def estimate_table(result: Fit) -> Table:
     """Each quantity with its value, its standard error, where the search began, and what was known before."""
     table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
     table.add_column()
     table.add_column(justify="right")
-    for _ in range(3):
-        table.add_column()
+    table.add_column()
+    table.add_row("", "", "", "started", "prior")
     for e in result.estimates[:SHOWN]:
-        table.add_row(escape(f"  {e.name}"), f"{e.value:.4g}", _uncertainty(e), f"started at {e.first:.4g}", _before(e))
+        table.add_row(escape(f"  {e.name}"), f"{e.value:.4g}", _uncertainty(e), f"{e.first:.4g}", _before(e))
     if len(result.estimates) > SHOWN:
         table.add_row(f"  and {len(result.estimates) - SHOWN} more in the file")
     return table
@@ -34,8 +36,8 @@ def _uncertainty(e: Estimate) -> str:
 
 def _before(e: Estimate) -> str:
     if e.verdict == "prior":
-        return "prior kept"
-    return "" if e.before is None else f"prior +- {e.before:.2g}"
+        return "kept"
+    return "" if e.before is None else f"+- {e.before:.2g}"
 
 
 def summary(result: Fit) -> str:

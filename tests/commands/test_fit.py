@@ -131,8 +131,8 @@ def test_equal_inputs_give_equal_bytes(here: Path) -> None:
 
 
 def test_the_example_in_the_documentation(here: Path) -> None:
-    """The text of docs/fit.md is run, and what it shows is what comes out."""
-    text = (ROOT / "docs" / "fit.md").read_text()
+    """The text of docs/fit-gaussian-process.md is run, and what it shows is what comes out."""
+    text = (ROOT / "docs" / "fit-gaussian-process.md").read_text()
     model, drive, *_ = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     (here / "cart.py").write_text(model)
     subprocess.run([sys.executable, "-W", "ignore", "-c", drive], check=True, cwd=here)
@@ -152,12 +152,6 @@ def test_the_example_in_the_documentation(here: Path) -> None:
 
 #: what is wrong: the model file after its head and the recording (None: the good ones), arguments, what must be said
 BAD: dict[str, tuple[str | None, str | None, tuple[str, ...], str]] = {
-    "no process": (
-        "model = Model([x], [u], [x + u])",
-        None,
-        (),
-        "model has no Gaussian process, there is nothing to fit",
-    ),
     "several models": (
         "m, n = (Model([x], [u], [features.gaussian_process(name, x)]) for name in ('g', 'h'))",
         None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import mpmath
@@ -16,7 +17,13 @@ from symdual import Model
 from symdual.checks.exact import DIGITS, ExactModel, Number, first_difference
 from symdual.derive.derivation import derive
 from symdual.emit.package import package
+from symdual.estimation.fit import Subject, subject
+from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.problem import Belief
 from symdual.spec.numbers import Array
+from symdual.whole_file import write_whole
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +88,7 @@ class ExactFilter:
                 h, C = [h[a] for a in used], mpmath.matrix([[C[a, j] for j in range(C.cols)] for a in used])
                 S = C * P * C.T + mpmath.matrix([[R[a, b] for b in used] for a in used])
                 e = mpmath.matrix(
-                    [0 if expected else mpmath.mpf(float(measurements[k, a])) - v for a, v in zip(used, h)]
+                    [0 if expected else mpmath.mpf(float(measurements[k, a])) - v for a, v in zip(used, h, strict=True)]
                 )
                 V = S**-1
                 total -= ((e.T * V * e)[0] + mpmath.log(mpmath.det(S)) + len(used) * mpmath.log(2 * mpmath.pi)) / 2
@@ -116,3 +123,59 @@ class ExactFilter:
 def _m(value: Any) -> Any:
     rows = value.tolist() if isinstance(value, np.ndarray) else value
     return mpmath.matrix(rows) if len(rows) else mpmath.matrix(0, 0)
+
+
+# ------------------------------------------------------------------------------------------------ a compiled cart
+
+#: model, program that records it: the example of docs/fit.md
+CART, RIDES, *_ = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "fit.md").read_text(), re.DOTALL)
+DRIVE, FRICTION, SIDE = 1.4, 0.5, 0.8
+PROCESS, MEASUREMENT = 4e-4, 2.5e-3
+
+
+def ride(rows: int, seed: int, windy: bool = True, start: tuple[float, float] = (0.5, -0.2)) -> dict[str, Array]:
+    """A ride of the cart as a table of columns; every tenth measurement is lost."""
+    random = np.random.default_rng(seed)
+    force = 2.0 * np.repeat(random.standard_normal(rows // 15 + 1), 15)[:rows]
+    wind = np.repeat(random.uniform(-1.0, 1.0, rows // 8 + 1), 8)[:rows] if windy else np.zeros(rows)
+    p, v = start
+    seen = np.full(rows, np.nan)
+    for k in range(rows):
+        if k % 10 != 5:
+            seen[k] = p + np.sqrt(MEASUREMENT) * random.standard_normal()
+        pull = DRIVE * force[k] - FRICTION * v + SIDE * wind[k]
+        p, v = p + 0.1 * v, v + 0.1 * pull + np.sqrt(PROCESS) * random.standard_normal()
+    return {"time": np.arange(rows, dtype=float), "force": force, "wind": wind, "position": seen}
+
+
+def as_csv(table: dict[str, Array]) -> str:
+    """A table as a file; NaN becomes an empty cell."""
+    rows = zip(*table.values(), strict=True)
+    lines = [",".join("" if np.isnan(v) else repr(float(v)) for v in row) for row in rows]
+    return "\n".join([",".join(table), *lines]) + "\n"
+
+
+@pytest.fixture(scope="session")
+def cart_file(packages: Path, shared_package: Callable[[Path], LoadedPackage]) -> Path:
+    """The model file of the cart, whose package lies in `packages`."""
+    folder = packages.with_name("models")
+    folder.mkdir(exist_ok=True)
+    file = folder / "cart.py"
+    if not file.is_file():
+        write_whole(file, CART.encode())
+    shared_package(file)
+    return file
+
+
+@pytest.fixture(scope="session")
+def cart(cart_file: Path, packages: Path) -> Subject:
+    """The cart with an unknown first state."""
+    return subject(cart_file, folder=packages)
+
+
+@pytest.fixture(scope="session")
+def cart_at_rest(cart: Subject) -> Subject:
+    """The cart that starts at rest at zero."""
+    covariance = cart.prior.covariance.copy()
+    covariance[:2, :2] = 0.0
+    return cart._replace(prior=Belief(cart.prior.mean, covariance))

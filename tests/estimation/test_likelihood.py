@@ -141,8 +141,7 @@ def test_the_backward_pass_of_an_expected_experiment(name: str, interpreted_like
 
 def kalman(A: Array, B: Array, C: Array, Q: Array, R: Array, m: Array, P: Array, inputs: Array, y: Array) -> float:
     """The log-likelihood of a linear model from the joint Gaussian of all measurements, without any recursion."""
-    rows, ny = y.shape
-    n = len(m)
+    rows, n = len(y), len(m)
     mean, covariance = np.zeros(rows * n), np.zeros((rows * n, rows * n))
     mean[:n], covariance[:n, :n] = m, P
     for t in range(1, rows):
@@ -245,8 +244,8 @@ def test_the_compiled_likelihood_is_that_of_the_emitted_filter(toy_package: Load
     filtered = own.run(inputs, y)
     assert filtered.log_likelihood == pytest.approx(again.log_likelihood, rel=1e-9)
     np.testing.assert_allclose(filtered.means[-1], again.means[-1], rtol=1e-9)
-    mean, covariance, noise_slope, measured, _ = own.back(inputs, y, filtered)
-    up, down = (own._replace(mean=own.mean + [0.0, s * 1e-5]).run(inputs, y).log_likelihood for s in (1, -1))
+    mean = own.back(inputs, y, filtered)[0]
+    up, down = (own._replace(mean=own.mean + np.array([0.0, s * 1e-5])).run(inputs, y).log_likelihood for s in (1, -1))
     assert mean[1] == pytest.approx((up - down) / 2e-5, rel=1e-6)
 
 
@@ -274,3 +273,27 @@ def test_a_filter_that_breaks_down_says_so(interpreted_likelihood: Callable[[Mod
     )
     with np.errstate(all="ignore"):
         assert np.isnan(own.run(np.zeros((4, 1)), np.full((4, 1), np.nan)).log_likelihood)
+
+
+def test_every_kind_of_model_has_the_gradient_of_its_likelihood(
+    zoo_model: Model, interpreted_likelihood: Callable[[Model], Any]
+) -> None:
+    """Families, products and functions of them: each has Hessian blocks of its own; directions against differences."""
+    case = Case(interpreted_likelihood(zoo_model), seed=9, rows=3)
+    own, y = case.filter, case.measurements
+    mean, covariance, noise, measured, applied = own.back(case.inputs, y, own.run(case.inputs, y))
+    random = np.random.default_rng(10)
+    along = [random.normal(size=part.shape) for part in (mean, covariance, noise, measured, applied)]
+    along[1:4] = [part + part.T for part in along[1:4]]
+
+    def at(step: float) -> float:
+        changed = Filter(
+            *(own.package, own.mean + step * along[0], own.covariance + step * along[1], own.active),
+            *(own.process_noise + step * along[2], own.measurement_noise + step * along[3], own.transition),
+        )
+        return changed.run(case.inputs + step * along[4], y).log_likelihood
+
+    slope = sum(float(np.sum(a * b)) for a, b in zip(along, (mean, covariance, noise, measured, applied), strict=True))
+    h = 1e-4
+    difference = (8 * (at(h) - at(-h)) - at(2 * h) + at(-2 * h)) / (12 * h)
+    assert slope == pytest.approx(difference, rel=1e-5, abs=1e-6)

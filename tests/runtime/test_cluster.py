@@ -62,16 +62,16 @@ import time
 from pathlib import Path
 import symdual.runtime.cluster as cluster
 
-run, ran = cluster.run_chunk, []
+def gated(run, ran):
+    def run_chunk(key, chunk):
+        while len(ran) >= int(Path({file!r}).read_text() or 0):
+            time.sleep(0.01)
+        ran.append(chunk)
+        return run(key, chunk)
+    return run_chunk
 
-def run_chunk(key, chunk):
-    while len(ran) >= int(Path({file!r}).read_text() or 0):
-        time.sleep(0.01)
-    ran.append(chunk)
-    return run(key, chunk)
-
-if run.__module__ == cluster.__name__:  # a worker loads this more than once
-    cluster.run_chunk = run_chunk
+if cluster.run_chunk.__module__ == cluster.__name__:  # a worker loads this more than once
+    cluster.run_chunk = gated(cluster.run_chunk, [])
 """
 
 

@@ -1,0 +1,125 @@
+"""Two tanks in cascade, from a recording: first the equations alone, then with what they leave out as a family.
+
+    python examples/gallery/cascaded_tanks.py [RECORDING] [--figure cascaded_tanks.png] [-o generated]
+
+RECORDING is cascaded_tanks.csv of the benchmark by Schoukens and Noel (nonlinearbenchmark.org; columns uEst, uVal,
+yEst, yVal), by default the one in the folder that the environment variable SYMDUAL_RECORDINGS names. A pump fills the
+upper tank, which empties into the lower one, whose level is measured every four seconds; tanks that are full overflow.
+Both models are fitted to the estimation half and then simulated on the validation half, which they have not seen, from
+a start that is estimated too. Needs the extra `plot`.
+
+The equations are Bernoulli's: an outlet gives the root of the level. What they leave out is learned as a function of
+the lower level. Process noise is held small: what counts is how far the model stays right when it is left alone. The
+root mean square error is 0.33 for the equations alone and 0.20 with the learned part. The 95 % bands hold 87 % of the
+measurements: what the models do not explain is not white noise, which they take it for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import sympy as sp
+from matplotlib.figure import Figure
+
+import symdual
+from symdual import Model, Scenario, features, unknown
+from symdual.estimation.result import Fit
+from symdual.estimation.validation import Validation
+
+STEP, FULL = 4.0, 10.0  # seconds, and the level at which a tank overflows
+
+upper, lower, pump = sp.symbols("upper lower pump")
+outlet, inlet, drain, flow = (unknown(name, 0.05, 0.01) for name in ("outlet", "inlet", "drain", "flow"))
+offset = unknown("offset", 0.0, 0.01)  # of the pump
+caught = unknown("caught", 0.5, 0.25)  # the share of the upper overflow that the lower tank catches
+
+
+def tanks(name: str, left_out: sp.Expr) -> Model:
+    """The two tanks; `left_out` is added to what the lower one gains."""
+
+    def root(level: sp.Expr) -> sp.Expr:
+        return sp.sqrt(sp.Max(level, 1e-3))
+
+    filled = upper + STEP * (flow * pump + offset - outlet * root(upper))
+    gained = lower + STEP * (inlet * root(upper) - drain * root(lower) + left_out)
+    return Model(
+        states=[upper, lower],
+        inputs=[pump],
+        dynamics=[sp.Min(filled, FULL), sp.Min(gained + caught * sp.Max(filled - FULL, 0), FULL)],
+        observation=[lower],
+        process_noise=1e-6,
+        measurement_noise=1e-2,
+        name=name,
+    )
+
+
+tanks_alone = tanks("tanks_alone", sp.S.Zero)
+loss = features.rbf("loss", lower, centres=np.linspace(1.0, FULL, 7), lengthscale=2.0, variance=1e-4)
+tanks_learned = tanks("tanks_learned", loss)
+alone = Scenario(tanks_alone, horizon=50, start=[5.0, 5.0], start_covariance=[4.0, 0.1])
+learned = Scenario(tanks_learned, horizon=50, start=[5.0, 5.0], start_covariance=[4.0, 0.1])
+
+
+def judged(scenario: str, recording: Path, folder: Path) -> tuple[Fit, Validation]:
+    """Fit on the estimation half, simulate the validation half."""
+    rows = np.genfromtxt(recording, delimiter=",", skip_header=1, usecols=(0, 1, 2, 3))
+    estimation = {"pump": rows[:, 0], "lower": rows[:, 2]}
+    validation = {"pump": rows[:, 1], "lower": rows[:, 3]}
+    result = symdual.fit(__file__, estimation, scenario=scenario, hold=["process_noise"], folder=folder)
+    (seen,) = symdual.validate(__file__, result, validation, scenario=scenario, folder=folder)
+    return result, seen
+
+
+def draw(found: dict[str, tuple[Fit, Validation]], path: Path) -> None:
+    """The validation half with both simulations, and their errors."""
+    figure = Figure(figsize=(9.0, 5.0), layout="constrained")
+    levels, errors = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
+    colours = {"alone": "#c8381e", "learned": "#00866b"}
+    for name, (_, seen) in found.items():
+        made = seen.simulation
+        time = STEP * np.arange(len(made.outputs)) / 60
+        low, high = (made.outputs[:, 0] + sign * 1.96 * made.deviations[:, 0] for sign in (-1, 1))
+        levels.fill_between(time, low, high, color=colours[name], alpha=0.2, lw=0)
+        levels.plot(time, made.outputs[:, 0], color=colours[name], lw=1, label=f"{name}: {made.rms[0]:.3f}")
+        errors.plot(time, made.errors[:, 0], color=colours[name], lw=0.8)
+    levels.plot(time, made.measured[:, 0], color="black", lw=0.8, label="measured")
+    levels.set_title("simulated on the validation half, 95 % bands; root mean square errors", loc="left", fontsize=9)
+    levels.legend(frameon=False, fontsize=8)
+    levels.set_ylabel("level")
+    errors.set_ylabel("error")
+    errors.set_xlabel("minutes")
+    figure.savefig(path, dpi=150)
+
+
+def main() -> None:
+    """Fit, validate, print and draw."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    here = os.environ.get("SYMDUAL_RECORDINGS")
+    default = None if here is None else Path(here) / "cascaded_tanks.csv"
+    parser.add_argument("recording", nargs="?", type=Path, default=default)
+    parser.add_argument("--figure", type=Path, default=Path("cascaded_tanks.png"))
+    parser.add_argument("-o", dest="folder", type=Path, default=Path("generated"))
+    chosen = parser.parse_args()
+    if chosen.recording is None or not chosen.recording.is_file():
+        sys.exit("the recording is not here: it is the cascaded tanks of nonlinearbenchmark.org")
+    found = {}
+    for scenario in ("alone", "learned"):
+        found[scenario] = result, seen = judged(scenario, chosen.recording, chosen.folder)
+        print(f"{scenario}: {len(result.estimates)} numbers fitted, log-likelihood {result.log_likelihood:.1f}")
+        for e in result.estimates:
+            print(f"  {e.name:28s} {e.value:9.4f}" + ("" if e.deviation is None else f" +- {e.deviation:.2g}"))
+        made = seen.simulation
+        print(
+            f"  root mean square error of the simulated validation half {made.rms[0]:.3f} (expected "
+            f"{made.expected[0]:.3f}), {100 * made.inside[0]:.0f} % in the 95 % band"
+        )
+    draw(found, chosen.figure)
+    print(f"figure in {chosen.figure}")
+
+
+if __name__ == "__main__":
+    main()
