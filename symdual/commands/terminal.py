@@ -66,7 +66,7 @@ def late_progress() -> Iterator[Callable[[str, float | None], None]]:
     number = bar.add_task("", total=None)
 
     def report(what: str, share: float | None) -> None:
-        if console.is_terminal and not bar.live.is_started and time.perf_counter() - started > PATIENCE:
+        if bar.console.is_terminal and not bar.live.is_started and time.perf_counter() - started > PATIENCE:
             bar.start()
         bar.update(number, description=what, total=None if share is None else 1.0, completed=share or 0.0)
 
