@@ -142,12 +142,12 @@ def subject(
     from symdual import api
 
     if isinstance(model, Model):
+        _refuse_processes(model)
         (made,) = api.generate(model, folder)
         return _without_scenario(model.name, load(made.folder))
     contents = load_model_file(model)
     chosen = chosen_model(contents, name, scenario)
-    if any(family.process is not None for family in contents.models[chosen].families):
-        raise SymdualError(f"{chosen} has a Gaussian process: its hyperparameters are fitted by symdual.fitting")
+    _refuse_processes(contents.models[chosen])
     own = sorted(n for n, s in contents.scenarios.items() if s.model.name == chosen)
     if scenario is None and len(own) > 1:
         raise SymdualError(f"{contents.path} has several scenarios; name one of {', '.join(own)}")
@@ -157,6 +157,15 @@ def subject(
         return _without_scenario(chosen, package)
     task = problem(package, scenario or own[0])
     return Subject(chosen, package, task.prior, False, task.horizon)
+
+
+def _refuse_processes(model: Model) -> None:
+    for family in model.families:
+        if family.process is not None:
+            raise SymdualError(
+                f'{model.name} has the Gaussian process "{family.name}", whose belief is relative to its prior: only its '
+                "hyperparameters can be fitted, by `symdual fit` or symdual.fitting"
+            )
 
 
 def model_of(model: str | Path | Model, name: str) -> Model:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from rich.markup import escape
 from rich.table import Table
 
 from symdual.estimation.result import Estimate, Fit
@@ -22,7 +21,7 @@ def estimate_table(result: Fit) -> Table:
     table.add_column()
     table.add_row("", "", "", "started", "prior")
     for e in result.estimates[:SHOWN]:
-        table.add_row(escape(f"  {e.name}"), f"{e.value:.4g}", _uncertainty(e), f"{e.first:.4g}", _before(e))
+        table.add_row(f"  {e.name}", f"{e.value:.4g}", _uncertainty(e), f"{e.first:.4g}", _before(e))
     if len(result.estimates) > SHOWN:
         table.add_row(f"  and {len(result.estimates) - SHOWN} more in the file")
     return table

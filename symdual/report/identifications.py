@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from rich.markup import escape
 from rich.table import Table
 
 from symdual.errors import SymdualError
@@ -33,7 +32,7 @@ def identification_table(found: Identification) -> Table:
     table.add_row("", "before", "after", "left")
     for name, before, after in list(zip(found.unknowns, found.before, found.after, strict=True))[:SHOWN]:
         share = 100 * after / before if before > 0 else 100.0
-        table.add_row(escape(f"  {name}"), f"+- {before:.3g}", f"+- {after:.3g}", f"{share:.2g} %")
+        table.add_row(f"  {name}", f"+- {before:.3g}", f"+- {after:.3g}", f"{share:.2g} %")
     if len(found.unknowns) > SHOWN:
         table.add_row(f"  and {len(found.unknowns) - SHOWN} more")
     return table

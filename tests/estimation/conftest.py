@@ -14,7 +14,8 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from symdual import Model
-from symdual.checks.exact import DIGITS, ExactModel, Number, first_difference
+from symdual.checks.arithmetic import DIGITS, Number
+from symdual.checks.exact import ExactModel, first_difference
 from symdual.derive.derivation import derive
 from symdual.emit.package import package
 from symdual.estimation.fit import Subject, subject

@@ -13,7 +13,8 @@ import pytest
 import sympy as sp
 
 import symdual
-from symdual import Model, Scenario, unknown
+from symdual import Model, Scenario, features, unknown
+from symdual.derive.derivation import derive
 from symdual.emit.package import package as rendered
 from symdual.errors import ModelError, SymdualError
 from symdual.estimation.certainty import Certainty, correlations
@@ -208,6 +209,14 @@ def test_the_python_interface_says_what_it_cannot_do(cart_file: Path, packages: 
         symdual.fit(cart_file, ride(20, 0), name="kart", folder=packages)
 
 
+def test_unknown_functions_are_refused_before_anything_is_generated(tmp_path: Path) -> None:
+    model = Model([x], [u], [x + features.gaussian_process("g", x) + u], process_noise=0.1, name="functional")
+    for run in (symdual.fit, symdual.identify):
+        with pytest.raises(SymdualError, match='functional has the Gaussian process "g"'):
+            run(model, {"u": [1.0, 2.0], "x": [1.0, 2.0]}, folder=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 # ------------------------------------------------------------------------------------------------ the file
 
 
@@ -229,7 +238,7 @@ def test_a_model_takes_the_fit_and_nothing_is_compiled_anew(cart: Subject, fitte
     np.testing.assert_allclose(scenario.prior_covariance, fitted.covariance, rtol=1e-6, atol=1e-12)
     # explicit arguments win, and the code is the same
     np.testing.assert_array_equal(contents.scenarios["cart"].start_covariance, np.diag([1.0, 0.5]))
-    again = rendered(model)
+    again = rendered(derive(model))
     assert again.package_digest == cart.package.module.DIGEST
     assert again.files["data.npz"] != (cart.package.folder / "data.npz").read_bytes()
 
