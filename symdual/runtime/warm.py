@@ -109,6 +109,7 @@ def warm(
     finally:
         for process, _ in running.values():
             process.kill()
+            process.communicate()
     progress("", 1.0)
     return seconds
 
@@ -122,7 +123,8 @@ def main(folder: str, part: str) -> None:
 
 
 def _require_success(folder: Path, part: str, process: subprocess.Popen[str]) -> None:
+    _, errors = process.communicate()
     if process.returncode != 0:
-        said = (process.stderr.read() if process.stderr else "").strip().splitlines()
+        said = errors.strip().splitlines()
         reason = said[-1] if said else f"the compiler ended with status {process.returncode}"
         raise SymdualError(f"the part {part} of {folder} could not be compiled: {reason}")

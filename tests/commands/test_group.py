@@ -181,7 +181,7 @@ INTERRUPTED = """
     space = {"os": os, "signal": signal, "real": executionengine.ExecutionEngine._raw_object_cache_notify}
     exec(compile(code, executionengine.__file__, "exec"), space)
     executionengine._notify_c_hook = executionengine._ObjectCacheNotifyFunc(space["_raw_object_cache_notify"])
-    main(["generate", "good.py"], prog_name="symdual")
+    main(["check", "--kernels", "good.py"], prog_name="symdual")
 """
 
 

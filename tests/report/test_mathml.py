@@ -270,9 +270,9 @@ def look_alikes() -> Model:
 
 
 def curves() -> Model:
-    """Functions and powers of many shapes."""
+    """Functions and powers of many shapes; what has cases is typeset with them, and read elsewhere."""
     k = unknown("k")
-    motion = sp.sqrt(1 + k**2 * x**2) / (1 + sp.Abs(x)) - sp.tanh(k * v) ** 3 / 7 + sp.Max(x, k, v) ** sp.Rational(5, 2)
+    motion = sp.sqrt(1 + k**2 * x**2) / (1 + sp.Abs(x)) - sp.tanh(k * v) ** 3 / 7 + (2 + x * v) ** sp.Rational(5, 2)
     return Model([x, v], [u], [motion, (v - x) * (x - v) * sp.atan(u) - 1e-7 * sp.log(2 + x**2)], name="curves")
 
 
