@@ -37,10 +37,9 @@ if TYPE_CHECKING:
 @click.option("--scenario", metavar="NAME", help="Which scenario of the file, if there are several.")
 @click.option(
     "--truth",
-    default="scenario",
-    show_default=True,
     type=click.Choice(["scenario", "prior", "drift"]),
-    help="True parameters: the scenario's, drawn from the prior (the fair test), or drawn and drifting.",
+    help="True parameters: the scenario's, drawn from the prior (the fair test), or drawn and drifting [the scenario's "
+    "if it has any, else drawn].",
 )
 @click.option("--order", default=1, show_default=True, type=click.IntRange(1, 2), help="Order of the dual cost.")
 @click.option("--window", metavar="N", type=click.IntRange(min=1), help="Plan N steps ahead instead of to the end.")
@@ -66,7 +65,7 @@ def simulate(
     runs: int,
     seed: int,
     scenario: str | None,
-    truth: str,
+    truth: str | None,
     order: int,
     window: int | None,
     jobs: int | None,
@@ -92,8 +91,9 @@ def simulate(
         raise click.UsageError("--resume continues what is there and --force throws it away: give one of them")
     console = new_console()
     with _executor(jobs, cluster) as executor:
-        settings = Settings(truth=truth, order=order, window=window)
-        plan = sweep(api.prepare(model_file, scenario), controllers, runs, seed, settings)
+        task = api.prepare(model_file, scenario)
+        truth = truth or ("prior" if task.truth is None else "scenario")
+        plan = sweep(task, controllers, runs, seed, Settings(truth=truth, order=order, window=window))
         file = _run_sweep(plan, folder, executor, resume, force)
     with Results(file) as results:
         summary = summarise(results)

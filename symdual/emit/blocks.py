@@ -204,8 +204,8 @@ class BlockText(NamedTuple):
     reduce_cost_mixed: str
 
 
-def block_text(s: Structure, transition: str) -> BlockText:
-    """Print the structure of a model."""
+def block_text(s: Structure, transition: str, width: str) -> BlockText:
+    """Print the structure of a model; `width` is the text of the number of parameters that take part."""
     f_x = Pattern("f_x[{i}, {c}]", s.f_x_columns, "F_X")
     f_xt = Pattern("f_x[{c}, {i}]", transposed(s.f_x_columns, s.nx), "F_X_T")
     f_ut = Pattern("f_u[{c}, {i}]", transposed(s.f_u_columns, s.nu), "F_U_T")
@@ -229,27 +229,27 @@ def block_text(s: Structure, transition: str) -> BlockText:
             f_x, "half[{i}, k]", "xx[{c}, k]", "NX", {row: f"cross[{r}, k]" for row, r in theta.items()}
         ),
         predict_mixed=combination(
-            f_x, "xt[{i}, k]", "xt[{c}, k]", "width", {row: f"product[{r}, k]" for row, r in theta.items()}
+            f_x, "xt[{i}, k]", "xt[{c}, k]", width, {row: f"product[{r}, k]" for row, r in theta.items()}
         ),
         predict_states=combination(f_x, "xx[{i}, k]", "half[k, {c}]", "NX", noise),
         project_states=combination(h, "qx[{i}, k]", "xx[{c}, k]", "NX", rows="NY"),
-        project_mixed=combination(h, "qt[{i}, k]", "xt[{c}, k]", "width", seen, "NY"),
+        project_mixed=combination(h, "qt[{i}, k]", "xt[{c}, k]", width, seen, "NY"),
         innovation=combination(h, "root[k, {i}]", "qx[k, {c}]", "NY", "R[k, {i}]", "NY"),
         reduce_states=outer("xx[i, k]", "qx[{a}, i]", "qx[{a}, k]", s.ny, "NX"),
-        reduce_mixed=outer("xt[i, k]", "qx[{a}, i]", "qt[{a}, k]", s.ny, "width"),
+        reduce_mixed=outer("xt[i, k]", "qx[{a}, i]", "qt[{a}, k]", s.ny, width),
         reduce_parameters=outer("tt[i, k]", "qt[{a}, i]", "qt[{a}, k]", s.ny, "WIDTH"),
         reduce_and_multiply=_reduce_and_multiply(s),
         effort_states=combination(f_ut, "KB[{i}, k]", "xx[{c}, k]", "NX", rows="NU"),
         effort_mixed=combination(f_xt, "Mx[k, {i}]", "KB[k, {c}]", "NU"),
         effort_inputs=combination(f_ut, "Huu[k, {i}]", "KB[k, {c}]", "NU", rows="NU"),
-        effort_parameters=combination(f_ut, "Mt[{i}, k]", "xt[{c}, k]", "width", rows="NU"),
+        effort_parameters=combination(f_ut, "Mt[{i}, k]", "xt[{c}, k]", width, rows="NU"),
         learned=_learned(s),
         back_half=combination(f_xt, "half[{i}, k]", "xx[{c}, k]", "NX"),
-        back_mixed=combination(f_xt, "xt[{i}, k]", "xt[{c}, k]", "width"),
+        back_mixed=combination(f_xt, "xt[{i}, k]", "xt[{c}, k]", width),
         back_states=combination(f_xt, "xx[{i}, k]", "half[k, {c}]", "NX", "W[{i}, k]"),
         back_parameters=_back_parameters(s, transition),
         reduce_cost_states=outer("xx[i, k]", "Mx[{a}, i]", "Mx[{a}, k]", s.nu, "NX"),
-        reduce_cost_mixed=outer("xt[i, k]", "Mx[{a}, i]", "Mt[{a}, k]", s.nu, "width"),
+        reduce_cost_mixed=outer("xt[i, k]", "Mx[{a}, i]", "Mt[{a}, k]", s.nu, width),
     )
 
 

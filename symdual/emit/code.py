@@ -24,6 +24,8 @@ from symdual.emit.records import Record, records
 from symdual.emit.render import render
 from symdual.spec.numbers import Array
 
+MANY = 8  # parameters from which on there is a low-rank form, and rows are rounded up to whole vectors
+
 Pairs = tuple[tuple[str, object], ...]
 Diagonals = tuple[tuple[int, int, int, int], ...]
 
@@ -90,11 +92,12 @@ class RecordsContext(NamedTuple):
 
 
 class BlocksContext(NamedTuple):
-    """Products by blocks."""
+    """Products by blocks; `width` is how many parameters take part, a constant where there is no low-rank form."""
 
     name: str
     t: BlockText
     m: MotionText
+    width: str
 
 
 class SquareRootContext(NamedTuple):
@@ -120,6 +123,7 @@ class CostBlocksContext(NamedTuple):
 
     name: str
     t: BlockText
+    width: str
 
 
 class TrajectoryContext(NamedTuple):
@@ -258,8 +262,9 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
     if facts.lowrank:
         optional.append(File("lowrank", "lowrank", LowRankContext(name, facts.processes)))
     costs = ("structured", *(["lowrank"] if facts.lowrank else []), "second_order", "bonus")
-    text = block_text(s, facts.transition)
-    blocks = BlocksContext(name, text, motion_text(facts.transition, facts.diffusion))
+    width = "width" if facts.lowrank else "WIDTH"
+    text = block_text(s, facts.transition, width)
+    blocks = BlocksContext(name, text, motion_text(facts.transition, facts.diffusion), width)
     dual_cost = DualCostContext(name, facts.lowrank, s.input_delay, facts.processes, parameter_spans(derivation))
     selecting = -1 not in s.h_selects
     return (
@@ -268,7 +273,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         File("kernels", "kernels", facts.kernels()),
         File("records", "records", RecordsContext(name, facts.size_lines(), facts.records(), facts.processes)),
         File("blocks", "blocks", blocks),
-        File("cost_blocks", "cost_blocks", CostBlocksContext(name, text)),
+        File("cost_blocks", "cost_blocks", CostBlocksContext(name, text, width)),
         *optional,
         File("filter", "filter", FilterContext(name, selecting, facts.square_root, facts.iterated, facts.processes)),
         File("trajectory", "trajectory", TrajectoryContext(name, facts.processes)),
@@ -318,7 +323,8 @@ class _Facts:
         self.square_root = model.filter == "square_root"
         self.iterated = model.filter == "iterated" and -1 in self.structure.h_selects
         self.nr, self.nhr = len(self.structure.theta_rows), len(self.structure.h_theta_rows)
-        self.lowrank = self.transition == "identity" and self.diffusion == "none" and self.nr > 0
+        still = self.transition == "identity" and self.diffusion == "none" and self.nr > 0
+        self.lowrank = still and self.structure.ntheta >= MANY
         self._work = max(function.kernel.work for function in self._functions)
 
     def records(self) -> tuple[Record, ...]:
@@ -474,7 +480,7 @@ class _Facts:
 
 def _padded(ntheta: int) -> int:
     """Few parameters fit exactly; many are rounded up to whole vectors of eight."""
-    return ntheta if ntheta < 8 else 8 * -(-ntheta // 8)
+    return ntheta if ntheta < MANY else 8 * -(-ntheta // 8)
 
 
 def _form(value: Array | None, absent: str) -> str:

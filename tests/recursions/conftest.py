@@ -38,9 +38,10 @@ def _cart(count: int = 6, **options: Any) -> Model:
     return Model([x, v], [u], [x + 0.4 * v, v + slope + u], process_noise=0.01, measurement_noise=0.01, **options)
 
 
-def _network(sees: bool = False, **options: Any) -> Model:
+def _network(sees: bool = False, size: int = 3, **options: Any) -> Model:
     """A logistic network as a force, which the second measurement sees too if asked for."""
-    net = features.logistic("net", x, locations=[-2.0, 0.5, 1.0], slope_mean=[-1.0, 0.7, 1.2])
+    locations, slopes = [-2.0, 0.5, 1.0, 1.7], [-1.0, 0.7, 1.2, -0.4]
+    net = features.logistic("net", x, locations=locations[:size], slope_mean=slopes[:size])
     options |= {"observation": [x, v + 0.3 * net]} if sees else {}
     return Model([x, v], [u], [x + 0.4 * v, v + net + u], process_noise=0.01, measurement_noise=0.01, **options)
 
@@ -113,7 +114,8 @@ MODELS: dict[str, Callable[[], Model]] = {
         transition=np.eye(3) + 0.1 * np.arange(9.0).reshape(3, 3) / 9, drift=_dense_matrix(3, 1, 0.1), name="mixed"
     ),
     "values": lambda: _mixed(name="values"),
-    "sighted": lambda: _network(sees=True, name="sighted"),
+    "sighted": lambda: _network(sees=True, size=4, name="sighted"),
+    "larger": lambda: _network(size=4, name="larger"),
     "angle": lambda: _angle(name="angle"),
     "iterated": lambda: _mixed(filter="iterated", name="iterated"),
     "iterated_angle": lambda: _angle(filter="iterated", name="iterated_angle"),

@@ -98,18 +98,22 @@ def measure(problem: Problem) -> Boxes:
 
 
 def _best(calls: Mapping[str, Callable[[], object]]) -> dict[str, float]:
-    """Seconds of one call of each: the best of several rounds of about five milliseconds, taken in turn."""
-    repeats = {}
-    for name, call in calls.items():
+    """Seconds of one call of each: the best of several rounds of about five milliseconds, taken in turn.
+
+    Every round begins with a call that does not count: the others have left their own plans behind.
+    """
+
+    def seconds(call: Callable[[], object], repeats: int) -> float:
         call()
         started = time.perf_counter()
-        call()
-        repeats[name] = max(1, int(0.005 / max(time.perf_counter() - started, 1e-7)))
+        for _ in range(repeats):
+            call()
+        return (time.perf_counter() - started) / repeats
+
+    first = {name: min(seconds(call, 1) for _ in range(3)) for name, call in calls.items()}
+    repeats = {name: max(2, int(0.005 / max(value, 1e-7))) for name, value in first.items()}
     best = dict.fromkeys(calls, np.inf)
     for _ in range(ROUNDS):
         for name, call in calls.items():
-            started = time.perf_counter()
-            for _ in range(repeats[name]):
-                call()
-            best[name] = min(best[name], (time.perf_counter() - started) / repeats[name])
+            best[name] = min(best[name], seconds(call, repeats[name]))
     return best
