@@ -77,7 +77,7 @@ def fit(
     contents = load_model_file(model_file)
     asked = [contents.models[name]] if name in contents.models else list(contents.models.values())
     console = new_console()
-    if any(processes(model) for model in asked) and scenario_has_process(contents, scenario):
+    if any(processes(model) for model in asked) and _scenario_has_process(contents, scenario):
         if only or hold or full or likelihood or held_out or resample or len(data_files) > 1:
             raise SymdualError(
                 "a model with Gaussian processes has its hyperparameters fitted to one recording; --only, --hold, "
@@ -125,7 +125,7 @@ def fit(
     write_json(json_file, content)
 
 
-def scenario_has_process(contents: Any, scenario: str | None) -> bool:
+def _scenario_has_process(contents: Any, scenario: str | None) -> bool:
     """Whether the named scenario, if one is named, is about a model with a Gaussian process."""
     from symdual.fitting.task import processes
 
