@@ -5,9 +5,12 @@ from __future__ import annotations
 import inspect
 
 import numba
+import numpy as np
 import pytest
 from numba.core import codegen, cpu, typed_passes
 from numba.core.compiler import DefaultPassBuilder, Flags
+
+from symdual.runtime.loading import LoadedPackage
 
 ADVICE = (
     f"numba {numba.__version__} has changed what templates/options.py.jinja relies on; "
@@ -31,3 +34,9 @@ def test_lowering_without_machine_code_is_a_flag() -> None:
     assert "no_compile" in Flags.options, ADVICE
     assert "flags.no_compile" in inspect.getsource(typed_passes.BaseNativeLowering.run_pass), ADVICE
     assert "NativeLowering" in inspect.getsource(DefaultPassBuilder.define_nopython_lowering_pipeline), ADVICE
+
+
+def test_an_inner_function_that_is_called_from_python_says_so(toy_package: LoadedPackage) -> None:
+    weights = toy_package.records.make_weights(np.eye(1)[None], np.eye(1)[None], np.zeros((1, 1)))
+    with pytest.raises(KeyError, match="state_cost is called by compiled code only"):
+        toy_package.trajectory.state_cost(weights[0], np.zeros(1))

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from symdual.checks import dense, gram
+from symdual.checks.places import Place
 from symdual.checks.processes import ProcessTask
 from symdual.checks.recursions import check_recursions
 from symdual.commands import main
@@ -113,7 +114,9 @@ def test_many_functions_with_drift(make: Callable[[str, str], LoadedPackage], tm
 def test_order_two_has_the_slopes_as_further_unknowns(hill_package: LoadedPackage, tmp_path: Path) -> None:
     """theta = values and slopes at the points of the plan; slopes of the reference by differences of values."""
     model = load_model_file(_file(tmp_path, "hill", HILL)).models["hill"]
-    task = ProcessTask(model, hill_package, np.random.default_rng(3))
+    ones = np.ones(hill_package.NX), np.ones(hill_package.NU), np.ones(hill_package.NTHETA)
+    around = Place(*(0.0 * one for one in ones), *ones, horizon=10)
+    task = ProcessTask(model, hill_package, around, np.random.default_rng(3))
     belief, start, transitions, measurements = task._filtered()
     steps, inputs, k, step = 3, task._inputs[4:], 4, 1e-3
     assert belief.memory is not None
