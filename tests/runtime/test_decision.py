@@ -43,7 +43,7 @@ def test_order_two_is_left_where_its_cost_jumps(toy: Problem) -> None:
     random = np.random.default_rng(7)
     longer = toy.extended(4)
     orders = set()
-    for _ in range(60):
+    for _ in range(115):
         task = varied(longer, random)
         k, belief = random_decision(task, random)
         _, u, info = controller(task, "dual", order=2).step(State(k, belief, None))
