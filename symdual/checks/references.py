@@ -18,6 +18,7 @@ from typing import NamedTuple
 import mpmath
 import numpy as np
 import sympy as sp
+from numpy.typing import NDArray
 
 from symdual.checks.arithmetic import DIGITS, OVERFLOW, Bounded, Number, known, plus, times
 from symdual.checks.boundaries import boundaries, on_and_beside, root
@@ -95,7 +96,9 @@ class References:
         self._names = [s.name for s in derivation.core]
         self._names += [b.symbol.name for b in derivation.weights for _ in range(b.count)]
         self._names += [s.name for s in derivation.inputs]
-        self._order: list[Array] = []  # of each weight array, the features in the order in which they are looked at
+        self._order: list[
+            NDArray[np.int64]
+        ] = []  # of each weight array, the features in the order in which they are looked at
 
     # ------------------------------------------------------------ points
 

@@ -21,7 +21,6 @@ from symdual.errors import SymdualError, did_you_mean
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Array, Belief
 
-
 LOST = 1e-5  #: a negative variance of this share of the prior's is no longer rounding
 
 

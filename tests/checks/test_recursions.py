@@ -27,8 +27,8 @@ def test_sound_recursions_pass_to_rounding(package: LoadedPackage) -> None:
     assert {r.oracle for r in results} == {"dense", "optimiser"}
     assert all(r.passed for r in results)
     errors = {r.block: r.error for r in results if r.oracle == "dense"}
-    # what an update takes away is up to 1e5 times what it leaves here (R is 1e-3 of the belief's own deviation, and b is
-    # vague), so five digits go with the difference; nothing else may lose any
+    # an update takes away up to 1e5 times what it leaves here (R is small beside the belief, and b is vague), so five
+    # digits go with the difference; nothing else may lose any
     assert errors.pop("updated covariance") < 1e-11
     assert errors.pop("considered covariance") < 1e-12
     assert max(errors.values()) < 1e-14
