@@ -98,7 +98,7 @@ class References:
         self._names += [s.name for s in derivation.inputs]
         self._order: list[
             NDArray[np.int64]
-        ] = []  # of each weight array, the features in the order in which they are looked at
+        ] = []  # of each weight array: its features, shuffled
 
     # ------------------------------------------------------------ points
 

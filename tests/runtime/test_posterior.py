@@ -468,7 +468,7 @@ def test_measurements_without_noise_are_neither_lost_nor_trusted_too_much(
 
 
 def test_measurements_that_contradict_a_model_without_noise(hill_package: LoadedPackage) -> None:
-    """Without noise a position that is off by 1e-9 is impossible; what follows from it makes no sense, but is finite."""
+    """Without noise a position that is off by 1e-9 is impossible; what follows is finite, but makes no sense."""
     impossible = 1e-9 * np.random.default_rng(3).normal(size=(60, 2))
     belief = _filtered(_without_noise(hill_package), np.zeros((60, 1)), impossible)
     assert np.isfinite(belief.covariance).all() and np.isfinite(belief.mean).all()
