@@ -96,9 +96,7 @@ class References:
         self._names = [s.name for s in derivation.core]
         self._names += [b.symbol.name for b in derivation.weights for _ in range(b.count)]
         self._names += [s.name for s in derivation.inputs]
-        self._order: list[
-            NDArray[np.int64]
-        ] = []  # of each weight array: its features, shuffled
+        self._order: list[NDArray[np.int64]] = []  # of each weight array: its features, shuffled
 
     # ------------------------------------------------------------ points
 
