@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import types
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import mpmath
+import numba
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
@@ -47,20 +49,30 @@ def interpreted_likelihood(interpreted: Callable[[Model], Any]) -> Callable[[Mod
 
     def run(model: Model) -> Any:
         named = model if model.name else model.named("anonymous")
-        found = interpreted(named)
-        source = package(derive(named)).files["likelihood.py"].decode()
-        source = source.replace(
-            "from numba import njit", "def njit(**options):\n    return lambda function: function\n"
-        )
-        source = source.replace("from . import one_name\n\n__name__ = one_name(__spec__)\n", "")
-        module = types.ModuleType("likelihood")
-        module.__dict__.update(found.kernels.__dict__)
-        exec(compile(re.sub(r"from \.kernels import .*", "", source), "likelihood", "exec"), module.__dict__)
-        found.likelihood = module
+        found, files = interpreted(named), package(derive(named)).files
+        options: dict[str, Any] = {key: {} for key in ("ALLOCATING", "ENTRY", "INNER", "INNER_ALLOCATING", "ORDERED")}
+        modules = {"kernels": vars(found.kernels), "options": options}
+        for name in ("records", "blocks", "likelihood", "adjoint", "information"):
+            modules[name] = _executed(name, files[f"{name}.py"].decode(), modules)
+            setattr(found, name, types.SimpleNamespace(**modules[name]))
         found.name = named.name
         return found
 
     return run
+
+
+def _executed(name: str, source: str, modules: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """What a module of a package defines, with numba's decorators idle; other modules of the package are given."""
+    tree, names = ast.parse(source), {"__name__": name, "njit": lambda **options: lambda function: function}
+    for node in [n for n in tree.body if isinstance(n, ast.ImportFrom) and (n.level or n.module == "numba")]:
+        if node.level and node.module:
+            names |= {alias.name: modules[node.module][alias.name] for alias in node.names}
+        elif not node.level:
+            names |= {alias.name: getattr(numba, alias.name) for alias in node.names if alias.name != "njit"}
+        tree.body.remove(node)
+    tree.body = [n for n in tree.body if not (isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "__name__")]
+    exec(compile(tree, name, "exec"), names)
+    return names
 
 
 class ExactFilter:
