@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from symdual.errors import SymdualError, did_you_mean
 from symdual.estimation.certainty import Certainty, certainty, correlations, prior_deviations
 from symdual.estimation.likelihood import Filter, Likelihood
+from symdual.estimation.objective import Objective
 from symdual.estimation.quantities import START, Quantities, Setting, choose, unknown_names
 from symdual.estimation.result import Estimate, FirstState, Fit
 from symdual.estimation.search import Optimum, Report, maximise
@@ -102,8 +103,9 @@ def fit_series(
     likelihood = Likelihood(quantities, series)
     _require_room(likelihood)
     with threadpool_limits(limits=1):  # the matrices are small: threads would only wait for each other
-        optimum = maximise(likelihood, method == "map", starts, report)
-    found = certainty(quantities, optimum, method == "map")
+        objective = Objective(likelihood, method == "map")
+        optimum = maximise(objective, starts, report)
+        found = certainty(objective, optimum)
     estimates = tuple(_estimates(quantities, optimum, found, method == "map"))
     unknowns = len(quantities.constants)
     labels = unknown_names(about.package)

@@ -58,7 +58,7 @@ class Filter(NamedTuple):
         trace = emitted.Trace(means, covariances, outputs, spreads, whites, stats)
         recording = emitted.Recording(inputs, measurements)
         likelihood = emitted.forward(self._setting(expected), recording, trace, emitted.rows())
-        return Filtered(*trace, float(likelihood))
+        return Filtered(means, covariances, outputs, spreads, whites, stats, float(likelihood))
 
     def back(
         self,
