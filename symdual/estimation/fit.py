@@ -165,8 +165,8 @@ def _refuse_processes(model: Model) -> None:
     for family in model.families:
         if family.process is not None:
             raise SymdualError(
-                f'{model.name} has the Gaussian process "{family.name}", of which only the hyperparameters can be '
-                "fitted, by `symdual fit` or symdual.fitting"
+                f'{model.name} has the Gaussian process "{family.name}": fit it with `symdual fit`, or with '
+                "read_task of symdual.fitting.task and fit of symdual.fitting.result"
             )
 
 
