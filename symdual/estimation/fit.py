@@ -261,7 +261,7 @@ def _require_sense(about: Subject, series: Sequence[Series]) -> None:
             k = int(far[0])
             raise SymdualError(
                 f'{one.name}, line {one.lines[k]}: "{label}" is {one.measurements[k, column]:g}, but the model expects '
-                f"{filtered.outputs[k, column]:.4g} +- {deviation[k]:.2g}, {off[k] / deviation[k]:.0f} deviations off: "
+                f"{filtered.outputs[k, column]:.4g} +- {deviation[k]:.2g}, {off[k] / deviation[k]:.4g} deviations off: "
                 "check the unit of the column and the noise of the model, or fit it anyway"
             )
 
