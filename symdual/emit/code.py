@@ -195,7 +195,7 @@ class CallsContext(NamedTuple):
     lowrank: bool
 
 
-class AdjointContext(NamedTuple):
+class GradientContext(NamedTuple):
     """The gradient of the likelihood of a recording."""
 
     name: str
@@ -238,7 +238,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         optional.append(File("process", "process", context))
     else:  # the belief on a process is relative to a prior that the plain recursions of the likelihood do not know
         optional.append(File("likelihood", "likelihood", NameContext(name)))
-        optional.append(File("adjoint", "adjoint", AdjointContext(name, facts.curvature_tables())))
+        optional.append(File("likelihood_gradient", "likelihood_gradient", GradientContext(name, facts.curvature_tables())))
         optional.append(File("information", "information", NameContext(name)))
     if facts.square_root:
         optional.append(File("square_root", "square_root", SquareRootContext(name, facts.transition, facts.diffusion)))

@@ -258,7 +258,7 @@ def _row() -> Record:
 def _back() -> Record:
     return Record(
         "BACK",
-        "scratch of `adjoint`",
+        "scratch of `likelihood_gradient`",
         (
             Field("into", ("NZ",), "derivatives by the mean on their way"),
             Field("along", ("NZ",), "B_i"),

@@ -72,7 +72,7 @@ class Filter(NamedTuple):
         na, NZ, NY = len(self.active), self.package.NZ, self.package.NY
         mean, covariance = (np.zeros(NZ), np.zeros((na, na))) if last is None else (last[0].copy(), last[1].copy())
         noise, measured, applied = np.zeros((na, na)), np.zeros((NY, NY)), np.zeros_like(inputs)
-        emitted = self.package.adjoint
+        emitted = self.package.likelihood_gradient
         slopes = emitted.Slopes(mean, covariance, noise, measured, applied)
         emitted.reverse(*self._given(inputs, measurements, filtered, expected), slopes, self._rows(), emitted.sheet())
         return mean, covariance, noise, measured, applied

@@ -49,7 +49,7 @@ def interpreted_likelihood(interpreted: Callable[[Model], Any]) -> Callable[[Mod
         found, files = interpreted(named), package(derive(named)).files
         options: dict[str, Any] = {key: {} for key in ("ALLOCATING", "ENTRY", "INNER", "INNER_ALLOCATING", "ORDERED")}
         modules = {"kernels": vars(found.kernels), "options": options}
-        for name in ("records", "blocks", "likelihood", "adjoint", "information"):
+        for name in ("records", "blocks", "likelihood", "likelihood_gradient", "information"):
             modules[name] = _executed(name, files[f"{name}.py"].decode(), modules)
             setattr(found, name, types.SimpleNamespace(**modules[name]))
         found.name = named.name

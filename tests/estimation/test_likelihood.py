@@ -303,7 +303,7 @@ def test_check_compares_the_likelihood(interpreted_likelihood: Callable[[Model],
     results = check_likelihood(model, package)
     assert len(results) == 6 and all(r.passed for r in results)
     assert max(r.error for r in results) < 1e-13
-    forward, reverse = package.likelihood.forward, package.adjoint.reverse
+    forward, reverse = package.likelihood.forward, package.likelihood_gradient.reverse
 
     def larger(*arguments: Any) -> float:
         return float(forward(*arguments) * (1 + 1e-7))
@@ -313,9 +313,9 @@ def test_check_compares_the_likelihood(interpreted_likelihood: Callable[[Model],
         slopes.noise[0, 0] *= 1 + 1e-7
         slopes.inputs[1] += 1e-7 * slopes.inputs[0]
 
-    package.likelihood.forward, package.adjoint.reverse = larger, steeper
+    package.likelihood.forward, package.likelihood_gradient.reverse = larger, steeper
     missed = {r.block for r in check_likelihood(model, package) if not r.passed}
-    package.likelihood.forward, package.adjoint.reverse = forward, reverse
+    package.likelihood.forward, package.likelihood_gradient.reverse = forward, reverse
     assert missed == {"likelihood", "likelihood by process noise", "likelihood by inputs"}
 
 
