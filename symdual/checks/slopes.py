@@ -55,7 +55,7 @@ def _steps(
         A, B = dense.augmented(model, noise, j, states[j], u)
         K, P = to_go.matrices[j], spread.predicted[j]
         C = model.observation_jacobian(j + 1, states[j + 1])
-        G = np.linalg.solve(dense.innovation_covariance(C, P, noise.measurement), C @ P).T
+        G = np.asarray(np.linalg.solve(dense.innovation_covariance(C, P, noise.measurement), C @ P).T, np.float64)
         bends = np.stack([model.hessian(j, states[j], u, row) for row in np.eye(model.nx)])
         L = np.zeros((model.nu, model.nz))
         free = (u > cost.bounds[0]) & (u < cost.bounds[1])
