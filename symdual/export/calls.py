@@ -59,6 +59,7 @@ class Calls(Expressions):
         unit = self.translator.unit(function, tuple(a.kind for a in arguments), node, self)
         if unit.empty:
             return Value(unit.result, "")
+        self.calls.append(unit)
         for argument, name in zip(arguments, function.arguments, strict=True):
             # C99 hands on no rows that must not be written
             if name in unit.written or (isinstance(argument.kind, Array) and len(argument.kind.shape) > 1):

@@ -33,6 +33,7 @@ from symdual.export.values import (
 
 if TYPE_CHECKING:
     from symdual.export.translator import Translator
+    from symdual.export.unit import Unit
 
 _ARITHMETIC: dict[type, tuple[str, int, Callable[[Any, Any], Any]]] = {
     ast.Add: ("+", SUM, operator.add),
@@ -58,6 +59,7 @@ class Expressions:
         self.aliases: dict[str, Value] = {}
         self.written: set[str] = set()
         self.needs_memory = False
+        self.calls: list[Unit] = []
 
     def fault(self, node: ast.AST, what: str) -> Untranslatable:
         """An error that names the file and the line of a node."""
@@ -186,7 +188,7 @@ class Expressions:
         if isinstance(node.op, ast.LShift):
             if left.kind != BITS or right.constant is None:
                 raise self.fault(node, "only bits of a number are shifted, by a known number of places")
-            return Value(BITS, f"{left.at(SHIFT)} << {right.code}", SHIFT, reads=left.reads)
+            return Value(BITS, f"{left.at(UNARY)} << {right.code}", SHIFT, reads=left.reads)
         if BITS in (left.kind, right.kind):
             left, right = (
                 v if v.kind == BITS else replace(v, kind=BITS, code=f"UINT64_C({v.code})") for v in (left, right)
@@ -270,10 +272,10 @@ class Expressions:
         return Value(BOOL, f"{left.at(SUM)} {sign} {right.at(SUM)}", level).with_reads(left, right)
 
     def _BoolOp(self, node: ast.BoolOp) -> Value:
-        parts = [self.number(part) for part in node.values]
         decisive = isinstance(node.op, ast.Or)  # what settles the matter
         kept: list[Value] = []
-        for part in parts:
+        for item in node.values:
+            part = self.number(item)
             if part.constant is None:
                 kept.append(part)
             elif bool(part.constant) is decisive:
@@ -375,10 +377,12 @@ class Expressions:
         """An entry, a row, or a run of entries or rows of an array."""
         assert isinstance(base.kind, Array)
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if base.kind.empty:
-            raise self.fault(node, f"{ast.unparse(node.value)} has no entries")
         if len(parts) > len(base.kind.shape):
             raise self.fault(node, f"{ast.unparse(node)} has too many indices")
+        if base.kind.empty:
+            if 0 not in base.kind.shape[len(parts) :]:
+                raise self.fault(node, f"{ast.unparse(node.value)} has no entries")
+            return Value(Array(base.kind.element, base.kind.shape[len(parts) :]), "")
         if isinstance(parts[0], ast.Slice):
             if len(parts) > 1:
                 raise self.fault(node, f"the translator does not know {ast.unparse(node)}")
@@ -392,11 +396,8 @@ class Expressions:
         code = self._nested(base, indices) if base.kind.nested else self._flat(base, indices)
         if not rest:
             pointer = "&" if isinstance(base.kind.element, Record) else ""
-            return replace(
-                Value(base.kind.element, pointer + code, UNARY if pointer else PRIMARY, roots=base.roots).with_reads(
-                    base, *indices
-                )
-            )
+            entry = Value(base.kind.element, pointer + code, UNARY if pointer else PRIMARY, roots=base.roots)
+            return entry.with_reads(base, *indices)
         return Value(
             Array(base.kind.element, rest), code, sizes=base.sizes[len(indices) :], roots=base.roots
         ).with_reads(base, *indices)

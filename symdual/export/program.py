@@ -9,10 +9,13 @@ from __future__ import annotations
 import ast
 import builtins
 import types
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+
+from symdual.export.facts import assignments, loose
 
 _FAST = frozenset({"contract", "reassoc"})
 
@@ -43,6 +46,16 @@ class Function:
     def arguments(self) -> list[str]:
         """The names of its arguments."""
         return [argument.arg for argument in self.tree.args.args]
+
+    @cached_property
+    def assigned(self) -> Counter[str]:
+        """How often it assigns to each of its variables."""
+        return assignments(self.tree.body)
+
+    @cached_property
+    def loose(self) -> set[str]:
+        """Loop variables that do not belong to their loops alone."""
+        return loose(self.tree)
 
     @property
     def title(self) -> str:
@@ -120,6 +133,10 @@ class Program:
     def has(self, module: str) -> bool:
         """Whether there is a module of this name."""
         return f"{module}.py" in self._files
+
+    def text(self, module: str) -> str:
+        """The source of a module."""
+        return self._files[f"{module}.py"].decode()
 
     def module(self, name: str) -> types.ModuleType:
         """A module of the package, run without numba."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from symdual.export.calls import Calls
+from symdual.export.facts import assignments
 from symdual.export.kinds import BOOL, INT, REAL, VOID, Array, Group, Kind, Record, Scalar, Several, joined
 from symdual.export.layout import Block, Line
 from symdual.export.names import safe
@@ -37,8 +38,7 @@ class Statements(Calls):
         self._roots: dict[str, frozenset[str]] = {}
         self._names: dict[str, str] = {}
         self._counters: list[str] = []
-        self._assigned = _assignments(function.tree)
-        self._loose = _loose(function.tree)
+        self._assigned, self._loose = function.assigned, function.loose
 
     def run(self) -> None:
         """Translate all statements."""
@@ -142,7 +142,8 @@ class Statements(Calls):
         self.body = block.body
         ended = self._all(statements)
         self.body = outer
-        self.body.append(block)
+        if block.body or head.startswith("while"):
+            self.body.append(block)
         return ended
 
     def _Pass(self, node: ast.Pass) -> None:
@@ -194,20 +195,26 @@ class Statements(Calls):
         test = self.number(node.test)
         if test.constant is not None:
             return self._all(node.body if test.constant else node.orelse)
-        first = self._inside(f"if ({test.code})", node.body, test)
-        if not node.orelse:
-            return False
+        (yes, first), (no, second) = self._apart(node.body), self._apart(node.orelse)
+        if yes or no:
+            self.body.append(Block(f"if ({test.code})" if yes else f"if (!{test.at(UNARY)})", test.reads, body=yes or no))
+        if yes and no:
+            self._else(no)
+        return bool(node.orelse) and first and second
+
+    def _apart(self, statements: list[ast.stmt]) -> tuple[list[Line | Block], bool]:
         outer, self.body = self.body, []
-        second = self._all(node.orelse)
+        ended = self._all(statements)
         inner, self.body = self.body, outer
-        if inner and isinstance(inner[0], Block) and inner[0].head.startswith("if ("):
-            if all(isinstance(item, Block) and item.head.startswith("else") for item in inner[1:]):
-                inner[0].head = f"else {inner[0].head}"
-                self.body += inner
-                return first and second
-        if inner:
+        return inner, ended
+
+    def _else(self, inner: list[Line | Block]) -> None:
+        first, *others = inner
+        if isinstance(first, Block) and first.head.startswith("if (") and all(_is_else(item) for item in others):
+            first.head = f"else {first.head}"
+            self.body += inner
+        else:
             self.body.append(Block("else", body=inner))
-        return first and second
 
     def _While(self, node: ast.While) -> None:
         count = len(self.body)
@@ -233,7 +240,7 @@ class Statements(Calls):
         first, end = bounds if len(bounds) == 2 else (whole(0), bounds[0])
         if first.constant is not None and end.constant is not None and end.constant <= first.constant:
             return
-        changed = {self._names.get(name, name) for name in _assignments(ast.Module(node.body, []))}
+        changed = {self._names.get(name, name) for name in assignments(node.body)}
         if end.constant is None and _depends(end, changed):
             end = self._kept(node.target.id, end)
         self._counted(node, first, end)
@@ -266,7 +273,8 @@ class Statements(Calls):
             self.assign(node.target.id, item, node)
         self._all(node.body)
         self.body = outer
-        self.body.append(block)
+        if block.body:
+            self.body.append(block)
 
     def _over_items(self, node: ast.For, items: ast.Tuple) -> None:
         values = [self.number(item) for item in items.elts]
@@ -301,7 +309,7 @@ class Statements(Calls):
         if value is None:
             value = self.value(node.value)
         if isinstance(value.kind, Group) or fresh or self._is_alias(node, name, value):
-            if name in self.parameters or self._assigned_times(name) > 1:
+            if name in self.parameters or self._assigned[name] > 1:
                 raise self.fault(node, f"{name} is given several arrays or tuples")
             self.aliases[name] = value
             return
@@ -319,12 +327,9 @@ class Statements(Calls):
         top = node in self.function.tree.body and isinstance(base, ast.Name)
         if value.kind.empty:
             return True
-        return top and self._assigned_times(name) == 1 and self._assigned_times(base.id) <= (  # type: ignore[attr-defined]
+        return top and self._assigned[name] == 1 and self._assigned[base.id] <= (  # type: ignore[attr-defined]
             0 if base.id in self.parameters else 1  # type: ignore[attr-defined]
         )
-
-    def _assigned_times(self, name: str) -> int:
-        return sum(1 for node in ast.walk(self.function.tree) if name in _targets(node))
 
     def _unpack(self, node: ast.Assign, target: ast.Tuple) -> None:
         names = [item.id if isinstance(item, ast.Name) else None for item in target.elts]
@@ -412,48 +417,16 @@ class Statements(Calls):
         self.body.append(Line(f"{target} {sign} {value.code};", value.reads, target, changes=True))
 
 
-# ------------------------------------------------------------ what the tree says
-
-
-def _targets(node: ast.AST) -> set[str]:
-    """The names that a statement gives a value."""
-    places: list[ast.expr] = []
-    if isinstance(node, ast.Assign):
-        places = list(node.targets)
-    elif isinstance(node, ast.AugAssign | ast.For):
-        places = [node.target]
-    found = [part for place in places for part in (place.elts if isinstance(place, ast.Tuple) else [place])]
-    return {part.id for part in found if isinstance(part, ast.Name)}
-
-
-def _assignments(tree: ast.AST) -> set[str]:
-    return {name for node in ast.walk(tree) for name in _targets(node)}
-
-
-def _loose(tree: ast.AST) -> set[str]:
-    """Loop variables that are also used outside of their loops, or set inside them."""
-    found: set[str] = set()
-
-    def visit(node: ast.AST, inside: frozenset[str]) -> None:
-        if isinstance(node, ast.Name) and node.id not in inside:
-            found.add(node.id)
-        if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
-            visit(node.iter, inside)
-            if node.target.id in inside or node.target.id in _assignments(ast.Module(node.body, [])):
-                found.add(node.target.id)
-            for child in node.body:
-                visit(child, inside | {node.target.id})
-            return
-        for child in ast.iter_child_nodes(node):
-            visit(child, inside)
-
-    visit(tree, frozenset())
-    return found
+# ------------------------------------------------------------ small questions
 
 
 def _depends(end: Value, changed: set[str]) -> bool:
     """Whether the end of a loop could change while it runs."""
     return bool(changed & end.reads) or any(mark in end.code for mark in ("[", "->", "("))
+
+
+def _is_else(item: Line | Block) -> bool:
+    return isinstance(item, Block) and item.head.startswith("else")
 
 
 def _calls_something(node: ast.expr) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 
 from symdual.export import helpers
 from symdual.export.expressions import Expressions
-from symdual.export.kinds import INT, REAL, Array, Group, Kind, Pointer, Record, Scalar, Several, Spelling
+from symdual.export.kinds import REAL, Array, Group, Kind, Several, Spelling
 from symdual.export.program import Function, Program
 from symdual.export.unit import Unit, translate
 from symdual.export.values import Numbers, Untranslatable
@@ -34,7 +34,8 @@ class Translator:
     groups: dict[Group, str] = field(init=False, default_factory=dict)
     results: dict[Several, str] = field(init=False, default_factory=dict)
     memory: dict[str, Array] = field(init=False, default_factory=dict)
-    pointers_need_memory: bool = field(init=False, default=False)
+    pointers_need_memory: bool = False
+    handed_over: set[Function] = field(init=False, default_factory=set)
 
     def __post_init__(self) -> None:
         """Read the records of the package."""
@@ -190,5 +191,3 @@ def _braces(array: Any, spelled: Any) -> str:
         return str(spelled(array))
     return "{" + ", ".join(_braces(item, spelled) for item in array) + "}"
 
-
-__all__ = ["INT", "Pointer", "Record", "Scalar", "Translator"]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from symdual.export.kinds import VOID, Array, Kind, Record, Scalar
-from symdual.export.layout import Block, Line, declare, lines_of, printed
+from symdual.export.layout import Line, declare, lines_of, printed
 from symdual.export.names import remark
 from symdual.export.program import Function
 from symdual.export.statements import Statements
@@ -35,6 +36,7 @@ class Unit:
     public: bool = False
     signature: str = ""
     body: list[str] = field(default_factory=list)
+    calls: list[Unit] = field(default_factory=list, repr=False)
 
     @property
     def text(self) -> str:
@@ -64,19 +66,24 @@ def _read(work: Statements) -> set[str]:
 
 
 def _unread(work: Statements) -> set[str]:
-    """Numbers that are set and never read."""
+    """Variables that are set and never read."""
     read = _read(work)
     targets = {item.target for item in lines_of(work.body) if isinstance(item, Line) and item.target}
     return {
         name
         for name, kind in work.kinds.items()
-        if isinstance(kind, Scalar) and name not in work.parameters and work.spelled(name) in targets - read
+        if isinstance(kind, Scalar | Array | Record)
+        and name not in work.parameters
+        and work.spelled(name) in targets - read
     }
 
 
 def _finished(translator: Translator, work: Statements, kinds: tuple[Kind, ...]) -> Unit:
     function, spelling = work.function, translator.spelling
     body = work.body
+    if function in translator.handed_over:  # called through a pointer, whose type is the same for all
+        work.written |= work.parameters
+        work.needs_memory |= translator.pointers_need_memory
     if body and isinstance(body[-1], Line) and body[-1].text == "return;":
         body.pop()
     locals_ = {work.spelled(name): (name, kind) for name, kind in work.kinds.items() if name not in work.parameters}
@@ -110,6 +117,7 @@ def _finished(translator: Translator, work: Statements, kinds: tuple[Kind, ...])
         empty=not body and work.result == VOID,
         signature=f"{result} @({', '.join(arguments) or 'void'})",
         body=lines,
+        calls=work.calls,
     )
 
 
@@ -120,8 +128,6 @@ def _argument_name(declaration: str) -> str:
 
 
 def _occurs(name: str, text: str) -> bool:
-    import re
-
     return re.search(rf"(?<![\w.>]){name}\b", text) is not None
 
 
@@ -130,7 +136,3 @@ def comment(function: Function) -> list[str]:
     title = remark(function.title)
     return [f"/* {title} */"] if title else []
 
-
-def has_loop(items: list[Line | Block]) -> bool:
-    """Whether there is a loop without a counter."""
-    return any(isinstance(item, Block) and item.head.startswith("while") for item in lines_of(items))

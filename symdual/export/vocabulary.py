@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symdual.export.kinds import BOOL, INT, REAL, VOID, Array, Kind, Pointer, Record
+from symdual.export.kinds import BOOL, INT, REAL, Array, Kind, Pointer, Record
 from symdual.export.program import Function, Layout, Members
 from symdual.export.translator import Translator
 from symdual.export.values import Untranslatable
@@ -143,5 +143,3 @@ def _shapes(translator: Translator, function: Function) -> dict[str, tuple[int, 
         found[name] = tuple(sum(int(n) for n in part.split("+")) for part in sizes.split(",") if part.strip())
     return found
 
-
-__all__ = ["MODULES", "VOID", "cost_pointer", "kinds_of", "parsed"]
