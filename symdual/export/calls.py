@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from symdual.export.expressions import Expressions
-from symdual.export.kinds import BITS, BOOL, INT, REAL, Array, Group, Kind, Pointer, Record, joined
+from symdual.export.kinds import ANY, BITS, BOOL, INT, REAL, Array, Group, Kind, Pointer, Record, joined
 from symdual.export.program import AddressOf, Function
 from symdual.export.values import PRIMARY, UNARY, Value, truth, whole
 
@@ -100,7 +100,7 @@ class Calls(Expressions):
             return value
         if isinstance(value.kind, Array) and isinstance(wanted, Array) and value.kind.element == wanted.element:
             shapes = list(zip(value.kind.shape, wanted.shape, strict=False))
-            if len(value.kind.shape) == len(wanted.shape) and all(w in (None, v) for v, w in shapes):
+            if len(value.kind.shape) == len(wanted.shape) and all(w in (None, ANY, v) for v, w in shapes):
                 return replace(value, kind=wanted)
         kind = joined(value.kind, wanted)
         if kind != wanted:

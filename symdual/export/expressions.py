@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symdual.export.kinds import BITS, BOOL, INT, REAL, Array, Group, Kind, Record, Several, joined
+from symdual.export.kinds import ANY, BITS, BOOL, INT, REAL, Array, Group, Kind, Record, Several, joined
 from symdual.export.program import Function
 from symdual.export.values import (
     BOTH,
@@ -319,6 +319,7 @@ class Expressions:
         """The length of an array along an axis."""
         assert isinstance(array.kind, Array)
         known = array.kind.shape[axis]
+        assert known != ANY
         return whole(known) if known is not None else Value(INT, array.sizes[axis], reads=array.reads)
 
     def _Subscript(self, node: ast.Subscript) -> Any:
@@ -390,7 +391,7 @@ class Expressions:
         indices = [self.whole_number(part) for part in parts]
         for index, length in zip(indices, base.kind.shape, strict=False):
             known = index.constant
-            if known is not None and (known < 0 or (length is not None and known >= length)):
+            if known is not None and (known < 0 or (length not in (None, ANY) and known >= length)):
                 raise self.fault(node, f"{ast.unparse(node)} lies outside of its array")
         rest = base.kind.shape[len(indices) :]
         code = self._nested(base, indices) if base.kind.nested else self._flat(base, indices)

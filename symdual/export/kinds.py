@@ -19,6 +19,8 @@ class Scalar:
     name: str
 
 
+ANY = -1  # a length that nobody asks for
+
 INT, BOOL, REAL, BITS, VOID = (Scalar(name) for name in ("int", "bool", "real", "bits", "void"))
 
 
@@ -107,7 +109,9 @@ class Spelling:
             return f"{self.prefix}_{kind.name.lower()}"
         if isinstance(kind, Several):
             return f"{self.prefix}_" + "_".join(kind_letters(item) for item in kind.items)
-        assert isinstance(kind, Group | Pointer)
+        if isinstance(kind, Pointer):
+            return f"{self.prefix}_{kind.name}_t"
+        assert isinstance(kind, Group)
         return f"{self.prefix}_{kind.name.lower()}"
 
     def declared(self, kind: Kind, name: str, constant: bool = False) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from symdual.export import vocabulary
 from symdual.export.helpers import struct_text
-from symdual.export.kinds import Group, Record
+from symdual.export.kinds import Group, Pointer, Record
 from symdual.export.names import remark
 from symdual.export.program import Function, Program
 from symdual.export.translator import Translator
@@ -125,18 +125,23 @@ def _structs(work: Translator) -> Iterator[str]:
         head = ["/* arrays that functions keep while they run */", "typedef struct {"]
         yield "\n".join([*head, *lines, f"}} {work.prefix}_memory;"])
     for group in _ordered(list(work.groups)):
+        for _, kind in group.fields:
+            if isinstance(kind, Pointer) and kind.name != "cost":
+                yield _typedef(work, kind, [f"a{n}" for n in range(len(kind.arguments))])
         yield struct_text(spelling, group)
         if group.name == "Desk":
-            yield _pointer(work)
+            yield "/* a cost of many first inputs */\n" + _typedef(
+                work, vocabulary.cost_pointer(work), ["k", "end", "belief", "desk", "candidates", "out"]
+            )
 
 
-def _pointer(work: Translator) -> str:
-    pointer = vocabulary.cost_pointer(work)
-    names = ("k", "end", "belief", "desk", "candidates", "out")
-    arguments = [a for n, k in zip(names, pointer.arguments, strict=True) for a in work.spelling.arguments(k, n)]
+def _typedef(work: Translator, pointer: Pointer, names: list[str]) -> str:
+    spelling = work.spelling
+    arguments = [a for n, k in zip(names, pointer.arguments, strict=True) for a in spelling.arguments(k, n)]
     if work.pointers_need_memory:
         arguments.append(f"{work.prefix}_memory *memory")
-    return f"/* a cost of many first inputs */\ntypedef int (*{work.spelling.name(pointer)})({', '.join(arguments)});"
+    result = spelling.name(pointer.result)
+    return _wrapped(f"typedef {result} (*{spelling.name(pointer)})({', '.join(arguments)});")
 
 
 def _ordered(groups: list[Group]) -> list[Group]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from symdual.export.kinds import BOOL, INT, REAL, Array, Kind, Pointer, Record
-from symdual.export.program import Function, Layout, Members
+from symdual.export.kinds import ANY, BOOL, INT, REAL, VOID, Array, Kind, Pointer, Record
+from symdual.export.program import Function, Layout, Members, Program
 from symdual.export.translator import Translator
 from symdual.export.values import Untranslatable
 
@@ -75,9 +75,11 @@ def parsed(translator: Translator, text: str) -> Kind:
 def _size(translator: Translator, part: str) -> int | None:
     if part == ":":
         return None
+    if part == "~":
+        return ANY
     if part.isdigit():
         return int(part)
-    module = "dual_cost" if part == "OUT" else "records"
+    module = {"OUT": "dual_cost", "STATS": "episode"}.get(part, "records")
     return int(getattr(translator.program.module(module), part))
 
 
@@ -143,3 +145,61 @@ def _shapes(translator: Translator, function: Function) -> dict[str, tuple[int, 
         found[name] = tuple(sum(int(n) for n in part.split("+")) for part in sizes.split(",") if part.strip())
     return found
 
+
+
+# ------------------------------------------------------------ closed loop
+
+_ANY = "real[~]"  # as long as the plant wants it
+_PLANT = {"move": ("int", *(_ANY,) * 5), "measure": ("int", *(_ANY,) * 4)}
+_EPISODE = {
+    "Controls": {"cost": "", "searching": "bool", "floors": _ANY, "window": "int", "informed": "bool", "bends": "int"},
+    "Luck": {
+        "truths": "real[:,:]",
+        "process": "real[:,:,NX]",
+        "measurement": "real[:,:,NY]",
+        "wander": "real[:,:,:]",
+    },
+    "Stage": {"truth": _ANY, "work": _ANY, "x": "real[NX]", "y": "real[NY]", "u": "real[NU]", "stats": "real[3]"},
+    "Diary": {
+        "states": "real[:,:,NX]",
+        "inputs": "real[:,:,NU]",
+        "means": "real[:,:,NZ]",
+        "variances": "real[:,:,NZ]",
+        "steps": "real[:,:,STATS]",
+        "finals": "BLOCKS[:]",
+    },
+}
+
+
+def closed_loop_functions(program: Program) -> list[Function]:
+    """Plant and episode, for the closed loop on a desk computer."""
+    plant = {function.name: function for function in program.functions("plant")}
+    (episode,) = (function for function in program.functions("episode") if function.name == "episode")
+    return [plant["move"], plant["measure"], episode]
+
+
+def closed_loop_kinds(translator: Translator, function: Function) -> tuple[Kind, ...]:
+    """The types of the arguments of a plant's function, or of an episode."""
+    if function.module == "plant":
+        translator.handed_over.add(function)
+        return _plant_kinds(translator, function.name)
+    return tuple(_episode_kind(translator, function, name) for name in function.arguments)
+
+
+def _plant_kinds(translator: Translator, name: str) -> tuple[Kind, ...]:
+    return tuple(parsed(translator, text) for text in _PLANT[name])
+
+
+def _episode_kind(translator: Translator, function: Function, name: str) -> Kind:
+    if name in ("n", "horizon"):
+        return INT
+    if name == "plant":
+        pointers = [(one, Pointer(f"plant_{one}", _plant_kinds(translator, one), VOID)) for one in _PLANT]
+        return translator.group("Plant", [*pointers, ("data", parsed(translator, _ANY)), ("work", INT)])
+    if name.capitalize() in _EPISODE:
+        fields = _EPISODE[name.capitalize()].items()
+        return translator.group(
+            name.capitalize(),
+            [(f, cost_pointer(translator) if not text else parsed(translator, text)) for f, text in fields],
+        )
+    return _kind(translator, function, name)
