@@ -18,9 +18,17 @@ _WIDTH = 116
 
 
 def translated(
-    files: Mapping[str, bytes], place: str, prefix: str, real: str = "double", closed_loop: bool = False
+    files: Mapping[str, bytes],
+    place: str,
+    prefix: str,
+    real: str = "double",
+    closed_loop: bool = False,
+    further: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Translator:
-    """Translate all entries of a package, and the costs; with `closed_loop` also its plant and its episodes."""
+    """Translate all entries of a package, and the costs; with `closed_loop` also its plant and its episodes.
+
+    `further` are modules with other entries, and what the arguments of these are.
+    """
     program = Program(files)
     work = Translator(program, place, prefix, real)
     if any(unit.needs_memory for unit in _costs(work)):
@@ -31,6 +39,9 @@ def translated(
     if closed_loop:
         for function in vocabulary.closed_loop_functions(program):
             work.unit(function, vocabulary.closed_loop_kinds(work, function)).public = True
+    for module, meanings in (further or {}).items():
+        for function in program.functions(module):
+            work.unit(function, vocabulary.kinds_of(work, function, meanings)).public = True
     _forget_unused(work)
     return work
 

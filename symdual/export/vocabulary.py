@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -37,11 +38,17 @@ _ARGUMENTS = {
 }
 
 
-def kinds_of(translator: Translator, function: Function) -> tuple[Kind, ...]:
-    """The types of the arguments of an entry."""
+def kinds_of(
+    translator: Translator, function: Function, meanings: Mapping[str, str] | None = None
+) -> tuple[Kind, ...]:
+    """The types of the arguments of an entry; `meanings` go before the vocabulary."""
     if function.module == "kernels":
         return _kernel_kinds(translator, function)
-    return tuple(_kind(translator, function, name) for name in function.arguments)
+    own = meanings or {}
+    return tuple(
+        parsed(translator, own[name]) if name in own else _kind(translator, function, name)
+        for name in function.arguments
+    )
 
 
 def _kind(translator: Translator, function: Function, name: str) -> Kind:
@@ -77,6 +84,8 @@ def _size(translator: Translator, part: str) -> int | None:
         return None
     if part == "~":
         return ANY
+    if "+" in part:
+        return sum(_size(translator, term.strip()) or 0 for term in part.split("+"))
     if part.isdigit():
         return int(part)
     module = {"OUT": "dual_cost", "STATS": "episode"}.get(part, "records")
