@@ -47,7 +47,7 @@ class CBackend:
     name = "c"
 
     def __init__(self, name: str, files: Mapping[str, bytes]) -> None:
-        self._name, self._files = name, files
+        self._name, self._program = name, Program(files)
         self._modules: dict[str, types.ModuleType] = {}
 
     def offers(self, module: str) -> bool:
@@ -57,7 +57,7 @@ class CBackend:
     @cached_property
     def work(self) -> Translator:
         """The translation."""
-        return source.translated(self._files, self._name, PREFIX, closed_loop=True)
+        return source.translated(self._program, self._name, PREFIX, closed_loop=True)
 
     @cached_property
     def library(self) -> Library:
@@ -71,9 +71,10 @@ class CBackend:
         return self._modules[name]
 
     def _made(self, name: str) -> types.ModuleType:
-        program: Program = self.work.program
-        module = program.module(name)
-        for unit in self.work.units:
+        if not any(function.options.entry for function in self._program.functions(name)):
+            return self._program.module(name)  # nothing in it is compiled
+        module, work = self._program.module(name), self.work
+        for unit in work.units:
             if unit.public and unit.function.module == name and unit.function.options.entry:
                 setattr(module, unit.function.name, self.library.function(unit))
         if name == "decision":

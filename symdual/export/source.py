@@ -8,17 +8,18 @@ from collections.abc import Iterator, Mapping
 
 from symdual.export import vocabulary
 from symdual.export.helpers import struct_text
-from symdual.export.kinds import Group, Pointer, Record
+from symdual.export.kinds import INT, Group, Pointer, Record
 from symdual.export.names import remark
 from symdual.export.program import Function, Program
 from symdual.export.translator import Translator
 from symdual.export.unit import Unit
 
 _WIDTH = 116
+_SHORT = 40  # lines of a function
 
 
 def translated(
-    files: Mapping[str, bytes],
+    program: Program,
     place: str,
     prefix: str,
     real: str = "double",
@@ -29,7 +30,6 @@ def translated(
 
     `further` are modules with other entries, and what the arguments of these are.
     """
-    program = Program(files)
     work = Translator(program, place, prefix, real)
     if any(unit.needs_memory for unit in _costs(work)):
         work = Translator(program, place, prefix, real, pointers_need_memory=True)
@@ -132,7 +132,8 @@ def _structs(work: Translator) -> Iterator[str]:
     """Named tuples, the memory, and the type of a cost, each after those that it is made of."""
     spelling = work.spelling
     if work.memory:
-        lines = [f"    {member};" for name, kind in work.memory.items() for member in spelling.member(kind, name)]
+        reals_first = sorted(work.memory.items(), key=lambda item: item[1].element == INT)
+        lines = [f"    {member};" for name, kind in reals_first for member in spelling.member(kind, name)]
         head = ["/* arrays that functions keep while they run */", "typedef struct {"]
         yield "\n".join([*head, *lines, f"}} {work.prefix}_memory;"])
     for group in _ordered(list(work.groups)):
@@ -217,7 +218,9 @@ def _ordered_marks(work: Translator) -> str:
 
 def _function(work: Translator, unit: Unit) -> str:
     kept = f"{work.prefix.upper()}_KEEPS_ORDER " if unit.function.options.ordered else ""
-    before = kept if unit.public else f"static {kept}"
+    # a hint that matters where there are few numbers: a call then costs as much as what it does
+    hint = "inline " if len(unit.body) <= _SHORT and not kept else ""
+    before = kept if unit.public else f"static {hint}{kept}"
     comment = [] if unit.public else _comment(unit.function)
     return "\n".join(
         [*comment, _wrapped(before + unit.signature.replace("@", unit.name)), "{", *unit.body, "}"]

@@ -6,7 +6,6 @@ one flag more, without which NaN would have no meaning; the best counts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
@@ -72,10 +71,11 @@ def implementations(work: Workload, build: Path) -> list[Implementation]:
 
 def translated_loops(package: LoadedPackage) -> Translator:
     """Return the translation of a package together with loops around its functions."""
+    from symdual.export.program import Program
     from symdual.export.source import translated
 
-    files: Mapping[str, bytes] = {**package.files, "loops.py": _module(package).encode()}
-    return translated(files, package.name, "package", further={"loops": _ARGUMENTS})
+    files = {**package.files, "loops.py": _module(package).encode()}
+    return translated(Program(files), package.name, "package", further={"loops": _ARGUMENTS})
 
 
 def _module(package: LoadedPackage) -> str:
