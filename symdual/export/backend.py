@@ -154,4 +154,3 @@ def library_text(work: Translator) -> str:
     return "\n\n".join(
         ["#include <math.h>\n#include <stdint.h>", source.declarations(work), source.definitions(work), ""]
     )
-

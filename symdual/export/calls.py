@@ -225,4 +225,3 @@ class Calls(Expressions):
         if wanted is np.float64 and value.kind == BITS:
             return Value(REAL, f"{self.translator.helper('number_of')}({value.code})").with_reads(value)
         raise self.fault(node, f"the translator does not know {ast.unparse(node)}")
-

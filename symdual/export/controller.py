@@ -210,8 +210,7 @@ def _context(
         "task": _record_text(task[0], task.dtype, spell),
         "mean": [spell(float(value)).code for value in problem.prior.mean],
         "covariance": [
-            [spell(float(value)).code for value in row]
-            for row in ([np.diag(covariance)] if diagonal else covariance)
+            [spell(float(value)).code for value in row] for row in ([np.diag(covariance)] if diagonal else covariance)
         ],
         "diagonal": diagonal,
         "width": int(records.WIDTH),

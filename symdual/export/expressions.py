@@ -135,9 +135,7 @@ class Expressions:
             number = self._scaled(float(found))
             if not np.isfinite(number):
                 return self.numbers.real(number)
-            return replace(
-                self.numbers.real(number), code=self.translator.macro(module, name, number), level=PRIMARY
-            )
+            return replace(self.numbers.real(number), code=self.translator.macro(module, name, number), level=PRIMARY)
         return found
 
     def _Attribute(self, node: ast.Attribute) -> Any:
@@ -246,7 +244,9 @@ class Expressions:
         if isinstance(node.op, ast.USub) and value.kind in (INT, REAL):
             constant = None if value.constant is None else -value.constant
             inner = value.at(UNARY)
-            return replace(value, code=f"-({inner})" if inner[0] == "-" else f"-{inner}", level=UNARY, constant=constant)
+            return replace(
+                value, code=f"-({inner})" if inner[0] == "-" else f"-{inner}", level=UNARY, constant=constant
+            )
         if isinstance(node.op, ast.UAdd):
             return value
         raise self.fault(node, f"the translator does not know {ast.unparse(node)}")

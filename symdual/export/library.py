@@ -196,4 +196,3 @@ def _copied(source: NDArray[Any], target: NDArray[Any]) -> None:
             target[name] = source[name]
     else:
         target[...] = source
-

@@ -35,13 +35,13 @@ def translated(
         work = Translator(program, place, prefix, real, pointers_need_memory=True)
         _costs(work)
     for function in entries(program):
-        work.unit(function, vocabulary.kinds_of(work, function)).public = True
+        work.publish(function, vocabulary.kinds_of(work, function))
     if closed_loop:
         for function in vocabulary.closed_loop_functions(program):
-            work.unit(function, vocabulary.closed_loop_kinds(work, function)).public = True
+            work.publish(function, vocabulary.closed_loop_kinds(work, function))
     for module, meanings in (further or {}).items():
         for function in program.functions(module):
-            work.unit(function, vocabulary.kinds_of(work, function, meanings)).public = True
+            work.publish(function, vocabulary.kinds_of(work, function, meanings))
     _forget_unused(work)
     return work
 
@@ -75,10 +75,7 @@ def _costs(work: Translator) -> list[Unit]:
     kinds = vocabulary.cost_pointer(work).arguments
     functions = costs(work.program)
     work.handed_over |= set(functions.values())
-    units = [work.unit(function, kinds) for function in functions.values()]
-    for unit in units:
-        unit.public = True
-    return units
+    return [work.publish(function, kinds) for function in functions.values()]
 
 
 # ------------------------------------------------------------ header
@@ -222,13 +219,10 @@ def _function(work: Translator, unit: Unit) -> str:
     hint = "inline " if len(unit.body) <= _SHORT and not kept else ""
     before = kept if unit.public else f"static {hint}{kept}"
     comment = [] if unit.public else _comment(unit.function)
-    return "\n".join(
-        [*comment, _wrapped(before + unit.signature.replace("@", unit.name)), "{", *unit.body, "}"]
-    )
+    return "\n".join([*comment, _wrapped(before + unit.signature.replace("@", unit.name)), "{", *unit.body, "}"])
 
 
 def spelled_cost(work: Translator, kind: str) -> str:
     """The name of a cost in C."""
     function = costs(work.program)[kind]
     return next(unit.name for unit in work.units if unit.function is function)
-

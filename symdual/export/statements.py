@@ -55,7 +55,9 @@ class Statements(Calls):
         if name not in self._names:
             wanted = safe(name)
             prefix = self.spelling.prefix
-            while wanted in self._names.values() or wanted.lower().startswith(f"{prefix.lower()}_") or wanted == "memory":
+            while (
+                wanted in self._names.values() or wanted.lower().startswith(f"{prefix.lower()}_") or wanted == "memory"
+            ):
                 wanted += "_"
             self._names[name] = wanted
         return self._names[name]
@@ -177,7 +179,9 @@ class Statements(Calls):
         value = self.value(node.value)
         kind = self._returned(node, value.kind)
         if kind != value.kind and isinstance(kind, Several):
-            raise self.fault(node, f"{ast.unparse(node)} returns values of other types than the function does elsewhere")
+            raise self.fault(
+                node, f"{ast.unparse(node)} returns values of other types than the function does elsewhere"
+            )
         value = self.numbers.converted(value, kind)
         self.emit(f"return {value.code};", value)
         return True
@@ -197,7 +201,9 @@ class Statements(Calls):
             return self._all(node.body if test.constant else node.orelse)
         (yes, first), (no, second) = self._apart(node.body), self._apart(node.orelse)
         if yes or no:
-            self.body.append(Block(f"if ({test.code})" if yes else f"if (!{test.at(UNARY)})", test.reads, body=yes or no))
+            self.body.append(
+                Block(f"if ({test.code})" if yes else f"if (!{test.at(UNARY)})", test.reads, body=yes or no)
+            )
         if yes and no:
             self._else(no)
         return bool(node.orelse) and first and second
@@ -327,8 +333,13 @@ class Statements(Calls):
         top = node in self.function.tree.body and isinstance(base, ast.Name)
         if value.kind.empty:
             return True
-        return top and self._assigned[name] == 1 and self._assigned[base.id] <= (  # type: ignore[attr-defined]
-            0 if base.id in self.parameters else 1  # type: ignore[attr-defined]
+        return (
+            top
+            and self._assigned[name] == 1
+            and self._assigned[base.id]
+            <= (  # type: ignore[attr-defined]
+                0 if base.id in self.parameters else 1  # type: ignore[attr-defined]
+            )
         )
 
     def _unpack(self, node: ast.Assign, target: ast.Tuple) -> None:

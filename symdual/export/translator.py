@@ -72,7 +72,11 @@ class Translator:
     # ------------------------------------------------------------ functions
 
     def unit(
-        self, function: Function, kinds: tuple[Kind, ...], node: ast.AST | None = None, caller: Expressions | None = None
+        self,
+        function: Function,
+        kinds: tuple[Kind, ...],
+        node: ast.AST | None = None,
+        caller: Expressions | None = None,
     ) -> Unit:
         """The translation of a function for these types of its arguments."""
         key = (id(function), kinds)
@@ -82,12 +86,22 @@ class Translator:
             problem = f"{function.name} takes {len(function.arguments)} arguments, not {len(kinds)}"
             raise caller.fault(node, problem) if caller and node else Untranslatable(problem)
         if function in self._running:
-            raise Untranslatable(f"{self.place}/{function.module}.py:{function.tree.lineno}: {function.name} calls itself")
+            raise Untranslatable(
+                f"{self.place}/{function.module}.py:{function.tree.lineno}: {function.name} calls itself"
+            )
         self._running.append(function)
         found = self._shortcut(function, kinds) or translate(self, function, kinds)
         self._running.pop()
         found = self._named(found)
         self._done[key] = found
+        return found
+
+    def publish(self, function: Function, kinds: tuple[Kind, ...]) -> Unit:
+        """Translate a function that others may call, even if it does nothing."""
+        found = self.unit(function, kinds)
+        if found.empty and not any(found is unit for unit in self.units):
+            self.units.append(found)
+        found.public = True
         return found
 
     def _named(self, unit: Unit) -> Unit:
@@ -190,4 +204,3 @@ def _braces(array: Any, spelled: Any) -> str:
     if array.ndim == 0:
         return str(spelled(array))
     return "{" + ", ".join(_braces(item, spelled) for item in array) + "}"
-

@@ -135,4 +135,3 @@ def comment(function: Function) -> list[str]:
     """What a function does, as a comment."""
     title = remark(function.title)
     return [f"/* {title} */"] if title else []
-

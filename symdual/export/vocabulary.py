@@ -38,9 +38,7 @@ _ARGUMENTS = {
 }
 
 
-def kinds_of(
-    translator: Translator, function: Function, meanings: Mapping[str, str] | None = None
-) -> tuple[Kind, ...]:
+def kinds_of(translator: Translator, function: Function, meanings: Mapping[str, str] | None = None) -> tuple[Kind, ...]:
     """The types of the arguments of an entry; `meanings` go before the vocabulary."""
     if function.module == "kernels":
         return _kernel_kinds(translator, function)
@@ -153,7 +151,6 @@ def _shapes(translator: Translator, function: Function) -> dict[str, tuple[int, 
     for name, sizes in re.findall(r"(\w+) \(([\d+ ,]+)\)", text[1]):
         found[name] = tuple(sum(int(n) for n in part.split("+")) for part in sizes.split(",") if part.strip())
     return found
-
 
 
 # ------------------------------------------------------------ closed loop

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from symdual.errors import SymdualError, did_you_mean
-from symdual.runtime import exact
 from symdual.runtime.border import Records
 from symdual.runtime.evaluate import argument
 from symdual.runtime.posterior import MemoryWarning, losses
@@ -233,7 +232,11 @@ def cost_kind(problem: Problem, name: str, order: int, steps: int) -> str:
 
 def cost_pointer(problem: Problem, kind: str, steps: int) -> Any:
     """The compiled cost as a function pointer."""
-    return exact.cost_pointer(problem, steps) if kind == "exact" else problem.package.decision.cost_pointer(kind)
+    if kind != "exact":
+        return problem.package.decision.cost_pointer(kind)
+    from symdual.runtime import exact  # which needs numba
+
+    return exact.cost_pointer(problem, steps)
 
 
 def task_of(problem: Problem, name: str, order: int) -> Records:
@@ -268,6 +271,8 @@ def require_search_width(problem: Problem) -> None:
 def require_fit(problem: Problem, name: str, order: int, steps: int) -> None:
     """Raise when a controller cannot plan `steps` steps of a problem, before anything is compiled for it."""
     if name == "exact":
+        from symdual.runtime import exact
+
         exact.coefficient(problem, steps)
     if cost_kind(problem, name, order, steps) != "certain":
         require_search_width(problem)
