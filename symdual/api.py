@@ -163,8 +163,8 @@ def check(
     The kernels are compared with 50-digit values and with differences of the model as written, the recursions with
     dense ones; `recursions=False` leaves the latter out, which take longer to compile. Returns the results by model; a
     model passes when all of its blocks do. A package that was edited by hand is not written again but checked as it is,
-    and each edited file is a miss of its own. With `c` the translation to C is checked instead, against the same oracles
-    and against numba.
+    and each edited file is a miss of its own. With `c` the translation to C is checked instead, against the same
+    oracles and against numba.
     """
     if c:
         compiler()  # a machine without one is told so before any work is done

@@ -1,9 +1,10 @@
 """Checks a package's translation to C: kernels against 50 digits, recursions against dense numpy, all against numba.
 
-Every exported function is called with the same arguments in numba, in C, and in C with single precision. Double must agree
-to 1e-12 of the largest number, single to the tolerances below, or to a multiple of what a change in the last bits of the
-belief makes in numba itself: a search between two almost equal minima, or a plan that stops at a tolerance, turns rounding
-into more. The exported controller is built from its own files, with every warning an error, and driven along an episode.
+Every exported function is called with the same arguments in numba, in C, and in C with single precision. Double must
+agree to 1e-12 of the largest number, single to the tolerances below, or to a multiple of what a change in the last bits
+of the belief makes in numba itself: a search between two almost equal minima, or a plan that stops at a tolerance,
+turns rounding into more. The exported controller is built from its own files, with every warning an error, and driven
+along an episode.
 """
 
 from __future__ import annotations
@@ -205,7 +206,7 @@ class _Task:
 
     def _kernels(self, calls: Calls) -> Iterator[tuple[str, Array]]:
         package = self._package
-        view = _View(package, {name: call for (module, name), call in calls.items() if module == "kernels"})
+        view: Any = _View(package, {name: call for (module, name), call in calls.items() if module == "kernels"})
         n = package.NX
         x, theta, u = self._point[:n], self._point[n:], self._u[0]
         lam = self._costate

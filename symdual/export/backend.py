@@ -1,7 +1,7 @@
 """A generated package through C: the same modules, with the compiled functions of a shared library in them.
 
-What a module does in Python (making records, choosing a form) is the package's own code, run without numba. Modules that
-no controller needs (`likelihood`, `process`) are those of numba.
+What a module does in Python (making records, choosing a form) is the package's own code, run without numba. Modules
+that no controller needs (`likelihood`, `process`) are those of numba.
 """
 
 from __future__ import annotations

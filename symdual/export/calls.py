@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from symdual.export.expressions import Expressions
 from symdual.export.kinds import ANY, BITS, BOOL, INT, REAL, Array, Group, Kind, Pointer, Record, joined
 from symdual.export.program import AddressOf, Function
+from symdual.export.subscripts import Subscripts
 from symdual.export.values import PRIMARY, UNARY, Value, truth, whole
 
 #: functions of one or two reals that C has under this name; with an f behind it in single precision
@@ -20,8 +20,8 @@ LIBRARY = {
     **{
         name: name
         for name in (
-            "acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf erfc exp expm1 floor fmod hypot log log10 "
-            "log1p log2 pow sin sinh sqrt tan tanh"
+            "acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf erfc exp expm1 floor fmod hypot log "
+            "log10 log1p log2 pow sin sinh sqrt tan tanh"
         ).split()
     },
     "fabs": "fabs",
@@ -32,7 +32,7 @@ LIBRARY = {
 _TESTS = ("isnan", "isinf", "isfinite")
 
 
-class Calls(Expressions):
+class Calls(Subscripts):
     """Calls of one function."""
 
     def _Call(self, node: ast.Call) -> Any:

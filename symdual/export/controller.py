@@ -11,7 +11,7 @@ import numpy as np
 from symdual.emit.render import render
 from symdual.errors import SymdualError
 from symdual.export import source
-from symdual.export.kinds import INT, REAL, Array, Kind, Record, Scalar
+from symdual.export.kinds import INT, REAL, Array, Kind, Record, Scalar, entries
 from symdual.export.names import checked_prefix, remark
 from symdual.export.precision import losses
 from symdual.export.program import Program
@@ -89,7 +89,7 @@ def export(problem: Problem, settings: Settings) -> Exported:
 
 def _choices(problem: Problem, settings: Settings, steps: int, work: Translator) -> list[Choice]:
     """The controllers of the package, with the costs that they minimise."""
-    known, found = source.costs(work.program), []
+    known, found = source.costs(work.program), list[Choice]()
     require_search_width(problem)
     for name in NAMES:
         if name in _NOT_EXPORTED:
@@ -127,7 +127,7 @@ def _parts(work: Translator, steps: int, times: int, inputs: int, order: int) ->
         "missing": Array(REAL, (ny,)),
         **{f"table_{name}": Array(REAL, array.shape) for name, array in table._asdict().items()},
         **{f"memory_{name}": kind for name, kind in work.memory.items()},
-        **{name: INT for name in ("k", "pending", "controller", "start", "end", "ready")},
+        **dict.fromkeys(("k", "pending", "controller", "start", "end", "ready"), INT),
     }
     if work.program.has("process"):
         parts["kept"] = work.records["TASK"]["numbers"]
@@ -139,7 +139,7 @@ def _bytes(work: Translator, kind: Kind) -> int:
     if isinstance(kind, Scalar):
         return real if kind.name == "real" else 4
     if isinstance(kind, Array):
-        return int(np.prod(kind.shape, dtype=np.int64)) * _bytes(work, kind.element)
+        return entries(kind) * _bytes(work, kind.element)
     fields = work.records[kind.name]  # type: ignore[union-attr]
     return sum(_bytes(work, own) for own in fields.values())
 

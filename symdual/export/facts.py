@@ -41,8 +41,8 @@ def loose(tree: ast.AST) -> set[str]:
             for child in node.body:
                 visit(child, inside | {node.target.id})
             return
-        for child in ast.iter_child_nodes(node):
-            visit(child, inside)
+        for part in ast.iter_child_nodes(node):
+            visit(part, inside)
 
     visit(tree, frozenset())
     return found

@@ -23,7 +23,8 @@ _PLAIN = {
         "        numbers[i] = 0;\n    }}\n}}"
     ),
     "bits_of": (
-        "uint64_t {name}(double number)\n{{\n    union {{\n        double number;\n        uint64_t bits;\n    }} both;\n"
+        "uint64_t {name}(double number)\n{{\n"
+        "    union {{\n        double number;\n        uint64_t bits;\n    }} both;\n"
         "    both.number = number;\n    return both.bits;\n}}"
     ),
     "number_of": (

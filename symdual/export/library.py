@@ -116,9 +116,9 @@ class Library:
             return lambda given, handed, after: self._group(kind, given, handed, after)
         if isinstance(kind, Pointer):
             return lambda given, handed, after: handed.append(ctypes.c_void_p(address_of(given)))
-        make = self._real if kind == REAL else ctypes.c_int
-        python = float if kind == REAL else int
-        return lambda given, handed, after: handed.append(make(python(given)))
+        if kind == REAL:
+            return lambda given, handed, after: handed.append(self._real(float(given)))
+        return lambda given, handed, after: handed.append(ctypes.c_int(int(given)))
 
     def _array(self, kind: Array, given: Any, handed: list[Any], after: list[Callable[[], None]]) -> None:
         if kind.empty:

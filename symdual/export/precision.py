@@ -30,14 +30,14 @@ def losses(problem: Problem) -> Iterator[str]:
             spread = float(deviations[i])
         if spread > 0.0 and size * EPSILON * ROOM > spread:
             yield (
-                f"{name} has the size {size:.3g} and a deviation of {spread:.3g}, but single precision tells numbers of "
-                f"this size apart from {size * EPSILON:.2g} on: scale the model, or export with --real double"
+                f"{name} has the size {size:.3g} and a deviation of {spread:.3g}, but single precision tells numbers "
+                f"of this size apart from {size * EPSILON:.2g} on: scale the model, or export with --real double"
             )
     own = np.linalg.eigvalsh(_correlations(problem.prior.covariance))
     if own.size and 0.0 < own[0] < EPSILON * ROOM * own[-1]:
         yield (
-            f"the prior's correlations have eigenvalues from {own[0]:.2g} to {own[-1]:.2g}, further apart than the digits "
-            "of single precision: its covariance will not stay positive"
+            f"the prior's correlations have eigenvalues from {own[0]:.2g} to {own[-1]:.2g}, further apart than the "
+            "digits of single precision: its covariance will not stay positive"
         )
 
 

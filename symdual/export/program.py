@@ -107,7 +107,7 @@ class _Jit:
 
     def __init__(self, noted: dict[int, Options], **options: Any) -> None:
         fast = options.get("fastmath", _FAST)
-        self._noted, self._options = noted, Options(options.get("entry", True), not _FAST <= set(fast))
+        self._noted, self._options = noted, Options(options.get("entry", True), not set(fast) >= _FAST)
 
     def __call__(self, function: Any) -> Any:
         self._noted[id(function.__code__)] = self._options

@@ -66,10 +66,10 @@ class Statements(Calls):
         """A name for a variable that Python does not have."""
         for number in itertools.count(1):
             name = label if number == 1 else f"{label}_{number}"
-            if name not in self._names and name not in self._assigned and name not in self.parameters:
-                if safe(name) == name and name not in self._names.values():
-                    self._names[name] = name
-                    return name
+            taken = name in self._names or name in self._assigned or name in self.parameters
+            if not taken and safe(name) == name and name not in self._names.values():
+                self._names[name] = name
+                return name
         raise AssertionError
 
     def local(self, name: str) -> Value | None:
@@ -329,18 +329,12 @@ class Statements(Calls):
         """Whether a name is nothing but a shorter one for a field, all along the function."""
         if not isinstance(value.kind, Array) or not isinstance(node.value, ast.Attribute):
             return False
-        base = node.value.value
-        top = node in self.function.tree.body and isinstance(base, ast.Name)
         if value.kind.empty:
             return True
-        return (
-            top
-            and self._assigned[name] == 1
-            and self._assigned[base.id]
-            <= (  # type: ignore[attr-defined]
-                0 if base.id in self.parameters else 1  # type: ignore[attr-defined]
-            )
-        )
+        base = node.value.value
+        if not isinstance(base, ast.Name) or node not in self.function.tree.body or self._assigned[name] != 1:
+            return False
+        return self._assigned[base.id] <= (0 if base.id in self.parameters else 1)
 
     def _unpack(self, node: ast.Assign, target: ast.Tuple) -> None:
         names = [item.id if isinstance(item, ast.Name) else None for item in target.elts]
@@ -359,7 +353,7 @@ class Statements(Calls):
             self.emit(f"const {self.translator.several(value.kind)} {kept} = {value.code};", value)
             value = replace(value, code=kept, reads=frozenset())
         for n, name in wanted:
-            assert name is not None
+            assert name is not None and isinstance(value.kind, Several)
             self.assign(name, Value(value.kind.items[n], f"{value.code}.item{n}", reads=value.reads), node)
 
     def _exchange(self, node: ast.Assign, target: ast.Tuple, source: ast.Tuple) -> None:

@@ -19,7 +19,7 @@ _PROCESSORS = {
 
 
 class Sections(NamedTuple):
-    """Bytes of code and constants, and of memory besides the controller itself; and the deepest stack of one function."""
+    """Bytes of code and constants, of memory besides the controller, and of the deepest stack of one function."""
 
     processor: str
     code: int
@@ -41,6 +41,6 @@ def sections(files: Mapping[str, str], real: str) -> Sections | None:
         given = ["-std=c99", "-Os", "-mthumb", *flags, *WARNINGS, "-fstack-usage", "-c"]
         compile_files([folder / name for name in files if name.endswith(".c")], given, code, command)
         printed = subprocess.run([size, str(code)], capture_output=True, text=True, check=True).stdout
-        text, data, bss = (int(word) for word in printed.splitlines()[1].split()[:3])
+        code_bytes, data, bss = (int(word) for word in printed.splitlines()[1].split()[:3])
         usage = [line.split("\t") for file in folder.glob("*.su") for line in file.read_text().splitlines()]
-        return Sections(processor, text, data + bss, max((int(row[1]) for row in usage), default=0))
+        return Sections(processor, code_bytes, data + bss, max((int(row[1]) for row in usage), default=0))

@@ -26,8 +26,8 @@ class Untranslatable(SymdualError):
 class Value:
     """An expression; of an array or a record, the expression of a pointer to it.
 
-    `constant` is its value where that is known, `sizes` are the lengths of an array as expressions, `roots` the names of
-    the variables through which it was reached, `reads` all names in it.
+    `constant` is its value where that is known, `sizes` are the lengths of an array as expressions, `roots` the names
+    of the variables through which it was reached, `reads` all names in it.
     """
 
     kind: Kind

@@ -1,7 +1,7 @@
 """symdual's own side through C: the translation of the generated package, repeated inside translated loops.
 
-The loops are those of numba (`own_loops`), translated with the package. Every build of the C limit is tried here too, with
-one flag more, without which NaN would have no meaning; the best counts.
+The loops are those of numba (`own_loops`), translated with the package. Every build of the C limit is tried here too,
+with one flag more, without which NaN would have no meaning; the best counts.
 """
 
 from __future__ import annotations
