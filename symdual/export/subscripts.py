@@ -77,10 +77,14 @@ class Subscripts(Expressions):
             if 0 not in base.kind.shape[len(parts) :]:
                 raise self.fault(node, f"{ast.unparse(node.value)} has no entries")
             return Value(Array(base.kind.element, base.kind.shape[len(parts) :]), "")
-        if isinstance(parts[0], ast.Slice):
-            if len(parts) > 1:
-                raise self.fault(node, f"the translator does not know {ast.unparse(node)}")
-            return self._run(node, parts[0], base)
+        *before, last = parts
+        if isinstance(last, ast.Slice):
+            return self._run(node, last, self._row(node, base, before) if before else base)
+        return self._row(node, base, parts)
+
+    def _row(self, node: ast.Subscript, base: Value, parts: list[ast.expr]) -> Value:
+        """An entry or a row."""
+        assert isinstance(base.kind, Array)
         indices = [self.whole_number(part) for part in parts]
         for index, length in zip(indices, base.kind.shape, strict=False):
             known = index.constant

@@ -23,8 +23,10 @@ _ARGUMENTS = {
     "end": "int",
     "slot": "int",
     "order": "int",
+    "cost": "real",
+    "limit": "int",
+    "tolerance": "real",
     "searching": "bool",
-    "certain": "bool",
     "floor": "real",
     "belief": "BLOCKS[1]",
     "u": "real[NU]",
@@ -58,7 +60,7 @@ def _kind(translator: Translator, function: Function, name: str) -> Kind:
     if name == "tray":
         records = program.module("records")
         return instance_group(translator, program.module("filter").tray(np.zeros(1, records.TASK)))
-    if name in ("address", "cost"):
+    if name == "address":
         return cost_pointer(translator)
     if name not in _ARGUMENTS:
         raise Untranslatable(
@@ -158,7 +160,15 @@ def _shapes(translator: Translator, function: Function) -> dict[str, tuple[int, 
 _ANY = "real[~]"  # as long as the plant wants it
 _PLANT = {"move": ("int", *(_ANY,) * 5), "measure": ("int", *(_ANY,) * 4)}
 _EPISODE = {
-    "Controls": {"cost": "", "searching": "bool", "floors": _ANY, "window": "int", "informed": "bool", "bends": "int"},
+    "Controls": {
+        "cost": "",
+        "searching": "bool",
+        "floors": _ANY,
+        "window": "int",
+        "informed": "bool",
+        "bends": "int",
+        "pulls": "int",
+    },
     "Luck": {
         "truths": "real[:,:]",
         "process": "real[:,:,NX]",
