@@ -25,6 +25,7 @@ from symdual.commands.terminal import headed, new_console, shown
 @click.option("--real", type=click.Choice(["double", "float"]), default="double", show_default=True, help="Precision.")
 @click.option("--prefix", metavar="NAME", help="What all names begin with [the name of the model].")
 @click.option("--scenario", metavar="NAME", help="Which scenario, if the file has several.")
+@click.option("--controller", "controllers", multiple=True, metavar="NAME", help="A controller; may be repeated [all].")
 @click.option(
     "--window", type=click.IntRange(min=1), help="Plan so many steps ahead, for ever [to the scenario's end]."
 )
@@ -37,6 +38,7 @@ def export(
     real: str,
     prefix: str | None,
     scenario: str | None,
+    controllers: tuple[str, ...],
     window: int | None,
     order: int,
     json_file: Path | None,
@@ -51,7 +53,7 @@ def export(
 
     console = new_console()
     problem = api.prepare(model_file, scenario, backend="c")
-    found = exported(problem, Settings(prefix or problem.package.name, real, window, order))
+    found = exported(problem, Settings(prefix or problem.package.name, real, window, order, controllers))
     place = folder / found.settings.prefix
     try:
         place.mkdir(parents=True, exist_ok=True)

@@ -68,7 +68,7 @@ class Calls(Subscripts):
         if unit.needs_memory:
             self.needs_memory = True
             codes.append("memory")
-        return Value(unit.result, f"{unit.name}({', '.join(codes)})").with_reads(*arguments)
+        return Value(unit.result, f"{unit.name}({', '.join(codes)})").with_reads(*_there(arguments))
 
     @staticmethod
     def _handed_over(value: Value) -> list[str]:
@@ -92,7 +92,7 @@ class Calls(Subscripts):
         if self.translator.pointers_need_memory:
             self.needs_memory = True
             codes.append("memory")
-        return Value(kind.result, f"{called.at(PRIMARY)}({', '.join(codes)})").with_reads(called, *values)
+        return Value(kind.result, f"{called.at(PRIMARY)}({', '.join(codes)})").with_reads(called, *_there(values))
 
     def _fitted(self, node: ast.AST, value: Value, wanted: Kind) -> Value:
         """An argument in the type that a function pointer asks for: lengths that are known become sizes at run time."""
@@ -121,7 +121,7 @@ class Calls(Subscripts):
         for value in values:
             self.written |= value.roots
         codes = [code for value in values for code in self._handed_over(value)]
-        return self.made(group, "{" + ", ".join(codes) + "}", values)
+        return self.made(group, "{" + ", ".join(codes) + "}", _there(values))
 
     def made(self, group: Group, members: str, values: list[Value]) -> Value:
         """A struct that is made before the statement that is being translated."""
@@ -225,3 +225,8 @@ class Calls(Subscripts):
         if wanted is np.float64 and value.kind == BITS:
             return Value(REAL, f"{self.translator.helper('number_of')}({value.code})").with_reads(value)
         raise self.fault(node, f"the translator does not know {ast.unparse(node)}")
+
+
+def _there(values: list[Value]) -> list[Value]:
+    """Values that exist in C: arrays without entries do not."""
+    return [value for value in values if not (isinstance(value.kind, Array) and value.kind.empty)]

@@ -9,19 +9,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symdual.emit.render import render
-from symdual.errors import SymdualError
+from symdual.errors import SymdualError, did_you_mean
 from symdual.export import source
 from symdual.export.kinds import INT, REAL, Array, Kind, Record, Scalar, entries
 from symdual.export.names import checked_prefix, remark
 from symdual.export.precision import losses
 from symdual.export.program import Program
 from symdual.export.translator import Translator
-from symdual.runtime.controller import NAMES, cost_kind, require_search_width, task_of, weights_of
+from symdual.runtime.controller import NAMES, SEARCHED, cost_kind, require_search_width, task_of, weights_of
+from symdual.runtime.foresight import KEPT
 from symdual.runtime.problem import Problem
 
 #: controllers that only exist beside a simulation
 _NOT_EXPORTED = ("oracle", "exact")
 _TASK_SETTINGS = ("weight", "learning", "order")
+_OWN = ("weights", "task")  # parts of a desk that are set from outside
 
 
 class Choice(NamedTuple):
@@ -31,6 +33,8 @@ class Choice(NamedTuple):
     number: int
     cost: str
     searching: bool
+    planning: bool
+    kept: int
     weight: str
     learning: str
     order: str
@@ -44,6 +48,7 @@ class Settings:
     real: str = "double"
     window: int | None = None
     order: int = 1
+    controllers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +75,19 @@ def export(problem: Problem, settings: Settings) -> Exported:
     longer = problem if settings.window is None else problem.extended(settings.window)
     work = source.translated(Program(package.files), str(package.folder), prefix, settings.real)
     choices = _choices(problem, settings, steps, work)
-    parts = _parts(work, steps, len(longer.state_cost), len(longer.input_cost), settings.order)
+    desk = work.program.module("records").desk(
+        steps,
+        weights_of(longer),
+        task_of(problem, "dual", settings.order),
+        settings.order,
+        any(choice.planning for choice in choices),
+    )
+    parts = _parts(work, steps, desk, len(longer.input_cost))
     size = _size(work, parts)
-    context = _context(problem, longer, settings, work, choices, steps, size)
+    context = {
+        **_context(problem, longer, settings, work, choices, steps, size),
+        "desk": [(n, _name_of(work, a).lower(), a.shape) for n, a in desk._asdict().items() if n not in _OWN],
+    }
     header = render("controller.h.jinja", {**context, "declarations": source.declarations(work)})
     code = render("controller.c.jinja", {**context, "definitions": source.definitions(work)})
     return Exported(
@@ -91,22 +106,46 @@ def _choices(problem: Problem, settings: Settings, steps: int, work: Translator)
     """The controllers of the package, with the costs that they minimise."""
     known, found = source.costs(work.program), list[Choice]()
     require_search_width(problem)
-    for name in NAMES:
-        if name in _NOT_EXPORTED:
-            continue
+    for name in _wanted(settings.controllers):
         kind = cost_kind(problem, name, settings.order, steps)
         if kind not in known:
             raise SymdualError(f'the controller "{name}" cannot be exported: its cost "{kind}" is not in the package')
         task = task_of(problem, name, settings.order)[0]
         numbers = [work.numbers.real(float(task[key])).code for key in _TASK_SETTINGS]
-        found.append(Choice(name, len(found), source.spelled_cost(work, kind), kind != "certain", *numbers))
+        found.append(
+            Choice(
+                name,
+                len(found),
+                source.spelled_cost(work, kind),
+                kind in SEARCHED,
+                kind == "planned",
+                KEPT.get(kind, 0),
+                *numbers,
+            )
+        )
     return found
+
+
+def _wanted(names: tuple[str, ...]) -> list[str]:
+    """The controllers that are exported, in the order in which they are known."""
+    possible = [name for name in NAMES if name not in _NOT_EXPORTED]
+    for name in names:
+        if name not in possible:
+            hint = did_you_mean(name, possible)
+            raise SymdualError(f'the controller "{name}" cannot be exported{hint}; possible: {", ".join(possible)}')
+    return [name for name in possible if not names or name in names]
 
 
 # ------------------------------------------------------------ memory
 
 
-def _parts(work: Translator, steps: int, times: int, inputs: int, order: int) -> dict[str, Kind]:
+def _name_of(work: Translator, array: Any) -> str:
+    name = work.record_name(array.dtype)
+    assert name is not None
+    return name
+
+
+def _parts(work: Translator, steps: int, desk: Any, inputs: int) -> dict[str, Kind]:
     """The arrays of the controller, with their sizes."""
     table = work.program.module("candidates").table()
     nu, ny = (int(getattr(work.program.module("records"), name)) for name in ("NU", "NY"))
@@ -115,19 +154,14 @@ def _parts(work: Translator, steps: int, times: int, inputs: int, order: int) ->
         "u": Array(REAL, (nu,)),
         "stats": Array(REAL, (3,)),
         "task": Record("TASK"),
-        "weights": Array(Record("WEIGHTS"), (times,)),
         "floors": Array(REAL, (inputs,)),
-        "plan": Array(Record("STEP"), (2, steps + 1)),
-        "notes": Array(Record("NOTE"), (steps + 1,)),
-        "bends": Array(Record("BEND"), (steps + 1 if order == 2 else 1,)),
-        "forms": Array(Record("BLOCKS"), (2,)),
-        "space": Record("SPACE"),
+        **{n: Array(Record(_name_of(work, a)), a.shape) for n, a in desk._asdict().items() if n != "task"},
         "planned_states": Array(REAL, (steps + 1, int(work.program.module("records").NX))),
         "planned_inputs": Array(REAL, (steps, nu)),
         "missing": Array(REAL, (ny,)),
         **{f"table_{name}": Array(REAL, array.shape) for name, array in table._asdict().items()},
         **{f"memory_{name}": kind for name, kind in work.memory.items()},
-        **dict.fromkeys(("k", "pending", "controller", "start", "end", "ready"), INT),
+        **dict.fromkeys(("k", "pending", "controller", "start", "end", "shift", "ready"), INT),
     }
     if work.program.has("process"):
         parts["kept"] = work.records["TASK"]["numbers"]
@@ -147,9 +181,10 @@ def _bytes(work: Translator, kind: Kind) -> int:
 def _size(work: Translator, parts: Mapping[str, Kind]) -> int:
     """The size of the struct: reals first, whole numbers last, rounded up to the alignment of a real."""
     real = 4 if work.numbers.single else 8
-    memory = sum(_bytes(work, kind) for name, kind in parts.items() if name.startswith("memory_"))
-    whole = -(-memory // real) * real
-    total = sum(_bytes(work, kind) for name, kind in parts.items() if not name.startswith("memory_")) + whole
+    memory = sum(_bytes(work, kind) for kind in work.memory.values())
+    if any(kind.element != INT for kind in work.memory.values()):
+        memory = -(-memory // real) * real  # a struct of its own
+    total = sum(_bytes(work, kind) for name, kind in parts.items() if not name.startswith("memory_")) + memory
     return -(-total // real) * real
 
 
@@ -189,9 +224,10 @@ def _context(
         "holds": settings.window is not None and not package.TIME_VARYING,
         "times": len(longer.state_cost),
         "inputs": len(longer.input_cost),
-        "bends": steps + 1 if settings.order == 2 else 1,
         "order": settings.order,
         "choices": choices,
+        "first": next((one.number for one in choices if one.name == "dual"), 0),
+        "first_name": next((one.name for one in choices if one.name == "dual"), choices[0].name),
         "memory": bool(work.memory),
         "square_root": bool(package.SQUARE_ROOT),
         "processes": bool(package.PROCESSES),

@@ -13,7 +13,7 @@ from symdual.export.kinds import BOOL, INT, REAL, VOID, Array, Group, Kind, Reco
 from symdual.export.layout import Block, Line
 from symdual.export.names import safe
 from symdual.export.program import Function
-from symdual.export.values import PRIMARY, UNARY, Value, whole
+from symdual.export.values import PRIMARY, SUM, UNARY, Value, whole
 
 if TYPE_CHECKING:
     from symdual.export.translator import Translator
@@ -262,7 +262,7 @@ class Statements(Calls):
         name = node.target.id
         own = name != "_" and name not in self._loose and name not in self._counters and name not in self.kinds
         counter = self.spelled(name) if own else self._fresh("turn")
-        head = f"for (int {counter} = {first.code}; {counter} < {end.code}; {counter}++)"
+        head = f"for (int {counter} = {first.code}; {counter} < {end.at(SUM)}; {counter}++)"
         if own:
             self._counters.append(name)
             self._inside(head, node.body, first, end, counter=counter)

@@ -145,5 +145,5 @@ class Subscripts(Expressions):
         sum_ = isinstance(ends, ast.BinOp) and isinstance(ends.op, ast.Add) and begins is not None
         if sum_ and ast.dump(ends.left) == ast.dump(begins):  # type: ignore[union-attr, arg-type]
             added = self.whole_number(ends.right)  # type: ignore[union-attr]
-            return added.constant, added.code
-        return None, f"{upper.at(SUM)} - {first.at(PRODUCT)}"
+            return added.constant, added.at(PRIMARY)
+        return None, f"({upper.at(SUM)} - {first.at(PRODUCT)})"

@@ -13,7 +13,7 @@ from symdual.export.kinds import BOOL, INT, REAL, Kind, Spelling
 PRIMARY, UNARY, PRODUCT, SUM, SHIFT, RELATION, EQUALITY, BOTH, EITHER, CHOICE = 15, 14, 13, 12, 11, 10, 9, 5, 4, 3
 
 DIGITS_OF_FLOAT = math.log(2.0**-23) / math.log(2.0**-52)  # for each digit of double
-SMALL = 1e-5  # smaller numbers in the recursions are tolerances
+SMALL = 1e-6  # numbers up to this one in the recursions are tolerances
 TINY = 1e-100  # and these guard against underflow
 RANGE_OF_FLOAT = math.log(2.0**-126) / math.log(2.0**-1022)
 
