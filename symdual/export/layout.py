@@ -17,6 +17,7 @@ class Line:
     target: str | None = None
     changes: bool = False  # it needs the value from before
     declares: bool = False
+    unused: bool = False  # the variable that it would declare is not mentioned again
 
 
 @dataclass
@@ -53,6 +54,7 @@ def _declared(body: list[Line | Block], name: str) -> bool:
     first = places[0]
     if isinstance(first, Line):
         first.declares = _sets(first, name)
+        first.unused = first.declares and len(places) == 1
         return first.declares
     if not all(isinstance(place, Block) and name not in place.uses for place in places):
         return False
@@ -86,7 +88,10 @@ def printed(body: list[Line | Block], declaration: Callable[[str], str], depth: 
     for number, item in enumerate(body):
         before = INDENT * depth
         if isinstance(item, Line):
-            if item.declares and item.target is not None:
+            if item.unused and item.target is not None:
+                if "(" in item.text:
+                    yield f"{before}(void){item.text.removeprefix(f'{item.target} = ')}"
+            elif item.declares and item.target is not None:
                 yield f"{before}{declaration(item.target)}{item.text.removeprefix(item.target)}"
             else:
                 yield before + item.text
