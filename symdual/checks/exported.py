@@ -191,7 +191,7 @@ class _Task:
         self._task = records.make_task(
             process, measurement, noise.transition, noise.drift, bounds, package.numbers["data"]
         )
-        self._desk = records.desk(HORIZON, weights, self._task, 2)
+        self._desk = records.desk(HORIZON, weights, self._task, 2, True)
         self._u = np.clip(home.u + home.u_spread * random.normal(size=(HORIZON, m)) / 3, *bounds)
         self._y = evaluate.observation(package, x, theta) + 0.03 * measured * random.normal(size=package.NY)
         self._costate = random.normal(size=max(n, package.NY))
@@ -265,6 +265,12 @@ class _Task:
                 f"calls.jd_structured, order {order}",
                 np.array([calls["calls", "jd_structured"](*span, 0, order, held, desk)[0]]),
             )
+        if ("calls", "tilt") in calls:
+            calls["calls", "tilt"](*span, 0, held, desk)
+            for name in ("tilt_x", "tilt_u"):
+                yield f"calls.tilt, {name}", np.ravel(desk.notes[name][:HORIZON]).copy()
+            whole = calls["calls", "descend_whole"](*span, 0, np.inf, 1, 1e-6, held, desk)
+            yield "calls.descend_whole", np.array([whole[0]])
         if ("calls", "jd_lowrank") in calls and self._fits("lowrank"):
             yield "calls.jd_lowrank", np.array([calls["calls", "jd_lowrank"](*span, 0, held, desk)])
 
@@ -284,8 +290,8 @@ class _Task:
             calls["decision", "decide_at"](address, True, self._floor, 0, HORIZON, held, desk, table, u)
             yield f"decision.decide_at, {kind}", table.report[[2, 3, 5]]
             states, inputs = np.zeros((HORIZON + 1, package.NX)), np.zeros((HORIZON, package.NU))
-            cost = calls["decision", "plan_of"](0, HORIZON, held, desk, self._u[0], False, states, inputs)
-            yield "decision.plan_of", np.array([cost])
+            cost = calls["decision", "plan_of"](0, HORIZON, held, desk, self._u[0], states, inputs)
+            yield "decision.plan_of", np.array([cost, *np.ravel(inputs)])
 
 
 class _View:
@@ -362,7 +368,7 @@ def _story(task: Problem, name: str, change: float, ys: Array | None = None) -> 
     process, measurement = root(package.noise.process), root(package.noise.measurement)
     y, rows, measured = np.full(package.NY, np.nan), [], []
     for k in range(min(EPISODE, task.horizon)):
-        y = y if ys is None else ys[k]
+        y = y if ys is None else ys[k] * (1.0 + change * random.normal(size=package.NY))
         measured.append(y)
         u = one.act(y)
         rows.append(np.concatenate([u, one.belief.mean, [0.0]]))
