@@ -14,10 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symdual.errors import SymdualError
-from symdual.export import source
-from symdual.export.compilation import shared_library
-from symdual.export.library import Library, address_of
+from symdual.export import compilation, source
+from symdual.export.library import Library
 from symdual.export.program import Program
 from symdual.export.translator import Translator
 
@@ -62,7 +60,7 @@ class CBackend:
     @cached_property
     def library(self) -> Library:
         """The compiled translation."""
-        return Library(self.work, shared_library(library_text(self.work)))
+        return Library(self.work, compilation.shared_library(library_text(self.work), compilation.FAST))
 
     def module(self, name: str) -> types.ModuleType:
         """A module with compiled functions."""
@@ -88,25 +86,16 @@ class CBackend:
 
     def _pointers(self, module: types.ModuleType) -> None:
         known = {kind: Address(self.library.address(source.spelled_cost(self.work, kind))) for kind in module._COSTS}
-        decide = module.decide_at
-
-        def decide_at(address: Any, *rest: Any) -> Any:
-            _require_own(address, known)
-            return decide(address, *rest)
-
         module.cost_pointer = known.__getitem__  # type: ignore[attr-defined]
-        module.decide_at = decide_at  # type: ignore[attr-defined]
 
     def _episodes(self, module: types.ModuleType) -> None:
-        known = {kind: self.module("decision").cost_pointer(kind) for kind in self.module("decision")._COSTS}
         unit = next(u for u in self.work.units if u.function.module == "episode" and u.function.name == "episode")
         module.episode = self.library.function(unit)  # type: ignore[attr-defined]
         module.claim = _Claim()  # type: ignore[attr-defined]
 
-        def episodes(threads: int, horizon: int, plant: Any, controls: Any, *rest: Any) -> None:
-            _require_own(controls.cost, known)
+        def episodes(threads: int, *rest: Any) -> None:
             counter = np.zeros(1, np.int64)
-            _side_by_side(threads, lambda: module.work_off(counter, horizon, plant, controls, *rest))
+            _side_by_side(threads, lambda: module.work_off(counter, *rest))
 
         module.episodes = episodes  # type: ignore[attr-defined]
 
@@ -141,12 +130,6 @@ def _side_by_side(threads: int, work: Callable[[], None]) -> None:
         thread.join()
     if faults:
         raise faults[0]
-
-
-def _require_own(given: Any, known: Mapping[str, Address]) -> None:
-    """Refuse a cost that numba compiled: it expects its arguments in another form."""
-    if address_of(given) not in {pointer.address for pointer in known.values()}:
-        raise SymdualError('this cost was not translated to C: the controller "exact" needs a package of numba')
 
 
 def library_text(work: Translator) -> str:
