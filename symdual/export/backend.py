@@ -9,17 +9,26 @@ from __future__ import annotations
 import threading
 import types
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from symdual.export import compilation, source
 from symdual.export.library import Library
-from symdual.export.program import Program
+from symdual.export.program import Function, Program
 from symdual.export.translator import Translator
+from symdual.export.values import Untranslatable
 
 PREFIX = "package"
+#: what is compiled by itself: modules, and costs that take long; all else is compiled together
+_PARTS = {
+    "kernels": "kernels",
+    "calls": "calls",
+    "plant": "episode",
+    "episode": "episode",
+    "planned": "planned",
+    "second_order": "second order",
+}
 _NUMBAS = ("likelihood", "process", "options")
 
 
@@ -40,27 +49,20 @@ def backend_of(name: str, digest: str, files: Mapping[str, bytes]) -> CBackend:
 
 
 class CBackend:
-    """The modules of one package in C."""
+    """The modules of one package in C.
 
-    name = "c"
+    They are translated and compiled in parts, each when it is first needed: who only wants a decision does not wait for
+    episodes.
+    """
 
     def __init__(self, name: str, files: Mapping[str, bytes]) -> None:
         self._name, self._program = name, Program(files)
         self._modules: dict[str, types.ModuleType] = {}
+        self._parts: dict[str, tuple[Translator, Library]] = {}
 
     def offers(self, module: str) -> bool:
         """Whether a module has a form in C, or needs none."""
         return module not in _NUMBAS
-
-    @cached_property
-    def work(self) -> Translator:
-        """The translation."""
-        return source.translated(self._program, self._name, PREFIX, closed_loop=True)
-
-    @cached_property
-    def library(self) -> Library:
-        """The compiled translation."""
-        return Library(self.work, compilation.shared_library(library_text(self.work), compilation.FAST))
 
     def module(self, name: str) -> types.ModuleType:
         """A module with compiled functions."""
@@ -69,35 +71,63 @@ class CBackend:
         return self._modules[name]
 
     def _made(self, name: str) -> types.ModuleType:
-        if not any(function.options.entry for function in self._program.functions(name)):
-            return self._program.module(name)  # nothing in it is compiled
-        module, work = self._program.module(name), self.work
+        functions = [function for function in self._program.functions(name) if function.options.entry]
+        module = self._program.module(name)
+        if not functions:
+            return module  # nothing in it is compiled
+        work, library = self._part(_PARTS.get(name, "controller"))
+        module = copied(module)
         for unit in work.units:
-            if unit.public and unit.function.module == name and unit.function.options.entry:
-                setattr(module, unit.function.name, self.library.function(unit))
+            if unit.public and unit.function in functions:
+                setattr(module, unit.function.name, library.function(unit))
         if name == "decision":
-            self._pointers(module)
-        if name == "plant":
+            module.cost_pointer = self._cost_pointer  # type: ignore[attr-defined]
+        elif name == "plant":
             for function in ("move", "measure"):
-                setattr(module, function, Address(self.library.address(f"{PREFIX}_plant_{function}")))
-        if name == "episode":
+                setattr(module, function, Address(library.address(f"{PREFIX}_plant_{function}")))
+        elif name == "episode":
             self._episodes(module)
         return module
 
-    def _pointers(self, module: types.ModuleType) -> None:
-        known = {kind: Address(self.library.address(source.spelled_cost(self.work, kind))) for kind in module._COSTS}
-        module.cost_pointer = known.__getitem__  # type: ignore[attr-defined]
+    def _part(self, part: str) -> tuple[Translator, Library]:
+        if part not in self._parts:
+            known = source.costs(self._program)
+            costs = {function: _PARTS.get(kind, "controller") for kind, function in known.items()}
+
+            def wanted(function: Function) -> bool:
+                return costs.get(function, _PARTS.get(function.module, "controller")) == part
+
+            work = source.translated(self._program, self._name, PREFIX, closed_loop=part == "episode", wanted=wanted)
+            if work.pointers_need_memory:
+                raise Untranslatable(f"{self._name}: a cost that keeps arrays cannot be compiled by itself")
+            library = compilation.shared_library(library_text(work), compilation.FAST)
+            self._parts[part] = work, Library(work, library)
+        return self._parts[part]
+
+    def _cost_pointer(self, kind: str) -> Address:
+        work, library = self._part(_PARTS.get(kind, "controller"))
+        return Address(library.address(source.spelled_cost(work, kind)))
 
     def _episodes(self, module: types.ModuleType) -> None:
-        unit = next(u for u in self.work.units if u.function.module == "episode" and u.function.name == "episode")
-        module.episode = self.library.function(unit)  # type: ignore[attr-defined]
+        """Episodes in threads: the loop over them is the package's own, in Python; C runs without Python's lock."""
+        work, library = self._part("episode")
+        unit = next(u for u in work.units if (u.function.module, u.function.name) == ("episode", "episode"))
+        run = types.FunctionType(module.work_off.__code__, vars(module))
+        module.episode = library.function(unit)  # type: ignore[attr-defined]
         module.claim = _Claim()  # type: ignore[attr-defined]
 
         def episodes(threads: int, *rest: Any) -> None:
             counter = np.zeros(1, np.int64)
-            _side_by_side(threads, lambda: module.work_off(counter, *rest))
+            _side_by_side(threads, lambda: run(counter, *rest))
 
         module.episodes = episodes  # type: ignore[attr-defined]
+
+
+def copied(module: types.ModuleType) -> types.ModuleType:
+    """A module with the same names: those of the original are what is translated."""
+    twin = types.ModuleType(module.__name__)
+    vars(twin).update(vars(module))
+    return twin
 
 
 class _Claim:

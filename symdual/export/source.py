@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from symdual.export import vocabulary
 from symdual.export.helpers import struct_text
@@ -25,16 +25,17 @@ def translated(
     real: str = "double",
     closed_loop: bool = False,
     further: Mapping[str, Mapping[str, str]] | None = None,
+    wanted: Callable[[Function], bool] = lambda function: True,
 ) -> Translator:
     """Translate all entries of a package, and the costs; with `closed_loop` also its plant and its episodes.
 
-    `further` are modules with other entries, and what the arguments of these are.
+    `further` are modules with other entries, and what the arguments of these are; `wanted` leaves entries out.
     """
     work = Translator(program, place, prefix, real)
-    if any(unit.needs_memory for unit in _costs(work)):
+    if any(unit.needs_memory for unit in _costs(work, wanted)):
         work = Translator(program, place, prefix, real, pointers_need_memory=True)
-        _costs(work)
-    for function in entries(program):
+        _costs(work, wanted)
+    for function in filter(wanted, entries(program)):
         work.publish(function, vocabulary.kinds_of(work, function))
     if closed_loop:
         for function in vocabulary.closed_loop_functions(program):
@@ -52,9 +53,9 @@ def _forget_unused(work: Translator) -> None:
     for unit in wanted:
         wanted += [other for other in unit.calls if not any(other is known for known in wanted)]
     work.units = [unit for unit in work.units if any(unit is known for known in wanted)]
-    text = "\n".join(unit.text for unit in work.units)
+    mentioned = {word for unit in work.units for word in re.findall(r"\w+", unit.text)}
     for names in (work.tables, work.helpers, work.macros):
-        for name in [name for name in names if not re.search(rf"\b{name}\b", text)]:
+        for name in [name for name in names if name not in mentioned]:
             del names[name]
 
 
@@ -71,11 +72,11 @@ def costs(program: Program) -> dict[str, Function]:
     return {kind: function for kind, function in found.items() if function is not None}
 
 
-def _costs(work: Translator) -> list[Unit]:
+def _costs(work: Translator, wanted: Callable[[Function], bool]) -> list[Unit]:
     kinds = vocabulary.cost_pointer(work).arguments
-    functions = costs(work.program)
-    work.handed_over |= set(functions.values())
-    return [work.publish(function, kinds) for function in functions.values()]
+    functions = [function for function in costs(work.program).values() if wanted(function)]
+    work.handed_over |= set(functions)
+    return [work.publish(function, kinds) for function in functions]
 
 
 # ------------------------------------------------------------ header

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from symdual.export.kinds import VOID, Array, Kind, Record, Scalar
 from symdual.export.layout import Line, declare, lines_of, printed
-from symdual.export.names import remark
 from symdual.export.program import Function
 from symdual.export.statements import Statements
 
@@ -104,7 +103,8 @@ def _finished(translator: Translator, work: Statements, kinds: tuple[Kind, ...])
         arguments.append(f"{spelling.prefix}_memory *memory")
     lines = [f"    {spelling.declared(locals_[code][1], code)} = 0;" for code in before]
     mentioned = "\n".join(printed(body, declaration))
-    unused = [one for one in arguments if not _occurs(_argument_name(one), mentioned)]
+    words = set(re.findall(r"(?<![\w.>])[A-Za-z_]\w*", mentioned))
+    unused = [one for one in arguments if _argument_name(one) not in words]
     lines += [f"    (void){_argument_name(one)};" for one in unused]
     lines += mentioned.split("\n") if mentioned else []
     result = spelling.name(work.result) if work.result == VOID else translator.result_name(work.result)
@@ -125,13 +125,3 @@ def _argument_name(declaration: str) -> str:
     if "(*" in declaration:
         return declaration.partition("(*")[2].partition(")")[0]
     return declaration.split()[-1].lstrip("*")
-
-
-def _occurs(name: str, text: str) -> bool:
-    return re.search(rf"(?<![\w.>]){name}\b", text) is not None
-
-
-def comment(function: Function) -> list[str]:
-    """What a function does, as a comment."""
-    title = remark(function.title)
-    return [f"/* {title} */"] if title else []

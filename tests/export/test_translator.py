@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-
 from symdual.export import source
 from symdual.export.names import safe
 from symdual.export.program import Program
