@@ -116,7 +116,7 @@ def test_a_package_through_c_is_copied_and_pickled(through_c: Callable[[str], Lo
 def test_what_c_does_not_have_is_said(
     through_c: Callable[[str], LoadedPackage], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(SymdualError, match='no backend "d".*known: numba, c'):
+    with pytest.raises(SymdualError, match=r'no backend "d".*known: numba, c'):
         symdual.load(GENERATED / "toy", backend="d")
     with pytest.raises(SymdualError, match='"exact" needs a package of numba'):
         controller(problem(through_c("toy")), "exact")
