@@ -124,7 +124,7 @@ def starts(sizes: Sequence[int], build: Path) -> tuple[Start, ...]:
 
 
 def c_starts(sizes: Sequence[int], build: Path) -> tuple[Start, ...]:
-    """Return the seconds until the first decision through C, the compiler's included: cold, and with the library kept."""
+    """Return the seconds until the first decision through C, the compiler included: cold, and with the library kept."""
     found = []
     for size in sizes:
         folder = build / "start"

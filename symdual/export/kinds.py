@@ -114,8 +114,11 @@ class Spelling:
         assert isinstance(kind, Group)
         return f"{self.prefix}_{kind.name.lower()}"
 
-    def declared(self, kind: Kind, name: str, constant: bool = False) -> str:
-        """The declaration of a variable or an argument, but for the sizes that go with an array."""
+    def declared(self, kind: Kind, name: str, constant: bool = False, apart: bool = False) -> str:
+        """The declaration of a variable or an argument, but for the sizes that go with an array.
+
+        A record that lies `apart` overlaps with no other argument.
+        """
         before = "const " if constant else ""
         if isinstance(kind, Array):
             element = self.name(kind.element)
@@ -123,18 +126,18 @@ class Spelling:
                 return f"{element} (*{name})" + "".join(f"[{length}]" for length in kind.shape[1:])
             return f"{before}{element} *{name}"
         if isinstance(kind, Record):
-            return f"{before}{self.name(kind)} *{name}"
+            return f"{before}{self.name(kind)} *{'restrict ' if apart else ''}{name}"
         if isinstance(kind, Group):
             return f"const {self.name(kind)} *{name}"
         return f"{self.name(kind)} {name}"
 
-    def arguments(self, kind: Kind, name: str, constant: bool = False) -> list[str]:
+    def arguments(self, kind: Kind, name: str, constant: bool = False, apart: bool = False) -> list[str]:
         """The declarations of an argument: none for an array without entries, sizes after an array that needs them."""
         if isinstance(kind, Array):
             if kind.empty:
                 return []
             return [self.declared(kind, name, constant), *(f"int {name}_{axis}" for axis in kind.run_time)]
-        return [self.declared(kind, name, constant)]
+        return [self.declared(kind, name, constant, apart)]
 
     def member(self, kind: Kind, name: str) -> list[str]:
         """The members of a struct for a field: arrays of known size themselves."""

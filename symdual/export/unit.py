@@ -96,9 +96,10 @@ def _finished(translator: Translator, work: Statements, kinds: tuple[Kind, ...])
 
     before = declare(body, list(dict.fromkeys(targets)))
     arguments: list[str] = []
+    apart = _lie_apart(kinds)
     for name, kind in zip(function.arguments, kinds, strict=True):
         constant = isinstance(kind, Array | Record) and name not in work.written
-        arguments += spelling.arguments(kind, work.spelled(name), constant)
+        arguments += spelling.arguments(kind, work.spelled(name), constant, apart)
     if work.needs_memory:
         arguments.append(f"{spelling.prefix}_memory *memory")
     lines = [f"    {spelling.declared(locals_[code][1], code)} = 0;" for code in before]
@@ -119,6 +120,13 @@ def _finished(translator: Translator, work: Statements, kinds: tuple[Kind, ...])
         body=lines,
         calls=work.calls,
     )
+
+
+def _lie_apart(kinds: tuple[Kind, ...]) -> bool:
+    """Whether no two arguments can overlap: records of different types never do, and arrays are parts of some record."""
+    records = [kind for kind in kinds if isinstance(kind, Record)]
+    plain = all(isinstance(kind, Record | Scalar) for kind in kinds)
+    return plain and len(set(records)) == len(records) > 1
 
 
 def _argument_name(declaration: str) -> str:
