@@ -224,28 +224,11 @@ class CallsContext(NamedTuple):
     lowrank: bool
 
 
-class LikelihoodContext(NamedTuple):
-    """The likelihood of a recording, with its gradient."""
+class GradientContext(NamedTuple):
+    """The gradient of the likelihood of a recording."""
 
     name: str
-    nx: int
-    nu: int
-    ny: int
-    ns: int
-    ntheta: int
-    nz: int
-    nr: int
-    nhr: int
-    npairs: int
-    theta_rows: tuple[int, ...]
-    h_theta_rows: tuple[int, ...]
-    curved_rows: tuple[int, ...]
-    observation_curved_rows: tuple[int, ...]
-    diagonals: Diagonals
-    diagonal_size: int
-    observation_diagonals: Diagonals
-    observation_diagonal_size: int
-    observation_pairs: int
+    tables: tuple[ShapedTable, ...]
 
 
 class EpisodeContext(NamedTuple):
@@ -283,7 +266,12 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         context = ProcessContext(name, s.nx, facts.nr, s.ntheta, s.theta_rows, facts.processes, steps)
         optional.append(File("process", "process", context))
     else:  # the belief on a process is relative to a prior that the plain recursions of the likelihood do not know
-        optional.append(File("likelihood", "likelihood", facts.likelihood()))
+        gradient = GradientContext(name, facts.curvature_tables())
+        optional += [
+            File("likelihood", "likelihood", NameContext(name)),
+            File("likelihood_gradient", "likelihood_gradient", gradient),
+            File("information", "information", NameContext(name)),
+        ]
     if facts.square_root:
         optional.append(File("square_root", "square_root", SquareRootContext(name, facts.transition, facts.diffusion)))
     if facts.iterated:
@@ -322,6 +310,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         *adjoint,
         File("planner", "planner", NameContext(name)),
         File("look_ahead", "look_ahead", LookAheadContext(name, facts.processes)),
+        File("starts", "starts", NameContext(name)),
         File("planned", "planned", PlannedContext(name, facts.diffusion)),
         File("calls", "calls", CallsContext(name, facts.lowrank)),
         File("candidates", "candidates", CandidatesContext(name, _SEARCH_LIMITS[search])),
@@ -400,9 +389,9 @@ class _Facts:
             f"OBSERVATION_NDIAG = {sum(count for _, _, count, _ in seen)}  # of the Hessian of h",
             f"OBSERVATION_NPAIRS = {seen_pairs}",
             "SHELF = 11  # plans: the certainty-equivalent one, the two best, and those on trial",
-            f"KICKS = {5 if s.nu == 1 else 3}  # first inputs tried on either side of the certainty-equivalent one",
+            f"KICKS = {6 if s.nu == 1 else 3}  # first inputs tried on either side of the certainty-equivalent one",
             "STARTS = 3 + 2 * NU * KICKS  # plans that a decision may start from",
-            "LOOKS = STARTS + 40 * NU  # first inputs that are looked at one step ahead",
+            "LOOKS = STARTS + 60 * NU  # first inputs that are looked at one step ahead",
             f"DATA = {self._layout.size}  # known numbers",
             f"WORK = {self._work}  # scratch of the kernels",
             "# parameters rounded up to whole vectors; for a plain number as argument a function is compiled anew",
@@ -468,30 +457,15 @@ class _Facts:
             huu_nonzero=s.huu_nonzero,
         )
 
-    def likelihood(self) -> LikelihoodContext:
-        """The likelihood of a recording."""
-        s, derivation = self.structure, self._derivation
-        observation_diagonals = hessian_diagonals(derivation, derivation.observation_hessian)
-        return LikelihoodContext(
-            name=derivation.model.name,
-            nx=s.nx,
-            nu=s.nu,
-            ny=s.ny,
-            ns=s.ns,
-            ntheta=s.ntheta,
-            nz=s.nz,
-            nr=self.nr,
-            nhr=self.nhr,
-            npairs=s.npairs,
-            theta_rows=s.theta_rows,
-            h_theta_rows=s.h_theta_rows,
-            curved_rows=s.curved_rows,
-            observation_curved_rows=s.observation_curved_rows,
-            diagonals=s.hessian_diagonals,
-            diagonal_size=sum(count for _, _, count, _ in s.hessian_diagonals),
-            observation_diagonals=observation_diagonals,
-            observation_diagonal_size=sum(count for _, _, count, _ in observation_diagonals),
-            observation_pairs=len(derivation.observation_hessian.pairs),
+    def curvature_tables(self) -> tuple[ShapedTable, ...]:
+        """Where f and h have second derivatives, row by row."""
+        s, shape, meaning = self.structure, ".reshape(-1, 4)", "row and column in z, count, start"
+        observed = hessian_diagonals(self._derivation, self._derivation.observation_hessian)
+        return (
+            ShapedTable("CURVED_ROWS", s.curved_rows, "", "rows of f that have second derivatives"),
+            ShapedTable("DIAGONALS", s.hessian_diagonals, shape, f"of theirs between weights: {meaning}"),
+            ShapedTable("H_CURVED_ROWS", s.observation_curved_rows, "", "rows of h that have second derivatives"),
+            ShapedTable("H_DIAGONALS", observed, shape, meaning),
         )
 
     def hessian_tables(self) -> tuple[ShapedTable, ...]:
