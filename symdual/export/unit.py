@@ -123,7 +123,7 @@ def _finished(translator: Translator, work: Statements, kinds: tuple[Kind, ...])
 
 
 def _lie_apart(kinds: tuple[Kind, ...]) -> bool:
-    """Whether no two arguments can overlap: records of different types never do, and arrays are parts of some record."""
+    """Whether no two arguments can overlap: records of different types never do, but arrays are parts of records."""
     records = [kind for kind in kinds if isinstance(kind, Record)]
     plain = all(isinstance(kind, Record | Scalar) for kind in kinds)
     return plain and len(set(records)) == len(records) > 1

@@ -1,7 +1,8 @@
 """symdual's own side through C: the translation of the generated package, repeated inside translated loops.
 
 The loops are those of numba (`own_loops`), translated with the package. Every build of the C limit is tried here too,
-with three flags more: NaN must keep its meaning, products may be fused in C99 too, and a long file may grow; the best counts.
+with three flags more: NaN must keep its meaning, products may be fused in C99 too, and a long file may grow; the best
+counts.
 """
 
 from __future__ import annotations
