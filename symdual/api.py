@@ -6,10 +6,11 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from symdual import __version__
+from symdual.checks.exported import check_exported
 from symdual.checks.kernels import BlockResult, check_kernels
 from symdual.checks.likelihood import check_likelihood
 from symdual.checks.recursions import check_recursions
@@ -17,6 +18,7 @@ from symdual.derive.derivation import Derivation, derive
 from symdual.emit.package import input_digest, package
 from symdual.emit.write import clear_up, exclusive, is_unchanged, write
 from symdual.errors import SymdualError, did_you_mean
+from symdual.export.compilation import compiler
 from symdual.runtime.loading import load, load_edited, user_folder
 from symdual.runtime.origin import forget, note
 from symdual.runtime.problem import Problem, problem
@@ -59,7 +61,9 @@ def generate(source: str | Path | Model, folder: str | Path | None = None, force
     ]
 
 
-def prepare(path: str | Path, scenario: str | None = None, folder: str | Path | None = None) -> Problem:
+def prepare(
+    path: str | Path, scenario: str | None = None, folder: str | Path | None = None, backend: str = "numba"
+) -> Problem:
     """The task that a scenario of a model file describes, its packages generated where they are missing or out of date.
 
     A file with a single scenario needs no name.
@@ -73,7 +77,7 @@ def prepare(path: str | Path, scenario: str | None = None, folder: str | Path | 
     if name not in contents.scenarios:
         raise SymdualError(f'{path} has no scenario "{name}"{did_you_mean(name, contents.scenarios)}')
     folders = {item.model.name: item.folder for item in generate(path, folder)}
-    return problem(load(folders[contents.scenarios[name].model.name]), name)
+    return problem(load(folders[contents.scenarios[name].model.name], backend), name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,14 +157,18 @@ def check(
     points: int = 20,
     progress: Callable[[str, float], None] = lambda name, fraction: None,
     recursions: bool = True,
+    c: bool = False,
 ) -> dict[str, list[BlockResult]]:
     """Generate what is out of date, then compare everything that is compiled with independent oracles.
 
     The kernels are compared with 50-digit values and with differences of the model as written, the recursions with
     dense ones, the likelihood of a recording with 50 digits; `recursions=False` leaves the last two out, which take
     longer to compile. Returns the results by model; a model passes when all of its blocks do. A package that was edited
-    by hand is not written again but checked as it is, and each edited file is a miss of its own.
+    by hand is not written again but checked as it is, and each edited file is a miss of its own. With `c` the
+    translation to C is checked instead, against the same oracles and against numba.
     """
+    if c:
+        compiler()  # a machine without one is told so before any work is done
     parent = _parent(folder)
     works = _works(source)
     edited = {work.model.name: _edited(parent, work) for work in works}
@@ -189,6 +197,10 @@ def check(
             progress(name, 0.9 + 0.1 * fraction)
 
         loaded = load_edited(place) if edited[name] else load(place)
+        if c:
+            whole = partial(progress, name)
+            results[name] = check_exported(work.model, loaded, points, whole, work.scenarios, recursions)
+            continue
         results[name] = check_kernels(work.model, loaded, points, progress=first, scenarios=work.scenarios)
         if recursions:
             results[name] += check_recursions(work.model, loaded, progress=second, scenarios=work.scenarios)

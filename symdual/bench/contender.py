@@ -11,10 +11,11 @@ from symdual.bench.workload import Answer, Workload
 from symdual.errors import SymdualError, did_you_mean
 
 OWN: Final = "symdual"
-PEERS: Final = ("c", "casadi", "jax", "symforce", "filterpy", "numpy")
+PEERS: Final = ("c", "export", "casadi", "jax", "symforce", "filterpy", "numpy")
 _MODULES: Final = {
     OWN: "own_side",
     "c": "c_limit",
+    "export": "own_c",
     "casadi": "casadi_code",
     "jax": "jax_code",
     "symforce": "symforce_code",

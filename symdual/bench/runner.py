@@ -14,7 +14,7 @@ from typing import Any, Final
 from symdual.bench.contender import PEERS, contender
 from symdual.bench.results import Box, Results, fastest, fastest_boxes, from_rows, machine, versions
 from symdual.bench.session import Progress
-from symdual.bench.start import complaint, starts
+from symdual.bench.start import c_starts, complaint, starts
 from symdual.bench.timing import Timing
 from symdual.errors import SymdualError
 
@@ -66,6 +66,8 @@ def run(
             boxes += from_rows(Box, answer["boxes"])
         report("start of a package in fresh processes", processes / (processes + 1))
         started = starts(wanted[-2:], build)  # two sizes show whether it grows
+        if "export" in chosen:
+            started += c_starts(wanted, build)
         report("done", 1.0)
     return Results(
         machine=machine(),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -63,6 +65,13 @@ plant = episode.Plant(package.plant.move, package.plant.measure, package.numbers
 controls = episode.Controls(cost, True, np.ones(steps), 0, False, 1)
 episode.episodes(1, steps, plant, controls, luck, belief, weights, task, _diary(package, 1, steps))
 """
+_C: Final = """
+import sys, time
+start = time.perf_counter(), time.process_time() + sum(__import__("os").times()[2:4])
+import numpy as np
+import symdual
+package = symdual.load(sys.argv[1], backend="c")
+"""
 _PRINT: Final = """
 print(time.perf_counter() - start[0], time.process_time() - start[1])
 """
@@ -75,6 +84,12 @@ STAGES: Final = {
 }
 # the stages after which the start from the cache is reported, and what has been called by then
 WARM: Final = {"kernels": "the kernels", "decision": "a decision", "episode": "an episode"}
+
+
+_PRINT_ALL: Final = """
+import os
+print(time.perf_counter() - start[0], time.process_time() + sum(os.times()[2:4]) - start[1])
+"""
 
 
 class Seconds(NamedTuple):
@@ -108,15 +123,33 @@ def starts(sizes: Sequence[int], build: Path) -> tuple[Start, ...]:
     return tuple(found)
 
 
+def c_starts(sizes: Sequence[int], build: Path) -> tuple[Start, ...]:
+    """Return the seconds until the first decision through C, the compiler included: cold, and with the library kept."""
+    found = []
+    for size in sizes:
+        folder = build / "start"
+        _seconds(_GENERATE, folder, str(size))
+        with tempfile.TemporaryDirectory() as cache:
+            environment = {**os.environ, "XDG_CACHE_HOME": cache}
+            program = _C + _RECURSIONS + _DECISION + _PRINT_ALL
+            cold = _seconds(program, folder / package_name(size), environment=environment)
+            tries = [_seconds(program, folder / package_name(size), environment=environment) for _ in range(WARM_TRIES)]
+        found += [
+            Start(size, "C: load, translate, compile, first decision", cold.processor),
+            Start(size, "C: load, first decision, library from the cache", min(t.processor for t in tries)),
+        ]
+    return tuple(found)
+
+
 def _warm(program: str, package: Path) -> Seconds:
     tries = [_seconds(program, package) for _ in range(WARM_TRIES)]
     return Seconds(min(t.wall for t in tries), min(t.processor for t in tries))
 
 
-def _seconds(program: str, folder: Path, *arguments: str) -> Seconds:
+def _seconds(program: str, folder: Path, *arguments: str, environment: dict[str, str] | None = None) -> Seconds:
     """Run a program in a fresh process and return the seconds that it prints last."""
     command = [sys.executable, "-c", program, str(folder), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode != 0:
         raise SymdualError(f"a generated package could not be started: {complaint(done.stderr)}")
     wall, processor = done.stdout.split()[-2:]

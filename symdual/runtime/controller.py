@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from symdual.errors import SymdualError, did_you_mean
-from symdual.runtime import exact
 from symdual.runtime.border import Records
 from symdual.runtime.evaluate import argument
 from symdual.runtime.foresight import USUAL, Foresight, Planned, first_plans, lay_out, taken_up, told
@@ -253,7 +252,13 @@ def cost_kind(problem: Problem, name: str, order: int, steps: int) -> str:
 
 def cost_pointer(problem: Problem, kind: str, steps: int) -> Any:
     """The compiled cost as a function pointer."""
-    return exact.cost_pointer(problem, steps) if kind == "exact" else problem.package.decision.cost_pointer(kind)
+    if kind != "exact":
+        return problem.package.decision.cost_pointer(kind)
+    if problem.package.backend == "c":
+        raise SymdualError('the controller "exact" needs a package of numba: load it without backend="c"')
+    from symdual.runtime import exact  # which needs numba
+
+    return exact.cost_pointer(problem, steps)
 
 
 def task_of(problem: Problem, name: str, order: int, foresight: Foresight = USUAL) -> Records:
@@ -289,6 +294,8 @@ def require_search_width(problem: Problem) -> None:
 def require_fit(problem: Problem, name: str, order: int, steps: int) -> None:
     """Raise when a controller cannot plan `steps` steps of a problem, before anything is compiled for it."""
     if name == "exact":
+        from symdual.runtime import exact
+
         exact.coefficient(problem, steps)
     if cost_kind(problem, name, order, steps) in SEARCHED:
         require_search_width(problem)

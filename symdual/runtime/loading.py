@@ -22,13 +22,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symdual.errors import PackageError, SymdualError, SymdualWarning
+if TYPE_CHECKING:
+    from symdual.export.backend import CBackend
+
+from symdual.errors import PackageError, SymdualError, SymdualWarning, did_you_mean
 from symdual.runtime import border
 from symdual.runtime.origin import edited_model_file
 from symdual.runtime.places import cache_folder
 from symdual.whole_file.packages import locked, restore_interrupted, verified
 
 _PARENT = "symdual_generated"
+BACKENDS = ("numba", "c")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +48,12 @@ class LoadedPackage:
     numbers: dict[str, NDArray[np.float64]] = field(repr=False)
     plants: dict[str, str] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    c: CBackend | None = field(default=None, repr=False)
+
+    @property
+    def backend(self) -> str:
+        """What its compiled functions are made by: "numba" or "c"."""
+        return "numba" if self.c is None else "c"
 
     @property
     def model_digest(self) -> str:
@@ -91,31 +101,44 @@ class LoadedPackage:
             return getattr(self.module, name)
         if f"{name}.py" not in self.files:
             raise AttributeError(f"the generated package {self.name} has no module {name}")
+        if self.c is not None and self.c.offers(name):
+            return self.c.module(name)
         return importlib.import_module(f"{self.module.__name__}.{name}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the folder, the digest and the numbers; the code is loaded and verified again from the folder."""
-        return _unpickled, (self.folder, self.module.DIGEST, self.numbers, self.plants)
+        return _unpickled, (self.folder, self.module.DIGEST, self.numbers, self.plants, self.backend)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LoadedPackage:
         """The same code with numbers of its own."""
         return replace(self, numbers=deepcopy(self.numbers, memo), plants=dict(self.plants))
 
 
-def _unpickled(folder: Path, digest: str, numbers: dict[str, NDArray[np.float64]], plants: dict[str, str]) -> Any:
-    package = load(folder)
+def _unpickled(
+    folder: Path,
+    digest: str,
+    numbers: dict[str, NDArray[np.float64]],
+    plants: dict[str, str],
+    backend: str = "numba",
+) -> Any:
+    package = load(folder, backend)
     if digest != package.module.DIGEST:
         raise PackageError(f"the package {folder} has been generated anew since something that uses it was pickled")
     return replace(package, numbers=numbers, plants=plants)
 
 
-def load(name: str | Path) -> LoadedPackage:
+def load(name: str | Path, backend: str = "numba") -> LoadedPackage:
     """Load a generated package by its name or folder.
 
     A name is looked up in `generated/` of the current folder, then in the user's cache folder, then as a folder. The
     files are verified against the manifest: a package that was edited by hand or written by another version is refused.
     A package whose model file was edited since is loaded as it is, with a warning.
+
+    With backend "c" its functions are translated to C and compiled by the machine's C compiler, in seconds and without
+    numba; everything else stays as it is.
     """
+    if backend not in BACKENDS:
+        raise SymdualError(f'there is no backend "{backend}"{did_you_mean(backend, BACKENDS)}; known: numba, c')
     folder = _find(name)
     manifest, files = _settled(folder)
     if (model_file := edited_model_file(folder)) is not None:
@@ -125,7 +148,15 @@ def load(name: str | Path) -> LoadedPackage:
             SymdualWarning,
             stacklevel=2,
         )
-    return _loaded(folder, str(manifest["name"]), str(manifest["package_digest"]), files)
+    package = _loaded(folder, str(manifest["name"]), str(manifest["package_digest"]), files)
+    return package if backend == "numba" else in_c(package)
+
+
+def in_c(package: LoadedPackage) -> LoadedPackage:
+    """The same package through C."""
+    from symdual.export.backend import backend_of
+
+    return replace(package, c=backend_of(package.name, package.module.DIGEST, package.files))
 
 
 def _loaded(folder: Path, name: str, digest: str, files: Mapping[str, bytes]) -> LoadedPackage:

@@ -275,7 +275,7 @@ def problem(package: LoadedPackage, scenario: str | None = None) -> Problem:
 
 def _other_plant(package: LoadedPackage, name: str) -> LoadedPackage:
     """The package of a plant that is another model, the very one that the scenario was written for."""
-    plant = load(package.folder.parent / name)
+    plant = load(package.folder.parent / name, package.backend)
     if plant.model_digest != package.plant_digests[name]:
         raise PackageError(
             f"{plant.folder} is not the plant that {package.folder} was generated with: one of them is older than the "

@@ -32,17 +32,21 @@ def missing() -> str | None:
     return None if compiler() else "there is no C compiler"
 
 
-def implementations(work: Workload, build: Path) -> list[Implementation]:
-    """Return all kernels in all builds: sizes at run time, sizes as constants, constants and tuned."""
+def builds(work: Workload) -> dict[str, tuple[str, ...]]:
+    """Return the flags of all builds: sizes at run time, sizes as constants, constants and tuned."""
     fixed = f"-DFIXF={work.features}"
-    builds: dict[str, tuple[str, ...]] = {
+    return {
         "run-time size": ("-mprefer-vector-width=256",),
         "constant size": ("-mprefer-vector-width=256", fixed),
         "tuned": ("-mprefer-vector-width=256", fixed, *TUNED),
         "tuned, 512 bit": ("-mprefer-vector-width=512", fixed, *TUNED),
     }
+
+
+def implementations(work: Workload, build: Path) -> list[Implementation]:
+    """Return all kernels in all builds."""
     offered = []
-    for name, flags in builds.items():
+    for name, flags in builds(work).items():
         library = shared_library(SOURCE, (*OPTIMISED, *flags), build, COMPILE_SECONDS)
         if library is not None:
             offered += _kernels(work, ctypes.CDLL(str(library)), name)

@@ -102,6 +102,13 @@ def plan_all(steps, belief, desk, u, candidates):
 '''
 
 
+def functions(lowrank: bool) -> str:
+    """Return the text of the loops alone; that around the low-rank form where there is one."""
+    parts = _TEXT.replace("{{", "{").replace("}}", "}").split("\n\n\n@njit(**JIT)\n")[1:]
+    kept = [part for part in parts if lowrank or "jd_lowrank" not in part]
+    return "".join(f"\n\n@njit(**JIT)\n{part}\n" for part in kept)
+
+
 def loops(package: LoadedPackage, build: Path) -> ModuleType:
     """Return the module of loops around a package; they are compiled when they are first called."""
     path, text = build / f"loops_{package.name}.py", _TEXT.format(package=package.module.__name__)

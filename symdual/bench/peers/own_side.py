@@ -72,7 +72,7 @@ def implementations(work: Workload, build: Path) -> list[Implementation]:
     return [
         *kernels(work, package, repeated),
         ekf(work, package, repeated),
-        *_dual_costs(work, package, repeated),
+        *dual_costs(work, package, repeated),
     ]
 
 
@@ -147,7 +147,7 @@ def planning(work: Workload, package: LoadedPackage) -> Planning:
     return Planning(belief, records.desk(workload.HORIZON, costs, task))
 
 
-def _dual_costs(work: Workload, package: LoadedPackage, repeated: ModuleType) -> list[Implementation]:
+def dual_costs(work: Workload, package: LoadedPackage, repeated: ModuleType) -> list[Implementation]:
     """Return the dual cost of the given inputs: the form that the package chooses, and the other one beside it."""
     chosen = package.dual_cost.choose_form(workload.HORIZON)
     rows = {chosen: OWN} if chosen == "structured" else {chosen: OWN, "structured": f"{OWN}, structured form"}

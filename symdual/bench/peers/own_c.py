@@ -1,0 +1,116 @@
+"""symdual's own side through C: the translation of the generated package, repeated inside translated loops.
+
+The loops are those of numba (`own_loops`), translated with the package. Every build of the C limit is tried here too,
+with three flags more: NaN must keep its meaning, products may be fused in C99 too, and a long file may grow; the best
+counts.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
+
+from symdual.bench import workload
+from symdual.bench.contender import Implementation
+from symdual.bench.peers import own_side
+from symdual.bench.peers.c_limit import builds
+from symdual.bench.peers.compiler import OPTIMISED, compiler
+from symdual.bench.peers.own_loops import functions
+from symdual.bench.workload import Workload
+
+if TYPE_CHECKING:
+    from symdual.export.translator import Translator
+    from symdual.runtime.loading import LoadedPackage
+
+ROW: Final = "symdual, exported C"
+_STRICT: Final = ("-fno-finite-math-only", "-ffp-contract=fast", "--param=inline-unit-growth=300")
+_ARGUMENTS: Final = {
+    "n": "int",
+    "z": "real[NZ]",
+    "data": "real[DATA]",
+    "work": "real[WORK]",
+    "f": "real[NX]",
+    "f_x": "real[NX,NX]",
+    "f_u": "real[NX,NU]",
+    "f_theta": "real[NR,WIDTH]",
+    "costate": "real[NX]",
+    "core": "real[NX + NS,NZ]",
+    "mixed": "real[NU,NZ]",
+    "effort": "real[NU,NU]",
+    "diagonals": "real[NDIAG]",
+    "left": "real[NPAIRS,NTHETA]",
+    "right": "real[NPAIRS,NTHETA]",
+    "starts": "BLOCKS[1]",
+    "beliefs": "BLOCKS[1]",
+    "steps": "int",
+    "out": "real[1]",
+}
+
+
+def missing() -> str | None:
+    """Return why the translation cannot run here, or None."""
+    return None if compiler() else "there is no C compiler"
+
+
+def implementations(work: Workload, build: Path) -> list[Implementation]:
+    """Return the five kernels of the translated package, in every build."""
+    from symdual.export.backend import library_text
+    from symdual.export.compilation import shared_library
+    from symdual.export.library import Library
+    from symdual.runtime.loading import in_c
+
+    package = own_side.generated(work, build)
+    translation = translated_loops(package)
+    text = library_text(translation)
+    offered = []
+    for name, flags in builds(work).items():
+        repeated = loops(translation, Library(translation, shared_library(text, (*OPTIMISED, *flags, *_STRICT))))
+        offered += _offered(work, in_c(package), repeated, name)
+    return offered
+
+
+def translated_loops(package: LoadedPackage) -> Translator:
+    """Return the translation of a package together with loops around its functions."""
+    from symdual.export.program import Program
+    from symdual.export.source import translated
+
+    files = {**package.files, "loops.py": _module(package).encode()}
+    return translated(Program(files), package.name, "package", further={"loops": _ARGUMENTS})
+
+
+def _module(package: LoadedPackage) -> str:
+    lowrank = ", jd_lowrank" if package.dual_cost.LOWRANK else ""
+    return "\n".join(
+        [
+            "from numba import njit",
+            "from .kernels import dynamics, dynamics_jacobian, dynamics_hessian",
+            "from .filter import step as filter_step",
+            "from .trajectory import follow",
+            "from .nominal import certainty_equivalent, plan_through",
+            f"from .dual_cost import jd_structured{lowrank}",
+            "from .records import NX, NZ, NTHETA, WIDTH",
+            "JIT = {}",
+            functions(bool(lowrank)),
+        ]
+    )
+
+
+def loops(translation: Translator, library: Any) -> SimpleNamespace:
+    """Return the translated loops as functions of Python."""
+    units = [unit for unit in translation.units if unit.function.module == "loops"]
+    return SimpleNamespace(**{unit.function.name: library.function(unit) for unit in units})
+
+
+def _offered(work: Workload, package: LoadedPackage, repeated: Any, variant: str) -> list[Implementation]:
+    found = [
+        *own_side.kernels(work, package, repeated),
+        own_side.ekf(work, package, repeated),
+        *own_side.dual_costs(work, package, repeated),
+    ]
+    chosen = package.dual_cost.choose_form(workload.HORIZON)
+    return [
+        one._replace(row=ROW, variant=f"{one.variant}, {variant}")
+        for one in found
+        if one.kernel != "dual_cost" or one.variant == chosen
+    ]

@@ -1,0 +1,98 @@
+"""`symdual export`: the controller of a scenario as C99."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from symdual.commands.json_file import write_json
+from symdual.commands.options import json_option, model_file_argument
+from symdual.commands.terminal import headed, new_console, shown
+
+
+@click.command()
+@model_file_argument
+@click.option("--c", "as_c", is_flag=True, required=True, help="As C99, the only language that there is.")
+@click.option(
+    "-o",
+    "folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    default=Path("exported"),
+    help="Parent folder of the exported controllers [exported].",
+)
+@click.option("--real", type=click.Choice(["double", "float"]), default="double", show_default=True, help="Precision.")
+@click.option("--prefix", metavar="NAME", help="What all names begin with [the name of the model].")
+@click.option("--scenario", metavar="NAME", help="Which scenario, if the file has several.")
+@click.option("--controller", "controllers", multiple=True, metavar="NAME", help="A controller; may be repeated [all].")
+@click.option(
+    "--window", type=click.IntRange(min=1), help="Plan so many steps ahead, for ever [to the scenario's end]."
+)
+@click.option("--order", type=click.IntRange(1, 2), default=1, show_default=True, help="Order of the dual cost.")
+@json_option
+def export(
+    model_file: Path,
+    as_c: bool,
+    folder: Path,
+    real: str,
+    prefix: str | None,
+    scenario: str | None,
+    controllers: tuple[str, ...],
+    window: int | None,
+    order: int,
+    json_file: Path | None,
+) -> None:
+    """Write the controller for a Scenario in MODEL.py as C99: a header and a C file that need nothing but math.h."""
+    from symdual import api
+    from symdual.errors import SymdualError
+    from symdual.export.controller import Settings
+    from symdual.export.controller import export as exported
+    from symdual.export.target import sections
+    from symdual.whole_file import write_whole
+
+    console = new_console()
+    problem = api.prepare(model_file, scenario, backend="c")
+    found = exported(problem, Settings(prefix or problem.package.name, real, window, order, controllers))
+    place = folder / found.settings.prefix
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        for name, text in found.files.items():
+            write_whole(place / name, text.encode())
+    except OSError as trouble:
+        raise SymdualError(f"cannot write to the folder {place}: {trouble.strerror}") from trouble
+    console.print(headed(problem.package.name, f", scenario {problem.name} -> {shown(place)}"))
+    for name, text in found.files.items():
+        console.print(f"  {name}  {len(text.splitlines())} lines")
+    head = found.settings.prefix
+    console.print(f"sizeof({head}_controller)  {found.bytes} bytes, of which")
+    for name, size in sorted(found.memory.items(), key=lambda item: -item[1])[:5]:
+        console.print(f"  {name.replace('_', ' ')}  {size}")
+    console.print(f"controllers  {', '.join(one.name for one in found.choices)}; plans of {found.steps} steps")
+    target = sections(found.files, real)
+    if target is None:
+        console.print("no report for a Cortex-M: arm-none-eabi-gcc is not installed")
+    else:
+        console.print(
+            f"{target.processor}, -Os  {target.code} bytes of code and constants, {target.data} of other memory, "
+            f"at most {target.stack} of stack in one function"
+        )
+    for warning in found.warnings:
+        console.print(f"single precision: {warning}", style="yellow")
+    write_json(
+        json_file,
+        {
+            "model": problem.package.name,
+            "scenario": problem.name,
+            "files": [str(place / name) for name in found.files],
+            "prefix": head,
+            "real": real,
+            "sizeof": found.bytes,
+            "memory": dict(found.memory),
+            "steps": found.steps,
+            "controllers": [one.name for one in found.choices],
+            "functions": [unit.name for unit in found.work.units if unit.public],
+            "target": None if target is None else target._asdict(),
+            "warnings": list(found.warnings),
+        },
+    )

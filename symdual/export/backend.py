@@ -1,0 +1,169 @@
+"""A generated package through C: the same modules, with the compiled functions of a shared library in them.
+
+What a module does in Python (making records, choosing a form) is the package's own code, run without numba. Modules
+that no controller needs (`likelihood`, `process`) are those of numba.
+"""
+
+from __future__ import annotations
+
+import threading
+import types
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symdual.export import compilation, source
+from symdual.export.library import Library
+from symdual.export.program import Function, Program
+from symdual.export.translator import Translator
+from symdual.export.values import Untranslatable
+
+PREFIX = "package"
+#: what is compiled by itself: modules, and costs that take long; all else is compiled together
+_PARTS = {
+    "kernels": "kernels",
+    "calls": "calls",
+    "plant": "episode",
+    "episode": "episode",
+    "planned": "planned",
+    "second_order": "second order",
+}
+_NUMBAS = ("likelihood", "process", "options")
+
+
+class Address(NamedTuple):
+    """A function pointer, as the package hands it over."""
+
+    address: int
+
+
+_BACKENDS: dict[str, CBackend] = {}
+
+
+def backend_of(name: str, digest: str, files: Mapping[str, bytes]) -> CBackend:
+    """The backend of a package; the same code is translated once in a process."""
+    if digest not in _BACKENDS:
+        _BACKENDS[digest] = CBackend(name, files)
+    return _BACKENDS[digest]
+
+
+class CBackend:
+    """The modules of one package in C.
+
+    They are translated and compiled in parts, each when it is first needed: who only wants a decision does not wait for
+    episodes.
+    """
+
+    def __init__(self, name: str, files: Mapping[str, bytes]) -> None:
+        self._name, self._program = name, Program(files)
+        self._modules: dict[str, types.ModuleType] = {}
+        self._parts: dict[str, tuple[Translator, Library]] = {}
+
+    def offers(self, module: str) -> bool:
+        """Whether a module has a form in C, or needs none."""
+        return module not in _NUMBAS
+
+    def module(self, name: str) -> types.ModuleType:
+        """A module with compiled functions."""
+        if name not in self._modules:
+            self._modules[name] = self._made(name)
+        return self._modules[name]
+
+    def _made(self, name: str) -> types.ModuleType:
+        functions = [function for function in self._program.functions(name) if function.options.entry]
+        module = self._program.module(name)
+        if not functions:
+            return module  # nothing in it is compiled
+        work, library = self._part(_PARTS.get(name, "controller"))
+        module = copied(module)
+        for unit in work.units:
+            if unit.public and unit.function in functions:
+                setattr(module, unit.function.name, library.function(unit))
+        if name == "decision":
+            module.cost_pointer = self._cost_pointer  # type: ignore[attr-defined]
+        elif name == "plant":
+            for function in ("move", "measure"):
+                setattr(module, function, Address(library.address(f"{PREFIX}_plant_{function}")))
+        elif name == "episode":
+            self._episodes(module)
+        return module
+
+    def _part(self, part: str) -> tuple[Translator, Library]:
+        if part not in self._parts:
+            known = source.costs(self._program)
+            costs = {function: _PARTS.get(kind, "controller") for kind, function in known.items()}
+
+            def wanted(function: Function) -> bool:
+                return costs.get(function, _PARTS.get(function.module, "controller")) == part
+
+            work = source.translated(self._program, self._name, PREFIX, closed_loop=part == "episode", wanted=wanted)
+            if work.pointers_need_memory:
+                raise Untranslatable(f"{self._name}: a cost that keeps arrays cannot be compiled by itself")
+            library = compilation.shared_library(library_text(work), compilation.FAST)
+            self._parts[part] = work, Library(work, library)
+        return self._parts[part]
+
+    def _cost_pointer(self, kind: str) -> Address:
+        work, library = self._part(_PARTS.get(kind, "controller"))
+        return Address(library.address(source.spelled_cost(work, kind)))
+
+    def _episodes(self, module: types.ModuleType) -> None:
+        """Episodes in threads: the loop over them is the package's own, in Python; C runs without Python's lock."""
+        work, library = self._part("episode")
+        unit = next(u for u in work.units if (u.function.module, u.function.name) == ("episode", "episode"))
+        run = types.FunctionType(module.work_off.__code__, vars(module))
+        module.episode = library.function(unit)  # type: ignore[attr-defined]
+        module.claim = _Claim()  # type: ignore[attr-defined]
+
+        def episodes(threads: int, *rest: Any) -> None:
+            counter = np.zeros(1, np.int64)
+            _side_by_side(threads, lambda: run(counter, *rest))
+
+        module.episodes = episodes  # type: ignore[attr-defined]
+
+
+def copied(module: types.ModuleType) -> types.ModuleType:
+    """A module with the same names: those of the original are what is translated."""
+    twin = types.ModuleType(module.__name__)
+    vars(twin).update(vars(module))
+    return twin
+
+
+class _Claim:
+    """`options.claim` among threads of Python."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def __call__(self, counter: Any) -> int:
+        with self._lock:
+            counter[0] += 1
+            return int(counter[0]) - 1
+
+
+def _side_by_side(threads: int, work: Callable[[], None]) -> None:
+    """Run the same work in several threads; C runs without Python's lock. The first fault is raised."""
+    faults: list[BaseException] = []
+
+    def guarded() -> None:
+        try:
+            work()
+        except BaseException as fault:  # raised below
+            faults.append(fault)
+
+    running = [threading.Thread(target=guarded) for _ in range(threads - 1)]
+    for thread in running:
+        thread.start()
+    guarded()
+    for thread in running:
+        thread.join()
+    if faults:
+        raise faults[0]
+
+
+def library_text(work: Translator) -> str:
+    """Everything in one C file."""
+    return "\n\n".join(
+        ["#include <math.h>\n#include <stdint.h>", source.declarations(work), source.definitions(work), ""]
+    )

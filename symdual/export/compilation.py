@@ -1,0 +1,106 @@
+"""The C compiler, where there is one, and shared libraries that are kept by the digest of what they are made of."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from symdual.errors import SymdualError
+from symdual.runtime.places import cache_folder
+
+WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wdouble-promotion", "-Wshadow")
+#: sums may be reordered and products fused, as in the package; NaN and infinity keep their meaning
+FAST = (
+    "-O2",
+    "-ftree-vectorize",
+    "-march=native",
+    "-ffast-math",
+    "-fno-finite-math-only",
+    "-ffp-contract=fast",
+)
+_SECONDS = 300.0
+
+
+class NoCompiler(SymdualError):
+    """There is no C compiler on this machine."""
+
+
+def compiler() -> str:
+    """The C compiler: the one that $CC names, or gcc, clang or cc."""
+    named = os.environ.get("CC")
+    if named and shutil.which(named) is None:
+        raise NoCompiler(f"the C compiler {named}, which $CC names, is not there")
+    for name in (named, "gcc", "clang", "cc"):
+        if name and (found := shutil.which(name)) is not None:
+            return found
+    raise NoCompiler("there is no C compiler: install gcc or clang, or name one in $CC")
+
+
+def compile_files(sources: Sequence[Path], flags: Sequence[str], target: Path, command: str | None = None) -> str:
+    """Compile C files to whatever the flags ask for; returns what the compiler said, raises when it refused."""
+    line = [command or compiler(), *flags, "-o", str(target), *map(str, sources)]
+    if "-c" not in flags:
+        line.append("-lm")
+    try:
+        done = subprocess.run(line, capture_output=True, text=True, timeout=_SECONDS)
+    except subprocess.TimeoutExpired as problem:
+        raise SymdualError(f"the C compiler took more than {_SECONDS:.0f} s") from problem
+    except OSError as problem:
+        raise NoCompiler(f"the C compiler {line[0]} cannot be run: {problem.strerror}") from problem
+    if done.returncode != 0:
+        said = next((text for text in done.stderr.splitlines() if "error" in text), done.stderr.strip()[:300])
+        raise SymdualError(f"the C compiler refused the translation: {said}")
+    return done.stderr
+
+
+def shared_library(text: str, flags: Sequence[str] = FAST) -> Path:
+    """A shared library of one C text; one that was made before, by the same compiler for the same machine, is kept."""
+    command = compiler()
+    about = "\0".join([text, command, _version(command), _processor(), *flags])
+    name = hashlib.sha256(about.encode()).hexdigest()[:32]
+    folder = cache_folder() / "c"
+    library = folder / f"{name}.so"
+    if library.is_file():
+        return library
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        place = tempfile.TemporaryDirectory(dir=folder, prefix=f"{name}-")
+    except OSError as problem:
+        raise SymdualError(f"cannot write to the folder {folder}: {problem.strerror}") from problem
+    with place as own:
+        source, code, made = (Path(own) / f"{name}{end}" for end in (".c", ".o", ".so"))
+        source.write_text(text)
+        compile_files([source], ["-std=c99", *flags, "-fPIC", *_visible(command), "-c"], code, command)
+        # linked without the flags: linking with -ffast-math would switch off subnormal numbers in the whole process
+        compile_files([code], ["-shared"], made, command)
+        with suppress(FileExistsError):
+            made.replace(library)
+    return library
+
+
+def _visible(command: str) -> list[str]:
+    """Functions of the library may be inlined although others could replace them."""
+    return ["-fno-semantic-interposition"]
+
+
+@cache
+def _version(command: str) -> str:
+    done = subprocess.run([command, "--version"], capture_output=True, text=True)
+    return done.stdout.partition("\n")[0]
+
+
+@cache
+def _processor() -> str:
+    """What tells processors apart: code for one may not run on another that shares the folder."""
+    with suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next((line for line in lines if line.startswith(("flags", "Features"))), platform.machine())
+    return f"{platform.machine()} {platform.processor()}"

@@ -1,0 +1,290 @@
+"""The controller that a person calls: a struct with all memory, its numbers as constant data, init, act, setters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symdual.emit.render import render
+from symdual.errors import SymdualError, did_you_mean
+from symdual.export import source
+from symdual.export.kinds import INT, REAL, Array, Kind, Record, Scalar, entries
+from symdual.export.names import checked_prefix, remark
+from symdual.export.precision import losses
+from symdual.export.program import Program
+from symdual.export.translator import Translator
+from symdual.runtime.controller import NAMES, SEARCHED, cost_kind, require_search_width, task_of, weights_of
+from symdual.runtime.foresight import KEPT
+from symdual.runtime.problem import Problem
+
+#: controllers that only exist beside a simulation
+_NOT_EXPORTED = ("oracle", "exact")
+_TASK_SETTINGS = ("weight", "learning", "order")
+_OWN = ("weights", "task")  # parts of a desk that are set from outside
+
+
+class Choice(NamedTuple):
+    """A controller: its name, its cost, and how its task differs from those of the others."""
+
+    name: str
+    number: int
+    cost: str
+    searching: bool
+    planning: bool
+    kept: int
+    weight: str
+    learning: str
+    order: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a controller is exported: its plan reaches to the end of the scenario, or as far as a moving window."""
+
+    prefix: str
+    real: str = "double"
+    window: int | None = None
+    order: int = 1
+    controllers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Exported:
+    """The text of an exported controller, with what a person wants to know about it."""
+
+    files: dict[str, str]
+    work: Translator
+    settings: Settings
+    bytes: int
+    steps: int
+    choices: tuple[Choice, ...]
+    warnings: tuple[str, ...] = ()
+    memory: Mapping[str, int] = field(default_factory=dict)
+
+
+def export(problem: Problem, settings: Settings) -> Exported:
+    """Translate the package of a problem and put a controller for it around the functions."""
+    prefix = checked_prefix(settings.prefix)
+    package = problem.package
+    steps = problem.horizon if settings.window is None else settings.window
+    if steps < 1:
+        raise SymdualError(f"window must be at least 1, not {steps}")
+    longer = problem if settings.window is None else problem.extended(settings.window)
+    work = source.translated(Program(package.files), str(package.folder), prefix, settings.real)
+    choices = _choices(problem, settings, steps, work)
+    desk = work.program.module("records").desk(
+        steps,
+        weights_of(longer),
+        task_of(problem, "dual", settings.order),
+        settings.order,
+        any(choice.planning for choice in choices),
+    )
+    parts = _parts(work, steps, desk, len(longer.input_cost))
+    size = _size(work, parts)
+    context = {
+        **_context(problem, longer, settings, work, choices, steps, size),
+        "desk": [(n, _name_of(work, a).lower(), a.shape) for n, a in desk._asdict().items() if n not in _OWN],
+    }
+    header = render("controller.h.jinja", {**context, "declarations": source.declarations(work)})
+    code = render("controller.c.jinja", {**context, "definitions": source.definitions(work)})
+    return Exported(
+        {f"{prefix}.h": header, f"{prefix}.c": code},
+        work,
+        settings,
+        size,
+        steps,
+        tuple(choices),
+        tuple(losses(problem)) if settings.real == "float" else (),
+        {name: _bytes(work, kind) for name, kind in parts.items()},
+    )
+
+
+def _choices(problem: Problem, settings: Settings, steps: int, work: Translator) -> list[Choice]:
+    """The controllers of the package, with the costs that they minimise."""
+    known, found = source.costs(work.program), list[Choice]()
+    require_search_width(problem)
+    for name in _wanted(settings.controllers):
+        kind = cost_kind(problem, name, settings.order, steps)
+        if kind not in known:
+            raise SymdualError(f'the controller "{name}" cannot be exported: its cost "{kind}" is not in the package')
+        task = task_of(problem, name, settings.order)[0]
+        numbers = [work.numbers.real(float(task[key])).code for key in _TASK_SETTINGS]
+        found.append(
+            Choice(
+                name,
+                len(found),
+                source.spelled_cost(work, kind),
+                kind in SEARCHED,
+                kind == "planned",
+                KEPT.get(kind, 0),
+                *numbers,
+            )
+        )
+    return found
+
+
+def _wanted(names: tuple[str, ...]) -> list[str]:
+    """The controllers that are exported, in the order in which they are known."""
+    possible = [name for name in NAMES if name not in _NOT_EXPORTED]
+    for name in names:
+        if name not in possible:
+            hint = did_you_mean(name, possible)
+            raise SymdualError(f'the controller "{name}" cannot be exported{hint}; possible: {", ".join(possible)}')
+    return [name for name in possible if not names or name in names]
+
+
+# ------------------------------------------------------------ memory
+
+
+def _name_of(work: Translator, array: Any) -> str:
+    name = work.record_name(array.dtype)
+    assert name is not None
+    return name
+
+
+def _parts(work: Translator, steps: int, desk: Any, inputs: int) -> dict[str, Kind]:
+    """The arrays of the controller, with their sizes."""
+    table = work.program.module("candidates").table()
+    nu, ny = (int(getattr(work.program.module("records"), name)) for name in ("NU", "NY"))
+    parts: dict[str, Kind] = {
+        "belief": Record("BLOCKS"),
+        "u": Array(REAL, (nu,)),
+        "stats": Array(REAL, (3,)),
+        "task": Record("TASK"),
+        "floors": Array(REAL, (inputs,)),
+        **{n: Array(Record(_name_of(work, a)), a.shape) for n, a in desk._asdict().items() if n != "task"},
+        "planned_states": Array(REAL, (steps + 1, int(work.program.module("records").NX))),
+        "planned_inputs": Array(REAL, (steps, nu)),
+        "missing": Array(REAL, (ny,)),
+        **{f"table_{name}": Array(REAL, array.shape) for name, array in table._asdict().items()},
+        **{f"memory_{name}": kind for name, kind in work.memory.items()},
+        **dict.fromkeys(("k", "pending", "controller", "start", "end", "shift", "ready"), INT),
+    }
+    if work.program.has("process"):
+        parts["kept"] = work.records["TASK"]["numbers"]
+    return parts
+
+
+def _bytes(work: Translator, kind: Kind) -> int:
+    real = 4 if work.numbers.single else 8
+    if isinstance(kind, Scalar):
+        return real if kind.name == "real" else 4
+    if isinstance(kind, Array):
+        return entries(kind) * _bytes(work, kind.element)
+    fields = work.records[kind.name]  # type: ignore[union-attr]
+    return sum(_bytes(work, own) for own in fields.values())
+
+
+def _size(work: Translator, parts: Mapping[str, Kind]) -> int:
+    """The size of the struct: reals first, whole numbers last, rounded up to the alignment of a real."""
+    real = 4 if work.numbers.single else 8
+    memory = sum(_bytes(work, kind) for kind in work.memory.values())
+    if any(kind.element != INT for kind in work.memory.values()):
+        memory = -(-memory // real) * real  # a struct of its own
+    total = sum(_bytes(work, kind) for name, kind in parts.items() if not name.startswith("memory_")) + memory
+    return -(-total // real) * real
+
+
+# ------------------------------------------------------------ text
+
+
+def _context(
+    problem: Problem,
+    longer: Problem,
+    settings: Settings,
+    work: Translator,
+    choices: list[Choice],
+    steps: int,
+    size: int,
+) -> dict[str, Any]:
+    package, prefix = problem.package, settings.prefix
+    costs, places = _distinct(weights_of(longer))
+    covariance = problem.prior.covariance
+    diagonal = not np.any(covariance - np.diag(np.diag(covariance)))
+    spell = work.numbers.real
+    task = task_of(problem, "dual", settings.order)
+    task["tolerance"] = work.numbers.tolerance(float(task["tolerance"][0]))
+    if problem.prior.memory is not None:
+        task["numbers"][0] = problem.prior.memory
+    records, table = work.program.module("records"), work.program.module("candidates").table()
+    return {
+        "p": prefix,
+        "P": prefix.upper(),
+        "real": work.spelling.real,
+        "model": remark(package.name),
+        "scenario": remark(problem.name),
+        "digest": package.module.DIGEST,
+        "size": size,
+        "steps": steps,
+        "horizon": problem.horizon,
+        "window": settings.window or 0,
+        "holds": settings.window is not None and not package.TIME_VARYING,
+        "times": len(longer.state_cost),
+        "inputs": len(longer.input_cost),
+        "order": settings.order,
+        "choices": choices,
+        "first": next((one.number for one in choices if one.name == "dual"), 0),
+        "first_name": next((one.name for one in choices if one.name == "dual"), choices[0].name),
+        "memory": bool(work.memory),
+        "square_root": bool(package.SQUARE_ROOT),
+        "processes": bool(package.PROCESSES),
+        "nx": package.NX,
+        "nu": package.NU,
+        "ny": package.NY,
+        "ntheta": package.NTHETA,
+        "nz": package.NZ,
+        "ndata": package.DATA,
+        "names": _names(package),
+        "table": [(name, array.shape) for name, array in table._asdict().items()],
+        "candidates": int(work.program.module("candidates").CANDIDATES),
+        "costs": [_record_text(one, costs.dtype, spell) for one in costs],
+        "places": places,
+        "floors": [spell(float(floor)).code for floor in longer.floors],
+        "task": _record_text(task[0], task.dtype, spell),
+        "mean": [spell(float(value)).code for value in problem.prior.mean],
+        "covariance": [
+            [spell(float(value)).code for value in row] for row in ([np.diag(covariance)] if diagonal else covariance)
+        ],
+        "diagonal": diagonal,
+        "width": int(records.WIDTH),
+    }
+
+
+def _names(package: Any) -> list[tuple[str, list[str]]]:
+    """What the entries of x, theta, u and y are."""
+    unknowns = [
+        f"{name} ({start} to {start + count - 1})" if count > 1 else name
+        for name, (start, count) in package.UNKNOWNS.items()
+    ]
+    found = {"x": package.STATES, "u": package.INPUTS, "y": package.MEASUREMENTS}
+    named = [(what, [remark(name) for name in names]) for what, names in found.items()]
+    return [*named, ("theta", [remark(name) for name in unknowns])]
+
+
+def _distinct(weights: Any) -> tuple[Any, list[int]]:
+    """The different costs among those of all times, and which each time has."""
+    kept: list[bytes] = []
+    places = []
+    for one in weights:
+        content = one.tobytes()
+        if content not in kept:
+            kept.append(content)
+        places.append(kept.index(content))
+    firsts = [places.index(n) for n in range(len(kept))]
+    return weights[firsts], places
+
+
+def _record_text(record: Any, kind: np.dtype[Any], spell: Any) -> str:
+    """A record as an initialiser; fields without entries do not exist."""
+    assert kind.names is not None
+    parts = [_braces(np.asarray(record[name]), spell) for name in kind.names if np.asarray(record[name]).size]
+    return "{" + ", ".join(parts) + "}"
+
+
+def _braces(array: Any, spell: Any) -> str:
+    if array.ndim == 0:
+        return str(spell(float(array)).code)
+    return "{" + ", ".join(_braces(item, spell) for item in array) + "}"

@@ -1,0 +1,221 @@
+"""A generated package without numba: its modules are run as plain Python, its functions held as syntax trees.
+
+What a module computes when it is imported (constants, tables, records, named tuples) is then known; what numba would
+compile is left to the translator. The module `options`, which is private to numba, is replaced as a whole.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import types
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from symdual.export.facts import assignments, loose
+
+_FAST = frozenset({"contract", "reassoc"})
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a function is compiled: whether Python calls it, and whether its sums must keep their order."""
+
+    entry: bool
+    ordered: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function of a package: its tree, the names around it, and how numba would compile it."""
+
+    module: str
+    tree: ast.FunctionDef
+    names: Mapping[str, Any] = field(repr=False)
+    options: Options
+
+    @property
+    def name(self) -> str:
+        """Its name in Python."""
+        return self.tree.name
+
+    @property
+    def arguments(self) -> list[str]:
+        """The names of its arguments."""
+        return [argument.arg for argument in self.tree.args.args]
+
+    @cached_property
+    def assigned(self) -> Counter[str]:
+        """How often it assigns to each of its variables."""
+        return assignments(self.tree.body)
+
+    @cached_property
+    def loose(self) -> set[str]:
+        """Loop variables that do not belong to their loops alone."""
+        return loose(self.tree)
+
+    @property
+    def title(self) -> str:
+        """The first paragraph of its docstring."""
+        return (ast.get_docstring(self.tree) or "").partition("\n\n")[0].strip()
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A type of numba as far as it tells how numbers lie: the number of dimensions, and what they are dimensions of."""
+
+    element: Any
+    dimensions: int = 0
+
+    def __getitem__(self, dimensions: Any) -> Layout:
+        """`float64[:, ::1]`."""
+        return Layout(self.element, len(dimensions) if isinstance(dimensions, tuple) else 1)
+
+    def __call__(self, *arguments: Any) -> Signature:
+        """`int64(float64, ...)`."""
+        return Signature(self, arguments)
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The type of a function."""
+
+    result: Layout
+    arguments: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Members:
+    """The type of a named tuple."""
+
+    fields: tuple[Any, ...]
+    kind: type
+
+
+@dataclass(frozen=True)
+class AddressOf:
+    """`options.function_at(signature)`: makes a function pointer of an address."""
+
+    signature: Signature
+
+
+class _Jit:
+    """What `njit(**options)` and `cfunc(...)` do here: the function stays as it is, with its options noted."""
+
+    def __init__(self, noted: dict[int, Options], **options: Any) -> None:
+        fast = options.get("fastmath", _FAST)
+        self._noted, self._options = noted, Options(options.get("entry", True), not set(fast) >= _FAST)
+
+    def __call__(self, function: Any) -> Any:
+        self._noted[id(function.__code__)] = self._options
+        return function
+
+
+class Program:
+    """The modules of a package, run when they are first asked for."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self._files = files
+        self._modules: dict[str, types.ModuleType] = {}
+        self._noted: dict[int, Options] = {}
+        self._functions: dict[int, Function] = {}
+        self._sources: dict[str, dict[str, str]] = {}
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The modules of the package, in alphabetical order, without what is private to numba."""
+        files = sorted(name.removesuffix(".py") for name in self._files if name.endswith(".py"))
+        return [name for name in files if name not in ("__init__", "options")]
+
+    def has(self, module: str) -> bool:
+        """Whether there is a module of this name."""
+        return f"{module}.py" in self._files
+
+    def text(self, module: str) -> str:
+        """The source of a module."""
+        return self._files[f"{module}.py"].decode()
+
+    def module(self, name: str) -> types.ModuleType:
+        """A module of the package, run without numba."""
+        if name not in self._modules:
+            self._modules[name] = self._options() if name == "options" else self._run(name)
+        return self._modules[name]
+
+    def functions(self, module: str) -> list[Function]:
+        """The functions that are defined in a module and that numba would compile, or that have no decorator."""
+        namespace = vars(self.module(module))
+        own = [value for value in namespace.values() if isinstance(value, types.FunctionType)]
+        return [found for value in own if (found := self.function(value)) is not None and found.module == module]
+
+    def function(self, value: Any) -> Function | None:
+        """The tree of a function of this package; None for anything else."""
+        return self._functions.get(id(value.__code__)) if isinstance(value, types.FunctionType) else None
+
+    def imported_from(self, module: str, name: str) -> str | None:
+        """The module from which another one imports a name, or None where it is its own."""
+        return self._sources.get(module, {}).get(name)
+
+    # ------------------------------------------------------------ running
+
+    def _run(self, name: str) -> types.ModuleType:
+        source = self._files[f"{name}.py"]
+        module = types.ModuleType(name)
+        self._modules[name] = module  # before it runs: modules may import each other
+        namespace = vars(module)
+        namespace["__builtins__"] = {**vars(builtins), "__import__": self._import}
+        namespace["__spec__"] = None
+        namespace["__file__"] = f"{name}.py"
+        tree = ast.parse(source, f"{name}.py")
+        exec(compile(tree, f"{name}.py", "exec", dont_inherit=True), namespace)
+        if name == "__init__":
+            namespace["one_name"] = lambda spec: name
+        self._sources[name] = {
+            alias.asname or alias.name: node.module
+            for node in tree.body
+            if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module
+            for alias in node.names
+        }
+        trees = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+        for value in list(namespace.values()):
+            if isinstance(value, types.FunctionType) and value.__globals__ is namespace and value.__name__ in trees:
+                options = self._noted.get(id(value.__code__), Options(entry=False, ordered=False))
+                self._functions[id(value.__code__)] = Function(name, trees[value.__name__], namespace, options)
+        return module
+
+    def _import(self, name: str, names: Any = None, local: Any = None, wanted: Any = (), level: int = 0) -> Any:
+        if level == 0:
+            if name == "numba":
+                return self._numba
+            return builtins.__import__(name, names, local, wanted, level)
+        if name:
+            return self.module(name)
+        for one in wanted or ():
+            if self.has(one):
+                setattr(self.module("__init__"), one, self.module(one))
+        return self.module("__init__")
+
+    def _options(self) -> types.ModuleType:
+        """The names of `options.py`, without numba behind them."""
+        module = types.ModuleType("options")
+        entry, inner = {"entry": True, "fastmath": _FAST}, {"entry": False, "fastmath": _FAST}
+        vars(module).update(FAST={"fastmath": _FAST}, ENTRY=entry, ALLOCATING=entry, INNER=inner)
+        vars(module).update(INNER_ALLOCATING=inner, ORDERED={**inner, "fastmath": frozenset({"contract"})})
+        vars(module).update(function_at=AddressOf, claim=None)
+        return module
+
+    @cached_property
+    def _numba(self) -> types.ModuleType:
+        kinds = types.ModuleType("numba.types")
+        vars(kinds).update({name: Layout(name) for name in ("int64", "float64", "boolean", "void")})
+        vars(kinds).update(
+            Array=lambda element, dimensions, order: Layout(element, dimensions),
+            NamedTuple=lambda fields, kind: Members(tuple(fields), kind),
+        )
+        numba = types.ModuleType("numba")
+        vars(numba).update(types=kinds, from_dtype=lambda record: record, prange=range)
+        vars(numba).update(njit=lambda **options: _Jit(self._noted, **options))
+        vars(numba).update(cfunc=lambda signature, **options: _Jit(self._noted))
+        return numba

@@ -1,0 +1,84 @@
+"""Exported models for these tests: compiled quickly, once, into a cache of their own."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import symdual
+from symdual.export import compilation, source
+from symdual.export.backend import library_text
+from symdual.export.library import Library
+from symdual.export.program import Program
+from symdual.runtime.loading import LoadedPackage
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+GENERATED = ROOT / "generated"
+STRICT = ("-std=c99", *compilation.WARNINGS, "-Werror")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Compile without much optimisation, and keep nothing in the user's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compilation, "FAST", ("-O1",))
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="session")
+def c_compiler() -> str:
+    """The C compiler; without one the test is skipped."""
+    try:
+        return compilation.compiler()
+    except compilation.NoCompiler as problem:
+        pytest.skip(str(problem))
+
+
+@pytest.fixture(scope="session")
+def through_c(c_compiler: str) -> Callable[[str], LoadedPackage]:
+    """Return a function that loads one of the committed packages through C."""
+    return lambda name: symdual.load(GENERATED / name, backend="c")
+
+
+def files_of(name: str) -> dict[str, bytes]:
+    """The files of a committed package."""
+    return {file.name: file.read_bytes() for file in (GENERATED / name).iterdir() if file.is_file()}
+
+
+@pytest.fixture
+def compiled_probe(c_compiler: str) -> Callable[[str, dict[str, str]], tuple[object, object]]:
+    """Return a function that runs a module in Python and in C; it is put beside the modules of the toy package."""
+
+    def run(text: str, meanings: dict[str, str]) -> tuple[object, object]:
+        program = Program({**files_of("toy"), "probe.py": f"import math\nimport numpy as np\n{text}".encode()})
+        work = source.translated(program, "toy", "probing", further={"probe": meanings})
+        library = Library(work, compilation.shared_library(library_text(work), (*STRICT, "-O1")))
+        units = {u.function.name: u for u in work.units if u.function.module == "probe"}
+        compiled = type("Compiled", (), {name: staticmethod(library.function(unit)) for name, unit in units.items()})
+        return program.module("probe"), compiled
+
+    return run
+
+
+def other_compiler(name: str) -> str:
+    """A compiler that need not be there; without it the test is skipped with a sentence."""
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
+def close(got: object, exact: object, tolerance: float = 1e-12) -> bool:
+    """Whether two arrays agree to a share of the largest number."""
+    a, b = np.asarray(got, dtype=float), np.asarray(exact, dtype=float)
+    if not np.array_equal(np.isnan(a), np.isnan(b)) or not np.array_equal(np.isinf(a), np.isinf(b)):
+        return False
+    known = np.isfinite(b)
+    return bool(
+        np.max(np.abs(a[known] - b[known]), initial=0.0) <= tolerance * np.max(np.abs(b[known]), initial=1e-300)
+    )

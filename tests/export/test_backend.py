@@ -1,0 +1,164 @@
+"""A package through C computes what numba and plain Python compute."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import symdual
+from symdual.checks import exported as checks
+from symdual.checks.places import Place
+from symdual.errors import SymdualError
+from symdual.export import compilation
+from symdual.export.program import Program
+from symdual.runtime.controller import controller
+from symdual.runtime.loading import LoadedPackage, in_c
+from symdual.runtime.problem import problem
+from symdual.spec.loading import load_model_file
+
+from .conftest import GENERATED, ROOT, close
+
+TOY = load_model_file(ROOT / "symdual/paper/models/toy.py")
+
+
+class InPython:
+    """A package whose modules are run as plain Python."""
+
+    def __init__(self, package: LoadedPackage) -> None:
+        self._package, self._program = package, Program(package.files)
+
+    def __getattr__(self, name: str) -> Any:
+        return self._program.module(name) if self._program.has(name) else getattr(self._package, name)
+
+
+def around_one(package: LoadedPackage) -> Place:
+    """A place of order one."""
+    sizes = package.NX, package.NU, package.NTHETA
+    return Place(*(np.full(n, 0.4) for n in sizes), *(np.full(n, 0.3) for n in sizes), horizon=5)
+
+
+@pytest.mark.parametrize("name", ["iterated", "known", "mixing", "rooted_mixing", "rough", "squared"])
+def test_every_function_agrees_with_plain_python(name: str, through_c: Callable[[str], LoadedPackage]) -> None:
+    package = through_c(name)
+    python: Any = InPython(package)
+    runs = []
+    for one in (python, package):
+        task = checks._Task(python, around_one(package), np.random.default_rng(1))
+        calls = checks._calls(one) if one is package else _plain_calls(python, package)
+        runs.append([*task._kernels(calls), *task._filter(calls), *task._planning(calls)])
+    for (what, exact), (_, got) in zip(*runs, strict=True):
+        assert close(got, exact, 1e-10), what
+
+
+def _plain_calls(python: Any, package: LoadedPackage) -> Any:
+    return {
+        (module, name): getattr(getattr(python, module), name)
+        for module, name in checks._calls(package)
+        if name != "cost_pointer"
+    }
+
+
+def test_episodes_and_decisions_agree_with_numba(toy_package: LoadedPackage, c_compiler: str) -> None:
+    found = {}
+    for package in (toy_package, in_c(toy_package)):
+        task = problem(package)
+        found[package.backend] = symdual.simulate(task, ["ce", "dual", "planned", "oracle"], 3, seed=1)
+    for name, exact in found["numba"].items():
+        got = found["c"][name]
+        assert np.array_equal(got.outcomes, exact.outcomes)
+        # of a state that is measured exactly, the variance is what rounding leaves
+        spread = ("variances", "covariances", "steps") if name != "oracle" else ()
+        for field in ("states", "inputs", "means", *spread):
+            assert close(getattr(got, field), getattr(exact, field)), (name, field)
+
+
+def test_the_story_of_a_step_agrees_with_numba(toy_package: LoadedPackage, c_compiler: str) -> None:
+    steps = [
+        controller(problem(p), "dual").step(controller(problem(p), "dual").init(), [0.3])
+        for p in (toy_package, in_c(toy_package))
+    ]
+    (_, u, story), (_, u_c, story_c) = steps
+    assert close(u_c, u) and close(story_c.costs, story.costs) and close(story_c.parts, story.parts)
+    assert close(story_c.planned_states, story.planned_states)
+
+
+def test_controllers_run_without_numba(c_compiler: str, fresh_python: Callable[..., Any], tmp_path: Path) -> None:
+    printed = fresh_python(
+        f"""
+        import sys, symdual
+        from symdual.export import compilation
+        compilation.FAST = ("-O1",)
+        package = symdual.load({str(GENERATED / "toy")!r}, backend="c")
+        dual = symdual.controller(symdual.problem(package), "dual")
+        print(float(dual.act()[0]), float(dual.act([0.2])[0]), "numba" in sys.modules)
+        """,
+        tmp_path,
+        XDG_CACHE_HOME=str(tmp_path),
+    ).stdout.split()
+    assert printed[2] == "False"
+    assert np.isfinite([float(word) for word in printed[:2]]).all()
+
+
+def test_a_package_through_c_is_copied_and_pickled(through_c: Callable[[str], LoadedPackage]) -> None:
+    package = through_c("toy")
+    first = controller(problem(package), "dual").act([0.1])
+    for twin in (copy.deepcopy(package), pickle.loads(pickle.dumps(package))):
+        assert twin.backend == "c"
+        assert np.array_equal(controller(problem(twin), "dual").act([0.1]), first)
+
+
+def test_what_c_does_not_have_is_said(
+    through_c: Callable[[str], LoadedPackage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(SymdualError, match=r'no backend "d".*known: numba, c'):
+        symdual.load(GENERATED / "toy", backend="d")
+    with pytest.raises(SymdualError, match='"exact" needs a package of numba'):
+        controller(problem(through_c("toy")), "exact")
+    monkeypatch.setenv("CC", "no-such-compiler")
+    with pytest.raises(compilation.NoCompiler, match=r"no-such-compiler, which \$CC names, is not there"):
+        compilation.compiler()
+    monkeypatch.delenv("CC")
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(compilation.NoCompiler, match="there is no C compiler: install gcc or clang"):
+        compilation.compiler()
+
+
+def test_wrong_arrays_are_refused(through_c: Callable[[str], LoadedPackage]) -> None:
+    kernels = through_c("toy").kernels
+    with pytest.raises(SymdualError, match="dimensions"):
+        kernels.dynamics(0, np.zeros((2, 2)), np.zeros(1), np.zeros(0), np.zeros(0), np.zeros(1))
+    with pytest.raises(SymdualError, match="shape"):
+        kernels.dynamics(0, np.zeros(7), np.zeros(1), np.zeros(0), np.zeros(0), np.zeros(1))
+    with pytest.raises(TypeError, match="takes 6 arguments"):
+        kernels.dynamics(0)
+
+
+def test_a_wrong_translation_is_noticed(
+    through_c: Callable[[str], LoadedPackage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sign that is wrong in C only is a miss of the check."""
+    from symdual.export import backend
+
+    text = backend.library_text
+    broken = lambda work: text(work).replace("f_out[0] = b * u + x;", "f_out[0] = b * u - x;")  # noqa: E731
+    monkeypatch.setattr(backend, "library_text", broken)
+    monkeypatch.setattr(backend, "_BACKENDS", {})
+    results = checks.check_exported(TOY.models["toy"], through_c("toy"), points=2, recursions=False)
+    assert not all(result.passed for result in results)
+
+
+def test_a_right_translation_passes(through_c: Callable[[str], LoadedPackage]) -> None:
+    """All exported functions in single precision beside double, the built controller beside the one in Python."""
+    package, scenarios = through_c("toy"), tuple(TOY.scenarios.values())
+    results = checks.check_exported(TOY.models["toy"], package, points=2, recursions=False)
+    results += checks._functions(TOY.models["toy"], package, scenarios)
+    results += checks._controllers(problem(package))
+    assert [result.block for result in results if not result.passed] == []
+    compared = {result.block for result in results}
+    assert {"C: decision.decide_at, planned", "C: filter.step", "C: dual along an episode"} <= compared

@@ -1,0 +1,210 @@
+"""The exported controller: its files compile anywhere, and do what the controller in Python does."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from symdual.checks.exported import build, drive
+from symdual.errors import SymdualError
+from symdual.export.compilation import compile_files
+from symdual.export.controller import Exported, Settings, export
+from symdual.export.precision import losses
+from symdual.export.target import COMPILER, sections
+from symdual.runtime.controller import controller
+from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.problem import Problem, problem
+
+from .conftest import STRICT, close, other_compiler
+
+YS = np.array([[np.nan, np.nan], [0.02, 0.31], [0.05, np.nan], [np.nan, np.nan], [0.3, 1.1]])
+
+
+@pytest.fixture(scope="module")
+def task(through_c: Callable[[str], LoadedPackage]) -> Problem:
+    """The pendulum's problem, cut to few steps."""
+    return problem(through_c("pendulum")).changed(horizon=8)
+
+
+@pytest.fixture(scope="module")
+def exported(task: Problem) -> Exported:
+    """The controllers in double precision."""
+    return export(task, Settings("swing"))
+
+
+@pytest.fixture(scope="module")
+def native(exported: Exported, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    """The exported files, compiled with every warning an error."""
+    return build(exported, tmp_path_factory.mktemp("native"))
+
+
+def test_it_acts_as_the_controller_in_python(task: Problem, exported: Exported, native: ctypes.CDLL) -> None:
+    for one in exported.choices:
+        twin = controller(task, one.name)
+        expected = []
+        for y in YS:
+            u = twin.act(y)
+            expected.append([*u, *twin.belief.mean, 0.0])
+        assert close(drive(native, exported, one.number, YS), expected, 1e-5), one.name
+    assert [one.name for one in exported.choices] == ["ce", "cautious", "beb", "dual", "planned"]
+
+
+def test_a_window_goes_on_for_ever(task: Problem, tmp_path: Path) -> None:
+    moving = export(task, Settings("swing", window=3, controllers=("ce",)))
+    ys = np.array([[0.01 * k, 0.1] for k in range(12)])
+    got = drive(build(moving, tmp_path), moving, 0, ys)
+    twin = controller(task, "ce", window=3)
+    assert close(got[:, 0], [twin.act(y)[0] for y in ys], 1e-9)
+    assert not got[:, -1].any()
+
+
+def test_other_compilers_have_nothing_to_say(exported: Exported, task: Problem, tmp_path: Path) -> None:
+    command = other_compiler("clang")
+    for name, text in {**exported.files, **export(task, Settings("low", "float", order=2)).files}.items():
+        (tmp_path / name).write_text(text)
+    for name in ("swing.c", "low.c"):
+        compile_files([tmp_path / name], [*STRICT, "-O1", "-c"], tmp_path / "x.o", command)
+
+
+def test_cpp_can_include_the_header(exported: Exported, tmp_path: Path) -> None:
+    command = other_compiler("g++")
+    (tmp_path / "swing.h").write_text(exported.files["swing.h"])
+    (tmp_path / "x.cpp").write_text('#include "swing.h"\nint main() { return sizeof(swing_controller) == 0; }\n')
+    subprocess.run([command, "-Wall", "-Wextra", "-Werror", "-c", "x.cpp"], cwd=tmp_path, check=True)
+
+
+def test_a_small_target_is_reported(exported: Exported, tmp_path: Path) -> None:
+    command = other_compiler(COMPILER)
+    for name, text in exported.files.items():
+        (tmp_path / name).write_text(text)
+    flags = [*STRICT, "-Os", "-mthumb", "-mcpu=cortex-m7", "-mfloat-abi=hard", "-mfpu=fpv5-d16", "-c"]
+    compile_files([tmp_path / "swing.c"], flags, tmp_path / "x.o", command)
+    found = sections(exported.files, "double")
+    assert found is not None and found.processor == "Cortex-M7"
+    assert 5_000 < found.code < 200_000 and found.data == 0 and found.stack < 5_000
+
+
+MAIN = """
+#include <stdio.h>
+#include "swing.h"
+
+static swing_controller c;
+
+int main(void)
+{
+    double y[2] = {NAN, NAN}, u[1] = {0.0}, m[4] = {0.0, 0.0, 0.2, 1.0};
+    double bad[1] = {NAN}, low[1] = {-2.0}, high[1] = {1.0};
+    double P[4][4] = {{0.1}}, r[2] = {1.0, 0.0};
+    printf("%d\\n", swing_act(&c, y, u)); /* before init */
+    swing_init(&c);
+    swing_controller copy = c;
+    for (int k = 0; k < 9; k++) {
+        int status = swing_act(&c, k == 2 ? 0 : y, u);
+        printf("%d %.17g\\n", status, u[0]);
+        y[0] = 0.02 * k;
+        y[1] = 0.1;
+    }
+    printf("%d %d\\n", swing_plan(&copy), swing_plan(&c));
+    y[0] = INFINITY;
+    printf("%d\\n", swing_observe(&copy, y));
+    printf("%d %d %d\\n", swing_use(&copy, 99), swing_set_bounds(&copy, low, bad), swing_set_reference(&copy, -1, r));
+    printf("%d %d\\n", swing_set_belief(&copy, m, P), swing_set_bounds(&copy, low, high));
+    printf("%d %d\\n", swing_set_reference(&copy, 8, r), swing_use(&copy, SWING_CE));
+    y[0] = 0.0;
+    printf("%d %d\\n", swing_act(&copy, y, u), u[0] <= 1.0 && u[0] >= -2.0);
+    printf("%d\\n", swing_plan(&copy));
+    printf("%d\\n", SWING_CONTROLLER_BYTES == (int)sizeof(swing_controller));
+    return 0;
+}
+"""
+
+
+def test_it_runs_clean_under_the_sanitizers(exported: Exported, task: Problem, tmp_path: Path) -> None:
+    """The statuses of what makes no sense, the same inputs as ever, and nothing that C leaves undefined."""
+    for name, text in {**exported.files, "main.c": MAIN}.items():
+        (tmp_path / name).write_text(text)
+    flags = ["-std=c99", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    try:
+        compile_files([tmp_path / "main.c", tmp_path / "swing.c"], flags, tmp_path / "main")
+    except SymdualError as problem_:
+        pytest.skip(f"the sanitizers cannot be linked: {problem_}")
+    done = subprocess.run([str(tmp_path / "main")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.split("\n")
+    assert lines[0] == "-5"
+    twin = controller(task, "dual")
+    for k in range(8):
+        y = [np.nan, np.nan] if k in (0, 2) else [0.02 * (k - 1), 0.1]
+        status, u = lines[1 + k].split()
+        assert int(status) >= 0 and close(float(u), twin.act(y)[0], 1e-6)
+    assert lines[9].split()[0] == "-1"  # the episode has ended
+    assert lines[10] == "-6 -6" or lines[10].startswith("-6 ")
+    assert lines[11:] == ["-2", "-6 -6 -6", "0 0", "0 0", "0 1", "8", "1", ""]
+
+
+def test_single_precision_is_close_where_nothing_is_lost(task: Problem, tmp_path: Path) -> None:
+    single = export(task, Settings("low", "float", controllers=("ce",)))
+    assert not single.warnings and single.bytes < export(task, Settings("low", controllers=("ce",))).bytes
+    got = drive(build(single, tmp_path), single, 0, YS)
+    twin = controller(task, "ce")
+    expected = []
+    for y in YS:
+        twin.act(y)
+        expected.append(twin.belief.mean)
+    assert close(got[:, 1:-1], expected, 1e-2)
+    assert not re.search(r"[^\w.][0-9]+\.[0-9]+(e[-+]?[0-9]+)?[^\w.]", single.files["low.c"])  # no double among floats
+
+
+def test_what_single_precision_would_lose_is_said_in_numbers(task: Problem) -> None:
+    hot = task.changed(reference=[4e6, 0.0])
+    (sentence,) = (text for text in losses(hot) if text.startswith("angle"))
+    assert "size 4e+06" in sentence and "--real double" in sentence
+    vast = task.changed(state_cost=np.diag([1e40, 1.0]))
+    assert any("the state cost goes from" in text for text in losses(vast))
+
+
+@pytest.mark.parametrize("prefix", ["int", "2swing", "a b", "", "sin", "x" * 40, "naïve", "class"])
+def test_a_prefix_that_is_no_name_is_refused(prefix: str, task: Problem) -> None:
+    with pytest.raises(SymdualError, match="the prefix"):
+        export(task, Settings(prefix))
+
+
+def test_unknown_controllers_are_refused(task: Problem) -> None:
+    with pytest.raises(SymdualError, match=r'"oracle" cannot be exported.*possible: ce, cautious'):
+        export(task, Settings("swing", controllers=("oracle",)))
+
+
+def test_nothing_is_left_to_the_target(exported: Exported) -> None:
+    """No allocation, no input or output, no length at run time, and every symbol with the prefix."""
+    text = exported.files["swing.c"]
+    assert not re.search(r"\b(malloc|calloc|free\(|printf|alloca|goto)\b", text)
+    assert re.findall(r"#include (.*)", text + exported.files["swing.h"]) == ['"swing.h"', "<math.h>", "<stdint.h>"]
+    defined = re.findall(r"^(?:static )?(?:inline )?[\w ]+?\*?(\w+)\([^;]*\)\n{", text, re.M)
+    assert len(defined) > 80 and all(name.startswith("swing_") for name in defined)
+    macros = re.findall(r"^#define (\w+)", exported.files["swing.h"] + text, re.M)
+    assert all(name.startswith("SWING_") for name in macros)
+
+
+def test_the_same_bytes_under_any_hash_seed(
+    fresh_python: Callable[..., Any], tmp_path: Path, exported: Exported
+) -> None:
+    from .conftest import GENERATED
+
+    code = f"""
+    import hashlib, symdual
+    from symdual.export.controller import Settings, export
+    task = symdual.problem(symdual.load({str(GENERATED / "pendulum")!r}, backend="c")).changed(horizon=8)
+    text = "".join(export(task, Settings("swing")).files.values())
+    print(hashlib.sha256(text.encode()).hexdigest())
+    """
+    import hashlib
+
+    own = hashlib.sha256("".join(exported.files.values()).encode()).hexdigest()
+    assert fresh_python(code, tmp_path, PYTHONHASHSEED="123").stdout.strip() == own

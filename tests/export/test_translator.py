@@ -1,0 +1,204 @@
+"""What the translator makes of Python: the same numbers in C, or a sentence with file and line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from symdual.export import source
+from symdual.export.names import safe
+from symdual.export.program import Program
+from symdual.export.values import Untranslatable
+
+from .conftest import close, files_of
+
+NUMBERS = """
+def whole_numbers(a, b):
+    return (a // b) * 1000 + a % b
+
+
+def mixed(a, x):
+    y = 0
+    if a > 2:
+        y = x
+    return y + a / 4
+
+
+def branches(x, y):
+    inner = x if x > y else -y
+    return min(inner, y), max(x, y), not (x < y and y < 1.0), (x > 0.0 or y > 0.0) and x != y
+
+
+def powers(x):
+    return x**2, (x + 1.0) ** 3, x**7, abs(x) ** 0.5, 0.5 ** (3), math.hypot(x, 1.0)
+
+
+def chosen(a):
+    share = (1.0, 2.0, 0.5, -0.5)[a]
+    return share * (10, 20, 30, 40)[a]
+
+
+def precedence(x, y):
+    return x - (y - 1.0) - (x - y), x / (y * 2.0) / (x / y), -(x + y) * -y, (x - y) * (x + y)
+"""
+
+
+def test_arithmetic_is_that_of_python(compiled_probe: Callable[..., tuple[Any, Any]]) -> None:
+    meanings = {"a": "int", "b": "int", "x": "real", "y": "real"}
+    python, compiled = compiled_probe(NUMBERS, meanings)
+    for a in (-7, -1, 0, 3, 8):
+        for b in (-3, 2, 5):
+            assert compiled.whole_numbers(a, b) == python.whole_numbers(a, b)
+    for x in (-1.75, 0.0, 0.3, 2.5):
+        assert [compiled.mixed(a, x) for a in (1, 5)] == [python.mixed(a, x) for a in (1, 5)]
+        assert close(compiled.powers(x), python.powers(x), 1e-15)
+        for y in (-0.5, 0.7, 3.0):
+            assert compiled.branches(x, y) == python.branches(x, y)
+            assert close(compiled.precedence(x or 0.1, y), python.precedence(x or 0.1, y), 1e-15)
+    assert [compiled.chosen(a) for a in range(4)] == [python.chosen(a) for a in range(4)]
+
+
+def test_minimum_and_maximum_treat_nan_as_python_does(compiled_probe: Callable[..., tuple[Any, Any]]) -> None:
+    text = "def extremes(x, y):\n    return min(x, y), max(x, y), math.isnan(x), math.isfinite(x - y)\n"
+    python, compiled = compiled_probe(text, {"x": "real", "y": "real"})
+    for x, y in ((math.nan, 1.0), (1.0, math.nan), (-math.inf, 2.0), (-0.0, 0.0)):
+        assert repr(compiled.extremes(x, y)) == repr(python.extremes(x, y))
+
+
+LOOPS = """
+def shrinking(v):
+    count = int(v[0])
+    total = 0.0
+    for i in range(int(v[0])):
+        v[0] = 1.0
+        total += i
+    for i in range(count):
+        count = 2
+        total += 10.0 * i
+    return total
+
+
+def last_index(v, n):
+    found = -1
+    for i in range(n):
+        if v[i] > 2.0:
+            found = i
+            break
+    for i in range(n):
+        v[i] += 1.0
+    return found * 10 + i
+
+
+def bound_by_choice(n):
+    total = 0
+    for i in range(3 if n - 1 <= 4 else 1):
+        total += i + 1
+    return total
+
+
+def carried(v, n):
+    total = 0.0
+    for i in range(n):
+        if v[i] > 0.0:
+            before = v[i]
+        if i > 0:
+            total += before
+    return total
+
+
+def sorted_in_place(v, n):
+    for i in range(1, n):
+        j = i
+        while j > 0 and v[j] < v[j - 1]:
+            v[j], v[j - 1] = v[j - 1], v[j]
+            j -= 1
+    for n in (0, 2):
+        v[n] *= 2.0
+
+
+def parts(M, n):
+    row = M[n]
+    tail = M[n, 1:]
+    rows = M[1:]
+    for k in range(2):
+        tail[k] += row[0]
+        rows[0, k] -= 1.0
+    M[0, 0] = rows[0, 0] + tail[1]
+"""
+
+
+def test_loops_and_views_are_those_of_python(compiled_probe: Callable[..., tuple[Any, Any]]) -> None:
+    python, compiled = compiled_probe(LOOPS, {"v": "real[4]", "n": "int", "M": "real[3,3]"})
+    for name, arguments in (
+        ("shrinking", ([3.0, 0.0, 0.0, 0.0],)),
+        ("last_index", ([1.0, 2.0, 3.0, 4.0], 4)),
+        ("carried", ([1.0, -2.0, 3.0, -4.0], 4)),
+        ("sorted_in_place", ([3.0, -2.0, 5.0, 0.5], 4)),
+        ("parts", (np.arange(9.0).reshape(3, 3).tolist(), 1)),
+    ):
+        twice = [[np.array(a, dtype=float) if isinstance(a, list) else a for a in arguments] for _ in range(2)]
+        results = [getattr(module, name)(*given) for module, given in zip((python, compiled), twice, strict=True)]
+        assert results[0] == results[1], name
+        np.testing.assert_array_equal(twice[0][0], twice[1][0], err_msg=name)
+    assert [compiled.bound_by_choice(n) for n in (3, 9)] == [6, 1]
+
+
+def changed(module: str, before: str, after: str) -> Program:
+    """The toy package with one line changed."""
+    files = files_of("toy")
+    text = files[f"{module}.py"].decode()
+    assert before in text
+    return Program({**files, f"{module}.py": text.replace(before, after, 1).encode()})
+
+
+@pytest.mark.parametrize(
+    ("after", "sentence"),
+    [
+        ("    share = [ROUNDING][0]", "the translator does not know List"),
+        ("    share = math.frexp(ROUNDING)[0]", "the translator does not know the function math.frexp"),
+        ("    share = np.zeros(int(task.order))[0]", "the translator does not know"),
+        ("    share = belief.xx[5, 0]", "lies outside of its array"),
+        ("    share = belief.nothing", "there is no field nothing"),
+        ("    with open('x'): share = 1.0", "the translator does not know the statement With"),
+        ("    share = unheard_of", "unheard_of is not known"),
+        ("    share = ROUNDING\n    share = belief.z", "share has values of different types"),
+        ("    share = inflate(belief, task, space)", "inflate calls itself"),
+    ],
+)
+def test_what_is_not_known_is_named_with_file_and_line(after: str, sentence: str) -> None:
+    program = changed("filter", "    share = ROUNDING", after)
+    line = program.text("filter").split("\n").index(after.split("\n")[0]) + 1
+    with pytest.raises(Untranslatable, match=r"toy/filter\.py:\d+: ") as caught:
+        source.translated(program, "toy", "toy")
+    assert sentence in str(caught.value)
+    named = int(str(caught.value).split(":")[1])
+    assert named in (line, line + 1) or "calls itself" in sentence
+
+
+def test_an_argument_that_nobody_knows_is_named() -> None:
+    program = changed("calls", "def begin(k, end, belief, desk):", "def begin(k, end, belief, desk, novelty):")
+    with pytest.raises(Untranslatable, match=r"toy/calls\.py:\d+: .*argument novelty of begin"):
+        source.translated(program, "toy", "toy")
+
+
+@pytest.mark.parametrize("name", ["greenhouse", "iterated", "known", "mixing", "rooted_mixing", "rough", "squared"])
+def test_every_form_of_package_is_translated(name: str) -> None:
+    work = source.translated(Program(files_of(name)), name, "p", "float")
+    text = source.definitions(work)
+    assert "malloc" not in text and "printf" not in text
+    assert {"p_filter_step", "p_decision_decide_at", "p_kernels_dynamics"} <= {unit.name for unit in work.units}
+
+
+def test_names_that_mean_something_else_in_c_are_changed() -> None:
+    assert [safe(name) for name in ("double", "register", "gamma", "x", "_I", "θ")] == [
+        "double_",
+        "register_",
+        "gamma_",
+        "x",
+        "v_I",
+        "u3b8",
+    ]
