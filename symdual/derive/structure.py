@@ -163,12 +163,12 @@ def is_affine(derivation: Derivation) -> bool:
 def _curved_rows(derivation: Derivation, calculus: Calculus) -> tuple[int, ...]:
     """The outputs whose derivatives by z depend on z or u: their second derivatives are not all zero."""
     variables = {*derivation.core, *derivation.inputs, *(block.symbol for block in derivation.weights)}
-    rows = []
+    rows, known = [], _dependence(calculus)
     for i in range(len(calculus.program.outputs)):
         entries = [calculus.jacobian(i, v) for v in derivation.core]
         for block in derivation.weights:
             entries += _vector_expressions(calculus.weight_jacobian(i, block.symbol))
-        if _depends(entries, _dependence(calculus)) & variables:
+        if _depends(entries, known) & variables:
             rows.append(i)
     return tuple(rows)
 
