@@ -160,6 +160,35 @@ class CurvatureContext(NamedTuple):
     processes: tuple[ProcessCode, ...]
 
 
+class AdjointContext(NamedTuple):
+    """Slopes of the dual cost along a plan."""
+
+    name: str
+    curved_rows: tuple[int, ...]
+    observation_curved_rows: tuple[int, ...]
+
+
+class AdjointBlocksContext(NamedTuple):
+    """Products of the adjoint."""
+
+    name: str
+    selecting: bool
+
+
+class LookAheadContext(NamedTuple):
+    """One step ahead."""
+
+    name: str
+    processes: tuple[ProcessCode, ...]
+
+
+class PlannedContext(NamedTuple):
+    """The controller that plans to learn."""
+
+    name: str
+    diffusion: str
+
+
 class LowRankContext(NamedTuple):
     """The low-rank form of the dual cost."""
 
@@ -264,12 +293,19 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         optional.append(File("iterated", "iterated", NameContext(name)))
     if facts.lowrank:
         optional.append(File("lowrank", "lowrank", LowRankContext(name, facts.processes)))
+    selecting = -1 not in s.h_selects
+    if facts.processes:
+        adjoint = [File("adjoint", "adjoint_differences", NameContext(name))]
+    else:
+        adjoint = [
+            File("adjoint_blocks", "adjoint_blocks", AdjointBlocksContext(name, selecting)),
+            File("adjoint", "adjoint", AdjointContext(name, s.curved_rows, s.observation_curved_rows)),
+        ]
     costs = ("structured", *(["lowrank"] if facts.lowrank else []), "second_order", "bonus")
     width = "width" if facts.lowrank else "WIDTH"
     text = block_text(s, facts.transition, width)
     blocks = BlocksContext(name, text, motion_text(facts.transition, facts.diffusion), width)
     dual_cost = DualCostContext(name, facts.lowrank, s.input_delay, facts.processes, parameter_spans(derivation))
-    selecting = -1 not in s.h_selects
     return (
         File("__init__", "__init__", facts.init(digest_placeholder)),
         File("options", "options", NameContext(name)),
@@ -281,10 +317,15 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         File("filter", "filter", FilterContext(name, selecting, facts.square_root, facts.iterated, facts.processes)),
         File("trajectory", "trajectory", TrajectoryContext(name, facts.processes)),
         File("backward", "backward", NameContext(name)),
+        File("shelf", "shelf", NameContext(name)),
         File("nominal", "nominal", NominalContext(name, s.linear)),
         File("curvature", "curvature", CurvatureContext(name, facts.hessian_tables(), facts.processes)),
         File("riccati", "riccati", NameContext(name)),
         File("dual_cost", "dual_cost", dual_cost),
+        *adjoint,
+        File("planner", "planner", NameContext(name)),
+        File("look_ahead", "look_ahead", LookAheadContext(name, facts.processes)),
+        File("planned", "planned", PlannedContext(name, facts.diffusion)),
         File("calls", "calls", CallsContext(name, facts.lowrank)),
         File("candidates", "candidates", CandidatesContext(name, _SEARCH_LIMITS[search])),
         File("search", search, NameContext(name)),
@@ -339,12 +380,15 @@ class _Facts:
             lowrank=self.lowrank,
             transition=self.transition,
             diffusion=self.diffusion,
+            observation_curved=bool(self.structure.observation_curved_rows),
         )
 
     def size_lines(self) -> tuple[str, ...]:
         """The constants that every recursion needs; they make the bounds of all inner loops known to the compiler."""
         s = self.structure
         diagonals = sum(count for _, _, count, _ in s.hessian_diagonals)
+        seen = hessian_diagonals(self._derivation, self._derivation.observation_hessian)
+        seen_pairs = len(self._derivation.observation_hessian.pairs)
         return (
             f"NX = {s.nx}  # states",
             f"NU = {s.nu}  # inputs",
@@ -356,6 +400,12 @@ class _Facts:
             f"NS = {s.ns}  # scalar unknowns",
             f"NPAIRS = {s.npairs}  # pairs of vectors in the parameter block of the Hessian",
             f"NDIAG = {diagonals}  # length of the diagonals of the Hessian",
+            f"OBSERVATION_NDIAG = {sum(count for _, _, count, _ in seen)}  # of the Hessian of h",
+            f"OBSERVATION_NPAIRS = {seen_pairs}",
+            "SHELF = 11  # plans: the certainty-equivalent one, the two best, and those on trial",
+            f"KICKS = {5 if s.nu == 1 else 3}  # first inputs tried on either side of the certainty-equivalent one",
+            "STARTS = 3 + 2 * NU * KICKS  # plans that a decision may start from",
+            "LOOKS = STARTS + 40 * NU  # first inputs that are looked at one step ahead",
             f"DATA = {self._layout.size}  # known numbers",
             f"WORK = {self._work}  # scratch of the kernels",
             "# parameters rounded up to whole vectors; for a plain number as argument a function is compiled anew",
