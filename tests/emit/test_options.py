@@ -36,6 +36,11 @@ def test_lowering_without_machine_code_is_a_flag() -> None:
     assert "NativeLowering" in inspect.getsource(DefaultPassBuilder.define_nopython_lowering_pipeline), ADVICE
 
 
+def test_arguments_that_do_not_overlap_are_a_flag() -> None:
+    assert "noalias" in Flags.options, ADVICE
+    assert "noalias=flags.noalias" in inspect.getsource(typed_passes.BaseNativeLowering.run_pass), ADVICE
+
+
 def test_operations_are_typed_by_a_method_that_can_be_replaced() -> None:
     """`_ask_once` stands in for it, and tells operations from implementations in Python by `_impl_keys`."""
     assert list(inspect.signature(types.BaseFunction.get_call_type).parameters) == ["self", "context", "args", "kws"]
