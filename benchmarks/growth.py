@@ -27,7 +27,7 @@ gc.disable()
 import numpy as np
 import symdual
 from symdual.runtime import evaluate
-from symdual.runtime.closed_loop import simulate
+from symdual.runtime.closed_loop import Settings, simulate
 from symdual.runtime.warm import compile_part, parts_of
 package = symdual.load(sys.argv[1])
 start = time.process_time()
@@ -37,7 +37,7 @@ evaluate.hessian(package, x, u, theta, x)
 kernels = time.process_time() - start
 for part in parts_of(package):
     compile_part(package, part)
-simulate(symdual.problem(package), ["ce"], 1)
+simulate(symdual.problem(package), ["ce"], 1, settings=Settings(truth="prior"))
 print(kernels, time.process_time() - start)
 """
 
