@@ -15,6 +15,7 @@ from symdual.checks import dense
 from symdual.checks.kernels import EPSILON, TOLERANCE, BlockResult
 from symdual.checks.places import Place, places
 from symdual.checks.processes import COMBINED, ProcessTask
+from symdual.checks.slopes import slopes
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 from symdual.spec.model import Model
@@ -168,7 +169,7 @@ class _Task:
         self._surprise = 0.1 * self._seen * random.normal(size=reference.ny)
         records, motion = package.records, (package.numbers["transition"], package.numbers["drift"])
         self._task = records.make_task(*self._noise[:2], *motion, self._cost.bounds, package.numbers["data"])
-        self._desk = records.desk(HORIZON, records.make_weights(*self._cost[:3]), self._task, order=2)
+        self._desk = records.desk(HORIZON, records.make_weights(*self._cost[:3]), self._task, 2, True)
         self._held = records.make_belief(*self._belief)
 
     def with_other_last_bits(self) -> _Task:
@@ -189,6 +190,7 @@ class _Task:
         """Pairs of computed and expected numbers, each with the name of what they are."""
         yield from self._filter()
         yield from self._costs()
+        yield from self._slopes()
 
     # ------------------------------------------------------------ filter
 
@@ -251,6 +253,26 @@ class _Task:
                 label = f"{form.replace('_', ' ')}{'' if learning else ', learning off'}"
                 yield f"nominal cost, {label}", np.array([nominal]), np.array([exact.nominal])
                 yield f"dual cost, {label}", np.array([uncertain]), np.array([exact.uncertain])
+
+    def _slopes(self) -> Iterator[Comparison]:
+        """The slope of the dual cost by the inputs, relative to the largest."""
+        exact = slopes(self._reference, self._noise, self._cost, self._belief, self._inputs)
+        scale = max(float(np.abs(exact).max()), 1e-300)
+        yield "slope of the dual cost", self._slope_by_inputs() / scale, exact / scale
+
+    def _slope_by_inputs(self) -> Array:
+        """dJd / du from the slopes by points and inputs: mu_j = tilt_x + f_x' mu_{j+1}, 2 (tilt_u + f_u' mu_{j+1})."""
+        calls, notes, plan = self._package.calls, self._desk.notes, self._desk.plan[0]
+        self._task["learning"] = 1.0
+        calls.follow(0, HORIZON, self._held, self._inputs, self._desk)
+        calls.tilt(0, HORIZON, 0, self._held, self._desk)
+        found = np.zeros_like(self._inputs)
+        mu = notes["tilt_x"][HORIZON].copy()
+        for j in range(HORIZON - 1, -1, -1):
+            found[j] = 2.0 * (notes["tilt_u"][j] + plan["f_u"][j].T @ mu)
+            mu = notes["tilt_x"][j] + plan["f_x"][j].T @ mu
+        notes["tilt_x"], notes["tilt_u"] = 0.0, 0.0
+        return found
 
     def _cost_of(self, form: str, learning: bool) -> tuple[float, float]:
         """Jbar and Jd of the given inputs."""
