@@ -23,7 +23,7 @@ from symdual.emit.processes import (
 from symdual.emit.records import Record, records
 from symdual.emit.render import render
 from symdual.emit.stages import StageLayout
-from symdual.spec.numbers import Array
+from symdual.numbers import Array
 
 MANY = 8  # parameters from which on there is a low-rank form, and rows are rounded up to whole vectors
 

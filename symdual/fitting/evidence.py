@@ -24,7 +24,7 @@ from symdual.errors import SymdualError
 from symdual.fitting.linearised import Block, Linearised, MeanFunction
 from symdual.fitting.task import Task
 from symdual.fitting.whitening import Whitened
-from symdual.spec.numbers import Array
+from symdual.numbers import Array
 from symdual.spec.numeric import as_numpy
 from symdual.spec.symbols import Family
 

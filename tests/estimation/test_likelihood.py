@@ -12,10 +12,10 @@ import sympy as sp
 
 from symdual import Model, features, unknown
 from symdual.estimation.likelihood import Filter
+from symdual.numbers import Array
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import problem
 from symdual.runtime.replay import Recording, replay
-from symdual.spec.numbers import Array
 
 from .conftest import ExactFilter
 
