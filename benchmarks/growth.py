@@ -4,8 +4,9 @@
     python benchmarks/growth.py --quick    # the smaller half of it
 
 Masses on a line with springs that are not linear, pushed at one end, and a quadrotor in space, both in continuous time
-and discretised by rk4 where nothing else is said. Every package is generated and compiled in a fresh process; times are those of the processor:
-`kernels` are the Jacobian and the contracted Hessian, `all` what the controllers ce and dual need with their episodes.
+and discretised by rk4 where nothing else is said. Every package is generated and compiled in a fresh process; times are
+those of the processor: `kernels` are the Jacobian and the contracted Hessian, `all` what the controllers ce and dual
+need with their episodes.
 """
 
 from __future__ import annotations
