@@ -19,12 +19,12 @@ from symdual.emit.package import input_digest, package
 from symdual.emit.write import clear_up, exclusive, is_unchanged, write
 from symdual.errors import SymdualError, did_you_mean
 from symdual.export.compilation import compiler
+from symdual.numbers import Array
 from symdual.runtime.loading import load, load_edited, user_folder
 from symdual.runtime.origin import forget, note
 from symdual.runtime.problem import Problem, problem
 from symdual.spec.loading import load_model_file
 from symdual.spec.model import Model
-from symdual.spec.numbers import Array
 from symdual.spec.scenario import Scenario
 from symdual.whole_file.packages import edited_files, noted_inputs, read_manifest
 

@@ -74,7 +74,7 @@ _MATH = types.SimpleNamespace(
 def _execute(source: str) -> types.ModuleType:
     plain = source.replace("from numba import njit", "def njit(**options):\n    return lambda function: function\n")
     plain = plain.replace("from . import one_name\n\n__name__ = one_name(__spec__)\n", "")
-    plain = plain.replace("import math\n", "")
+    plain = plain.replace("import math\n", "").replace("from .options import INNER\n", "INNER = {}\n")
     module = types.ModuleType("interpreted")
     module.__dict__["math"] = _MATH
     exec(compile(plain, "interpreted", "exec"), module.__dict__)
@@ -163,7 +163,7 @@ def fresh_python() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 # -------------------------------------------------------------------- a collection of small models
 
-x, v, u, w, k = sp.symbols("x v u w k")
+x, v, u, w, q, k = sp.symbols("x v u w q k")
 
 
 def _wave(name: str, argument: sp.Expr, count: int = 4, **options: Any) -> Any:
@@ -200,6 +200,17 @@ def _measured() -> Model:
 def _unknown_locations() -> Model:
     net = features.logistic("net", [x, v], locations=[0.1, -0.4], location_variance=0.5, slope_mean=[[1, 2], [-1, 0.5]])
     return Model([x, v], [u], [v, x + net + u], observation=[x * net], name="unknown_locations")
+
+
+def _stages() -> Model:
+    """A long step."""
+    net = _network("net", x + 0.3 * u)
+    motion = [
+        v + unknown("a", 1.0) * w**2,
+        net * v - sp.sin(x) * unknown("b", 0.5) + u * sp.cos(k),
+        _wave("g", x * v) * net - w * x * unknown("a", 1.0) + q * u,
+    ]
+    return Model([x, v, w], [u, q], derivatives=motion, step=0.1, method="rk4", time=k, name="stages")
 
 
 def _custom() -> Model:
@@ -239,6 +250,7 @@ ZOO: dict[str, Callable[[], Model]] = {
         time=k,
         name="runge_kutta",
     ),
+    "stages": _stages,
     "euler": lambda: Model(
         [x, v], [u], derivatives=[v * sp.exp(-(x**2)), _wave("g", x - v) + u], step=0.3, name="euler"
     ),

@@ -61,9 +61,11 @@ _EPISODE: Final = """
 from symdual.runtime.closed_loop import _diary
 episode, no = package.episode, np.zeros((1, 0, package.NTHETA))
 luck = episode.Luck(np.zeros((1, package.NZ)), np.zeros((1, steps, package.NX)), np.zeros((1, steps, package.NY)), no)
-plant = episode.Plant(package.plant.move, package.plant.measure, package.numbers["data"], package.WORK)
-controls = episode.Controls(cost, True, np.ones(steps), 0, False, 1)
-episode.episodes(1, steps, plant, controls, luck, belief, weights, task, _diary(package, 1, steps))
+plant = episode.Plant(package.plant.move, package.plant.measure, package.numbers["data"])
+controls = episode.Controls(cost.address, True, np.ones(steps), 0, False)
+seat = episode.seat(desk, package.NZ, package.WORK)
+counter, diary = np.zeros(1, np.int64), _diary(package, 1, steps)
+episode.episodes(counter, steps, plant, controls, luck, belief, task, seat, diary)
 """
 _C: Final = """
 import sys, time

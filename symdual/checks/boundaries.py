@@ -11,8 +11,8 @@ import sympy as sp
 from sympy.core.relational import Relational
 
 from symdual.checks.arithmetic import Number
+from symdual.numbers import Array
 from symdual.spec.model import Model
-from symdual.spec.numbers import Array
 from symdual.spec.symbols import FeatureSum
 
 MOST = 24  #: boundaries that are looked at

@@ -28,13 +28,13 @@ from symdual.export.library import Library
 from symdual.export.program import Program
 from symdual.export.source import translated
 from symdual.export.vocabulary import MODULES
+from symdual.numbers import Array
 from symdual.runtime import evaluate
 from symdual.runtime.closed_loop import root
 from symdual.runtime.controller import controller
 from symdual.runtime.loading import LoadedPackage, in_c
 from symdual.runtime.problem import Belief, Problem, problem, processes_of
 from symdual.spec.model import Model
-from symdual.spec.numbers import Array
 from symdual.spec.scenario import Scenario
 
 DOUBLE = 1e-12

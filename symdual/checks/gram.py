@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from symdual.spec.numbers import Array
+from symdual.numbers import Array
 
 
 class Value(NamedTuple):

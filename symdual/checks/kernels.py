@@ -22,10 +22,10 @@ from symdual.checks.processes import awake
 from symdual.checks.references import CheckPoint, Expected, References
 from symdual.derive.derivation import derive
 from symdual.errors import SymdualError
+from symdual.numbers import Array
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 from symdual.spec.model import Model
-from symdual.spec.numbers import Array
 from symdual.spec.scenario import Scenario
 
 TOLERANCE = 1e-10

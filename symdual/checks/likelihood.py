@@ -17,10 +17,10 @@ from symdual.checks.exact import ExactModel, first_difference
 from symdual.checks.kernels import BlockResult
 from symdual.checks.places import Place, places
 from symdual.estimation.likelihood import Filter
+from symdual.numbers import Array
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 from symdual.spec.model import Model
-from symdual.spec.numbers import Array
 from symdual.spec.scenario import Scenario
 
 TOLERANCE = 1e-9

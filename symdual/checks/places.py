@@ -14,8 +14,8 @@ import numpy as np
 
 from symdual.checks.arithmetic import Number
 from symdual.checks.exact import ExactModel
+from symdual.numbers import Array
 from symdual.spec.model import Model
-from symdual.spec.numbers import Array
 from symdual.spec.scenario import Scenario
 
 STEPS = 8  #: length of the short episode

@@ -18,13 +18,13 @@ import numpy as np
 from symdual.checks import dense, gram
 from symdual.checks.arithmetic import EPSILON, Arithmetic
 from symdual.checks.places import Place
+from symdual.numbers import Array
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import posterior
 from symdual.runtime.problem import Belief
 from symdual.spec.covariances import numeric
 from symdual.spec.model import Model
-from symdual.spec.numbers import Array
 from symdual.spec.symbols import DataArray, Family, FeatureSum
 
 #: Deviation that is allowed where values are combinations of others: the package adds JITTER to its Gram matrix then.

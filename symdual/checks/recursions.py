@@ -16,10 +16,10 @@ from symdual.checks.kernels import EPSILON, TOLERANCE, BlockResult
 from symdual.checks.places import Place, places
 from symdual.checks.processes import COMBINED, ProcessTask
 from symdual.checks.slopes import slopes
+from symdual.numbers import Array
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 from symdual.spec.model import Model
-from symdual.spec.numbers import Array
 from symdual.spec.scenario import Scenario
 
 HORIZON = 5

@@ -27,7 +27,7 @@ from symdual.checks.places import Place
 from symdual.checks.symbolic import SymbolicValues
 from symdual.derive.calculus import Calculus, Hessian
 from symdual.derive.derivation import Derivation
-from symdual.spec.numbers import Array
+from symdual.numbers import Array
 
 SYMBOLS, WRITTEN, DIFFERENCES = "50 digits", "as written", "differences"
 SMOOTH = 1e-12  #: share to which differences of two kinds agree where there is a derivative

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from symdual.checks import dense
-from symdual.spec.numbers import Array
+from symdual.numbers import Array
 
 _WIDTH = 1e-3  # of a difference of the Jacobian of h, as a share of the point
 

@@ -18,6 +18,7 @@ import sympy as sp
 
 _CASES = (sp.Piecewise, sp.Max, sp.Min)
 _SLOT = sp.Symbol("_slot", real=True)
+_LONG = 8  # terms of a sum
 
 
 def almost_everywhere(expression: sp.Expr) -> sp.Expr:
@@ -44,14 +45,29 @@ def derivative(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
 def gradient(expression: sp.Expr, symbols: Iterable[sp.Symbol]) -> dict[sp.Symbol, sp.Expr]:
     """The derivatives of an expression by those of the symbols that it contains, in the given order.
 
-    A sum is differentiated term by term, each by its own symbols: long sums of short terms are common.
+    A long sum is differentiated term by term, each by its own symbols, also where it is a factor (as the slope is in
+    x + step * slope): the time is then proportional to its length, not to the square of it.
     """
-    terms: dict[sp.Symbol, list[sp.Expr]] = {}
-    parts = sp.Add.make_args(expression)
-    for part in parts if len(parts) > 8 else (expression,):
-        for symbol in part.free_symbols:
-            terms.setdefault(symbol, []).append(part)
-    return {s: total(derivative(part, s) for part in terms[s]) for s in symbols if s in terms}
+    wanted = list(symbols)
+    slopes = _slopes(expression, set(wanted))
+    return {s: slopes[s] for s in wanted if s in slopes}
+
+
+def _slopes(expression: sp.Expr, wanted: set[sp.Symbol]) -> dict[sp.Symbol, sp.Expr]:
+    if isinstance(expression, sp.Add):
+        terms: dict[sp.Symbol, list[sp.Expr]] = {}
+        for part in expression.args:
+            for symbol, slope in _slopes(part, wanted).items():
+                terms.setdefault(symbol, []).append(slope)
+        return {symbol: total(parts) for symbol, parts in terms.items()}
+    sums = [part for part in expression.args if isinstance(part, sp.Add) and len(part.args) > _LONG]
+    if isinstance(expression, sp.Mul) and sums:
+        rest = sp.Mul(*(part for part in expression.args if part is not sums[0]))
+        slopes = {symbol: product(rest, slope) for symbol, slope in _slopes(sums[0], wanted).items()}
+        for symbol in rest.free_symbols & wanted:
+            slopes[symbol] = total([slopes.get(symbol, sp.S.Zero), product(sums[0], derivative(rest, symbol))])
+        return slopes
+    return {symbol: derivative(expression, symbol) for symbol in expression.free_symbols & wanted}
 
 
 def indicator(coefficients: Sequence[sp.Expr]) -> sp.Expr:

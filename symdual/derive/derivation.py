@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import sympy as sp
 
 from symdual.derive.calculus import Calculus, Hessian, Vector, differentiate
-from symdual.derive.program import canonical_symbols, dynamics_program, observation_program
+from symdual.derive.program import canonical_symbols, dynamics_program, observation_program, slope_program
 from symdual.spec.model import Model
+
+LONG = 600  # parts of the derivatives of a step beyond which it is taken apart: about as many statements
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,8 @@ class WeightBlock:
 class Derivation:
     """A model with its derivatives on the augmented state z = (x, theta).
 
-    theta is ordered: scalar unknowns first, then the weight arrays of the families one after another.
+    theta is ordered: scalar unknowns first, then the weight arrays of the families one after another. `slope` is the
+    right-hand side of a model in continuous time whose step is long: its derivatives are then composed stage by stage.
     """
 
     model: Model
@@ -35,6 +38,7 @@ class Derivation:
     weights: tuple[WeightBlock, ...]
     dynamics: Calculus
     observation: Calculus
+    slope: Calculus | None = None
 
     @property
     def theta_size(self) -> int:
@@ -83,15 +87,30 @@ def derive(model: Model) -> Derivation:
         for weight in family.weights:
             blocks.append(WeightBlock(weight.symbol, family.name, start, family.count))
             start += family.count
+    variables = states + scalars + inputs
+    dynamics = differentiate(dynamics_program(model), variables)
     return Derivation(
         model=model,
         states=states,
         inputs=inputs,
         scalars=scalars,
         weights=tuple(blocks),
-        dynamics=differentiate(dynamics_program(model), states + scalars + inputs),
+        dynamics=dynamics,
         observation=differentiate(observation_program(model), states + scalars),
+        slope=differentiate(slope_program(model), variables) if _is_long(model, dynamics) else None,
     )
+
+
+def _is_long(model: Model, dynamics: Calculus) -> bool:
+    """Whether the derivatives of a step have so many parts that its stages are better not written out one by one.
+
+    Gaussian processes need the derivatives by each of their values in a step, which only the whole step has.
+    """
+    if model.method != "rk4" or model.step is None or any(family.process is not None for family in model.families):
+        return False
+    hessian = dynamics.hessian
+    vectors = sum(len(vector) for vector in hessian.mixed_vectors.values())
+    return len(dynamics.definitions) + len(hessian.core) + 2 * vectors > LONG
 
 
 def theta_row(derivation: Derivation, calculus: Calculus, row: int) -> tuple[dict[int, sp.Expr], dict[int, Vector]]:

@@ -92,6 +92,13 @@ def dynamics_program(model: Model) -> Program:
     return _build(*_runge_kutta(states, motion, step, clock), remarks)
 
 
+def slope_program(model: Model) -> Program:
+    """The time derivative of the state, g(x, u, theta), of a model in continuous time."""
+    symbols = canonical_symbols(model)
+    prepared = [_prepared(e) for e in model.dynamics]
+    return _build([], tuple(e.expression.xreplace(symbols) for e in prepared), _remarks(prepared))
+
+
 def observation_program(model: Model) -> Program:
     """The measurement y = h(x, theta)."""
     symbols = canonical_symbols(model)

@@ -73,7 +73,7 @@ def structure(derivation: Derivation) -> Structure:
         hessian_core_rows=_hessian_rows(derivation, hessian, derivation.core),
         hessian_input_rows=_hessian_rows(derivation, hessian, inputs),
         hessian_diagonals=hessian_diagonals(derivation, hessian),
-        npairs=len(hessian.pairs),
+        npairs=_pairs(derivation),
         huu_nonzero=any(hessian.entry(a, b) != 0 for a in inputs for b in inputs),
         curved_rows=_curved_rows(derivation, f),
         observation_curved_rows=_curved_rows(derivation, h),
@@ -97,6 +97,26 @@ def _spans(derivation: Derivation, scalars: dict[int, sp.Expr], vectors: dict[in
         else:
             merged.append((start, stop))
     return tuple(merged)
+
+
+STAGES = 4  #: of the Runge-Kutta method
+
+
+def curved_states(slope: Calculus) -> tuple[int, ...]:
+    """The states in which a right-hand side is not affine: their rows of its second derivatives are not all zero."""
+    hessian = slope.hessian
+    variables = set(slope.variables)
+    touched = {one for one, other in hessian.core if other in variables} | {one for one, _ in hessian.mixed_vectors}
+    return tuple(i for i in range(len(slope.program.outputs)) if slope.variables[i] in touched)
+
+
+def _pairs(derivation: Derivation) -> int:
+    """Pairs of vectors in the parameter block; by stages, also one for each curved state of all but the first stage."""
+    slope = derivation.slope
+    if slope is None:
+        return len(derivation.dynamics_hessian.pairs)
+    through_states = (STAGES - 1) * len(curved_states(slope)) if derivation.weights else 0
+    return STAGES * len(slope.hessian.pairs) + through_states
 
 
 def _hessian_rows(derivation: Derivation, hessian: Hessian, variables: tuple[sp.Symbol, ...]) -> tuple[int, ...]:
@@ -163,12 +183,12 @@ def is_affine(derivation: Derivation) -> bool:
 def _curved_rows(derivation: Derivation, calculus: Calculus) -> tuple[int, ...]:
     """The outputs whose derivatives by z depend on z or u: their second derivatives are not all zero."""
     variables = {*derivation.core, *derivation.inputs, *(block.symbol for block in derivation.weights)}
-    rows = []
+    rows, known = [], _dependence(calculus)
     for i in range(len(calculus.program.outputs)):
         entries = [calculus.jacobian(i, v) for v in derivation.core]
         for block in derivation.weights:
             entries += _vector_expressions(calculus.weight_jacobian(i, block.symbol))
-        if _depends(entries, _dependence(calculus)) & variables:
+        if _depends(entries, known) & variables:
             rows.append(i)
     return tuple(rows)
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from symdual.derive.derivation import Derivation
 from symdual.derive.structure import Structure, hessian_diagonals, structure
 from symdual.emit.blocks import BlockText, MotionText, block_text, motion_text
-from symdual.emit.kernels import DataLayout, KernelFunction, data_layout, kernel_functions
+from symdual.emit.kernels import DataLayout, KernelFunction, data_layout, kernel_functions, stages
 from symdual.emit.processes import (
     ProcessCode,
     ProcessPoint,
@@ -22,7 +22,8 @@ from symdual.emit.processes import (
 )
 from symdual.emit.records import Record, records
 from symdual.emit.render import render
-from symdual.spec.numbers import Array
+from symdual.emit.stages import StageLayout
+from symdual.numbers import Array
 
 MANY = 8  # parameters from which on there is a low-rank form, and rows are rounded up to whole vectors
 
@@ -62,6 +63,8 @@ class KernelsContext(NamedTuple):
     hessian_core_rows: tuple[int, ...]
     hessian_input_rows: tuple[int, ...]
     huu_nonzero: bool
+    theta_rows: tuple[int, ...]
+    stages: StageLayout | None
 
 
 class ProcessContext(NamedTuple):
@@ -455,6 +458,8 @@ class _Facts:
             hessian_core_rows=s.hessian_core_rows,
             hessian_input_rows=s.hessian_input_rows,
             huu_nonzero=s.huu_nonzero,
+            theta_rows=s.theta_rows,
+            stages=stages(self._derivation),
         )
 
     def curvature_tables(self) -> tuple[ShapedTable, ...]:

@@ -43,6 +43,7 @@ class KernelBuilder:
         calculus: the differentiated map.
         scalar_places: where each scalar input symbol is read, such as `z_in[0]`.
         indexed_places: where each weight and data array is read, with `{i}` for the index.
+        work: how much of the work array is somebody else's.
     """
 
     def __init__(
@@ -50,8 +51,10 @@ class KernelBuilder:
         calculus: Calculus,
         scalar_places: Mapping[sp.Symbol, str],
         indexed_places: Mapping[sp.Symbol, str],
+        work: int = 0,
     ) -> None:
         self._calculus = calculus
+        self._work = work
         self._scalar_places = scalar_places
         self._indexed_places = indexed_places
         self._scalars: list[tuple[str, sp.Expr]] = []
@@ -70,7 +73,7 @@ class KernelBuilder:
     def build(self) -> Kernel:
         """Lower everything that was asked for."""
         return _Lowering(
-            self._calculus, self._scalar_places, self._indexed_places, self._scalars, self._vectors
+            self._calculus, self._scalar_places, self._indexed_places, self._scalars, self._vectors, self._work
         ).kernel()
 
 
@@ -84,6 +87,7 @@ class _Lowering:
         indexed_places: Mapping[sp.Symbol, str],
         scalars: list[tuple[str, sp.Expr]],
         vectors: list[VectorWrite],
+        work: int,
     ) -> None:
         self._sums = calculus.sums
         self._scalar_places = scalar_places
@@ -97,7 +101,7 @@ class _Lowering:
         self._names: dict[sp.Symbol, sp.Symbol] = {}
         self._steps: list[Step] = []
         self._deferred: list[tuple[VectorWrite, list[tuple[sp.Expr, int]]]] = []
-        self._work = 0
+        self._work = work
         self._temporaries = 0
         self._scalar_operations = 0
         self._feature_operations: dict[str, int] = {}
@@ -249,7 +253,11 @@ class _Lowering:
         waiting = [*shared, *zip(batch, reduced, strict=False)]
         for n in in_order([(symbol,) for symbol, _ in waiting], [e.free_symbols for _, e in waiting]):
             symbol, expression = waiting[n]
-            self._line(self._temporary(symbol), "=", expression)
+            if expression.is_Symbol:  # it has a name already
+                self._used.add(expression)
+                self._names[symbol] = self._names.get(expression, expression)
+            else:
+                self._line(self._temporary(symbol), "=", expression)
         for (place, _), expression in zip(writes, reduced[len(batch) :], strict=True):
             self._line(place, "=", expression)
 

@@ -11,6 +11,13 @@ from symdual.derive.derivation import Derivation, theta_row
 from symdual.derive.program import Point
 from symdual.derive.structure import Structure, hessian_diagonals
 from symdual.emit.kernel import KernelBuilder
+from symdual.emit.stages import (
+    StageLayout,
+    stage_layout,
+    write_slope,
+    write_slope_hessian,
+    write_slope_jacobian,
+)
 from symdual.emit.steps import Kernel
 
 
@@ -60,12 +67,10 @@ def data_layout(derivation: Derivation) -> DataLayout:
 
 
 def kernel_functions(derivation: Derivation, structure: Structure) -> tuple[KernelFunction, ...]:
-    """All kernels of a model."""
+    """All kernels of a model; of a long step those of its right-hand side, which the template puts together."""
+    layout = stages(derivation)
     functions = (
-        _dynamics(derivation),
-        _linearise(derivation),
-        _dynamics_jacobian(derivation, structure),
-        _dynamics_hessian(derivation),
+        *(_whole_step(derivation, structure) if layout is None else _right_hand_side(derivation, layout)),
         _observation(derivation),
         _observation_jacobian(derivation, structure),
         _observation_hessian(derivation),
@@ -75,12 +80,62 @@ def kernel_functions(derivation: Derivation, structure: Structure) -> tuple[Kern
     return tuple(f._replace(shapes=_shapes(derivation, structure, f, work)) for f in functions)
 
 
+def stages(derivation: Derivation) -> StageLayout | None:
+    """How the stages of a long step share the work array; None for a step that is written out."""
+    if derivation.slope is None:
+        return None
+    starts = {name: start for name, start, _ in data_layout(derivation).entries}
+    return stage_layout(derivation, derivation.slope, starts["step_length"])
+
+
+def _whole_step(derivation: Derivation, structure: Structure) -> tuple[KernelFunction, ...]:
+    return (
+        _dynamics(derivation),
+        _linearise(derivation),
+        _dynamics_jacobian(derivation, structure),
+        _dynamics_hessian(derivation),
+    )
+
+
+def _right_hand_side(derivation: Derivation, layout: StageLayout) -> tuple[KernelFunction, ...]:
+    """The kernels of g in dx/dt = g(x, u, theta); what they write where is said in `emit.stages`."""
+    slope = derivation.slope
+    assert slope is not None
+    value, first, second = (_builder(derivation, slope, layout.size) for _ in range(3))
+    write_slope(value, slope, layout)
+    write_slope(first, slope, layout)
+    write_slope_jacobian(first, derivation, slope, layout)
+    write_slope_hessian(second, derivation, slope, layout)
+    names = tuple(f"d {s.name} / dt" for s in derivation.states)
+    equations = _equations(names, derivation.model.dynamics)
+    place = ("time_index", "z_in", "u_in")
+    return (
+        KernelFunction("_slope", (*place, "data", "work"), "k = g(x, u, theta).", equations, "", value.build()),
+        KernelFunction(
+            "_slope_jacobian",
+            (*place, "data", "work"),
+            "k = g(x, u, theta) with its Jacobians G_x, G_theta and G_u.",
+            (),
+            "",
+            first.build(),
+        ),
+        KernelFunction(
+            "_slope_hessian",
+            (*place, "costate", "data", "work", "_pair", "left_out", "right_out"),
+            "The second derivatives of costate' g, by structure; _pair is the row of the first pair of vectors.",
+            (),
+            "",
+            second.build(),
+        ),
+    )
+
+
 def _shapes(derivation: Derivation, structure: Structure, function: KernelFunction, work: int) -> str:
     s = structure
     observed = function.name.startswith("observation")
     hessian = derivation.observation_hessian if observed else derivation.dynamics_hessian
     diagonals = sum(count for _, _, count, _ in hessian_diagonals(derivation, hessian))
-    pairs = len(hessian.pairs)
+    pairs = len(hessian.pairs) if observed else s.npairs
     shapes: dict[str, tuple[int, ...]] = {
         "z_in": (s.nz,),
         "u_in": (s.nu,),
@@ -106,7 +161,7 @@ def _shapes(derivation: Derivation, structure: Structure, function: KernelFuncti
     return ", ".join(f"{a} ({', '.join(map(str, shapes[a]))})" for a in function.arguments if a in shapes)
 
 
-def _builder(derivation: Derivation, calculus: Calculus) -> KernelBuilder:
+def _builder(derivation: Derivation, calculus: Calculus, work: int = 0) -> KernelBuilder:
     nx = len(derivation.states)
     scalars = {s: f"z_in[{i}]" for i, s in enumerate(derivation.states)}
     scalars |= {s: f"z_in[{nx + i}]" for i, s in enumerate(derivation.scalars)}
@@ -123,7 +178,7 @@ def _builder(derivation: Derivation, calculus: Calculus) -> KernelBuilder:
         for family in derivation.model.families
         for array in family.data
     }
-    return KernelBuilder(calculus, scalars, indexed)
+    return KernelBuilder(calculus, scalars, indexed, work)
 
 
 def _indexed(array: str, start: int, row: int | None = None) -> str:

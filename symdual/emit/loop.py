@@ -19,12 +19,12 @@ from symdual.spec.symbols import logistic
 INDEX = "_i"
 
 
-def padded(count: int) -> int:
-    """The length of a block in the work array: a few numbers as they are, more in a multiple of 8, at least 16.
+FEW = 4  #: numbers that the C library computes one by one in less time than a vectorised loop takes
 
-    Up to 4 numbers are computed one by one, in less time than a vectorised loop over 16 takes.
-    """
-    return count if count <= 4 else max(16, 8 * -(-count // 8))
+
+def padded(count: int) -> int:
+    """The length of a block in the work array: a multiple of 8, at least 16."""
+    return max(16, 8 * -(-count // 8))
 
 
 class LoweredLoop(NamedTuple):
@@ -134,6 +134,10 @@ class LoopBody:
         self._operations += len(arguments)
         return base, padded(length)
 
+    def _few(self, arguments: list[sp.Expr]) -> bool:
+        """Whether a block function is not worth its while."""
+        return self._count * len(arguments) <= FEW
+
     def _read(self, name: str, start: int) -> sp.Symbol:
         symbol = sp.Symbol(name, real=True)
         self._places[symbol] = _at("work", start)
@@ -145,9 +149,9 @@ class LoopBody:
     def _take_out_waves(self, text: Callable[[sp.Expr], str]) -> None:
         """Sine and cosine of every angle at once."""
         waves = self._found(sp.sin, sp.cos)
-        if not waves:
-            return
         angles = list(dict.fromkeys(_unsigned(e.args[0])[1] for e in waves))
+        if self._few(angles):
+            return
         base, length = self._fill("angles", angles, text)
         sine, cosine = self._reserve(length), self._reserve(length)
         self._steps.append(Call(f"_sincos_{length}(work, {base}, {sine}, {cosine})"))
@@ -165,9 +169,9 @@ class LoopBody:
     def _take_out_logistics(self, text: Callable[[sp.Expr], str]) -> None:
         """s(|a|) = 1/(1 + e) and s(-|a|) = e/(1 + e) with e = exp(-|a|): exact in both tails."""
         switches = self._found(logistic)
-        if not switches:
-            return
         levels = list(dict.fromkeys(_unsigned(e.args[0])[1] for e in switches))
+        if self._few(levels):
+            return
         base, length = self._fill("exponents", [-sp.Abs(level) for level in levels], text)
         self._steps.append(Call(f"_exp_{length}(work, {base}, {base})"))
         self._exp.add(length)
@@ -188,9 +192,9 @@ class LoopBody:
     def _take_out_exponentials(self, text: Callable[[sp.Expr], str]) -> None:
         """The exponential of every exponent at once, in place."""
         growths = self._found(sp.exp)
-        if not growths:
-            return
         exponents = list(dict.fromkeys(e.args[0] for e in growths))
+        if self._few(exponents):
+            return
         base, length = self._fill("exponents", exponents, text)
         self._steps.append(Call(f"_exp_{length}(work, {base}, {base})"))
         self._exp.add(length)

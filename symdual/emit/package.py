@@ -23,8 +23,8 @@ from symdual.emit.code import code
 from symdual.emit.imports import without_unused_fields, without_unused_imports
 from symdual.emit.kernels import DataLayout, data_layout
 from symdual.emit.render import template_folder
+from symdual.numbers import Array
 from symdual.spec.model import Model
-from symdual.spec.numbers import Array
 from symdual.whole_file.archive import stored_arrays as stored_arrays
 
 _PLACEHOLDER = "@DIGEST@"

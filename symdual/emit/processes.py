@@ -32,12 +32,12 @@ class ProcessCode(NamedTuple):
     known: int
     factor: int
     state: int
-    fixed: tuple[Line, ...]
-    row_lines: tuple[Line, ...]
-    slope_lines: tuple[Line, ...]
-    variance_lines: tuple[Line, ...]
-    constants: tuple[Line, ...]
-    between_lines: tuple[Line, ...]
+    fixed: str
+    row_lines: str
+    slope_lines: str
+    variance_lines: str
+    constants: str
+    between_lines: str
     uses_matern: bool
 
 
@@ -120,18 +120,24 @@ def _code(family: Family, starts: dict[str, int]) -> ProcessCode:
         known=starts[process.known.name],
         factor=starts[f"{family.name}_factor"],
         state=starts[f"{family.name}_state"],
-        fixed=(*point, *constants),
-        row_lines=indexed + _lines([("_row[_i]", kappa)]),
-        slope_lines=indexed + _lines([(f"_rows[{t}, _i]", e) for t, e in enumerate((kappa, *slopes))]),
-        variance_lines=(*(e for e in (*point, *constants) if e.target in used), *_lines([("return", variance)])),
-        constants=tuple(constants),
-        between_lines=(
-            *(Line(s.name, "=", f"_points[_n, {q}]") for q, s in enumerate(first)),
-            *(Line(s.name, "=", f"_others[_m, {q}]") for q, s in enumerate(second)),
-            *_lines([(f"_out[{t}, _n, _m]", e) for t, e in enumerate((kappa, *mixed))]),
+        fixed=_text((*point, *constants)),
+        row_lines=_text(indexed + _lines([("_row[_i]", kappa)])),
+        slope_lines=_text(indexed + _lines([(f"_rows[{t}, _i]", e) for t, e in enumerate((kappa, *slopes))])),
+        variance_lines=_text([*(e for e in (*point, *constants) if e.target in used), *_lines([("return", variance)])]),
+        constants=_text(constants),
+        between_lines=_text(
+            [
+                *(Line(s.name, "=", f"_points[_n, {q}]") for q, s in enumerate(first)),
+                *(Line(s.name, "=", f"_others[_m, {q}]") for q, s in enumerate(second)),
+                *_lines([(f"_out[{t}, _n, _m]", e) for t, e in enumerate((kappa, *mixed))]),
+            ]
         ),
         uses_matern=kappa.has(matern),
     )
+
+
+def _text(lines: Sequence[Line]) -> str:
+    return "\n".join(" ".join(part for part in (e.target, e.operator, e.value) if part) for e in lines)
 
 
 def _lines(targets: Sequence[tuple[str, sp.Expr]]) -> tuple[Line, ...]:

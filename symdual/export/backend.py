@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import threading
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from symdual.export import compilation, source
 from symdual.export.library import Library
@@ -109,18 +107,14 @@ class CBackend:
         return Address(library.address(source.spelled_cost(work, kind)))
 
     def _episodes(self, module: types.ModuleType) -> None:
-        """Episodes in threads: the loop over them is the package's own, in Python; C runs without Python's lock."""
+        """The loop over episodes is the package's own, in Python; C runs without Python's lock."""
         work, library = self._part("episode")
         unit = next(u for u in work.units if (u.function.module, u.function.name) == ("episode", "episode"))
-        run = types.FunctionType(module.work_off.__code__, vars(module))
+        run = types.FunctionType(module.episodes.__code__, vars(module))
         module.episode = library.function(unit)  # type: ignore[attr-defined]
         module.claim = _Claim()  # type: ignore[attr-defined]
 
-        def episodes(threads: int, *rest: Any) -> None:
-            counter = np.zeros(1, np.int64)
-            _side_by_side(threads, lambda: run(counter, *rest))
-
-        module.episodes = episodes  # type: ignore[attr-defined]
+        module.episodes = run  # type: ignore[attr-defined]
 
 
 def copied(module: types.ModuleType) -> types.ModuleType:
@@ -140,26 +134,6 @@ class _Claim:
         with self._lock:
             counter[0] += 1
             return int(counter[0]) - 1
-
-
-def _side_by_side(threads: int, work: Callable[[], None]) -> None:
-    """Run the same work in several threads; C runs without Python's lock. The first fault is raised."""
-    faults: list[BaseException] = []
-
-    def guarded() -> None:
-        try:
-            work()
-        except BaseException as fault:  # raised below
-            faults.append(fault)
-
-    running = [threading.Thread(target=guarded) for _ in range(threads - 1)]
-    for thread in running:
-        thread.start()
-    guarded()
-    for thread in running:
-        thread.join()
-    if faults:
-        raise faults[0]
 
 
 def library_text(work: Translator) -> str:

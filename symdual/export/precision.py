@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from symdual.numbers import Array
 from symdual.runtime.problem import Problem
-from symdual.spec.numbers import Array
 
 EPSILON = float(np.finfo(np.float32).eps)
 LARGEST, SMALLEST = float(np.finfo(np.float32).max), float(np.finfo(np.float32).tiny)

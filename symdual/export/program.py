@@ -202,7 +202,7 @@ class Program:
         module = types.ModuleType("options")
         entry, inner = {"entry": True, "fastmath": _FAST}, {"entry": False, "fastmath": _FAST}
         vars(module).update(FAST={"fastmath": _FAST}, ENTRY=entry, ALLOCATING=entry, INNER=inner)
-        vars(module).update(INNER_ALLOCATING=inner, ORDERED={**inner, "fastmath": frozenset({"contract"})})
+        vars(module).update(INNER_ALLOCATING=inner, APART=inner, ORDERED={**inner, "fastmath": frozenset({"contract"})})
         vars(module).update(function_at=AddressOf, claim=None)
         return module
 

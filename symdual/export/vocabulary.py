@@ -161,13 +161,11 @@ _ANY = "real[~]"  # as long as the plant wants it
 _PLANT = {"move": ("int", *(_ANY,) * 5), "measure": ("int", *(_ANY,) * 4)}
 _EPISODE = {
     "Controls": {
-        "cost": "",
+        "cost": "int",
         "searching": "bool",
         "floors": _ANY,
         "window": "int",
         "informed": "bool",
-        "bends": "int",
-        "pulls": "int",
     },
     "Luck": {
         "truths": "real[:,:]",
@@ -175,7 +173,17 @@ _EPISODE = {
         "measurement": "real[:,:,NY]",
         "wander": "real[:,:,:]",
     },
-    "Stage": {"truth": _ANY, "work": _ANY, "x": "real[NX]", "y": "real[NY]", "u": "real[NU]", "stats": "real[3]"},
+    "Seat": {
+        "belief": "",
+        "desk": "",
+        "table": "",
+        "truth": _ANY,
+        "plant_work": _ANY,
+        "x": "real[NX]",
+        "y": "real[NY]",
+        "u": "real[NU]",
+        "stats": "real[3]",
+    },
     "Diary": {
         "states": "real[:,:,NX]",
         "inputs": "real[:,:,NU]",
@@ -216,6 +224,6 @@ def _episode_kind(translator: Translator, function: Function, name: str) -> Kind
         fields = _EPISODE[name.capitalize()].items()
         return translator.group(
             name.capitalize(),
-            [(f, cost_pointer(translator) if not text else parsed(translator, text)) for f, text in fields],
+            [(f, parsed(translator, text) if text else _kind(translator, function, f)) for f, text in fields],
         )
     return _kind(translator, function, name)

@@ -16,7 +16,7 @@ import numpy as np
 
 from symdual.fitting.evidence import Evidence
 from symdual.fitting.optimum import Optimum
-from symdual.spec.numbers import Array
+from symdual.numbers import Array
 
 #: With 95 % probability a hyperparameter that the data determine lies within this factor of its value.
 WIDEST = 10.0

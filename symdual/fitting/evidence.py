@@ -27,7 +27,7 @@ from symdual.fitting.noise import Noises
 from symdual.fitting.score import Score, score
 from symdual.fitting.task import Task
 from symdual.fitting.whitening import Whitened, whiten
-from symdual.spec.numbers import Array
+from symdual.numbers import Array
 from symdual.spec.numeric import as_numpy
 from symdual.spec.symbols import Family
 

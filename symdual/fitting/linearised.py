@@ -23,7 +23,7 @@ from symdual.derive.calculus import Calculus
 from symdual.errors import SymdualError
 from symdual.fitting.program import NumericProgram, ProgramValues
 from symdual.fitting.task import Indices, Task
-from symdual.spec.numbers import Array
+from symdual.numbers import Array
 from symdual.spec.symbols import Family
 
 

@@ -20,7 +20,7 @@ from symdual.errors import SymdualError
 from symdual.fitting.evidence import Evidence, Posterior, Value
 from symdual.fitting.task import Task
 from symdual.fitting.trajectory import Trajectories
-from symdual.spec.numbers import Array
+from symdual.numbers import Array
 
 REACH = math.log(1e4)  #: a hyperparameter may become so many times larger or smaller than it starts (as a logarithm)
 FLAT = 1e-3  #: the largest entry of the gradient at the end, in units of log p

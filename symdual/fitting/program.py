@@ -9,7 +9,7 @@ import numpy as np
 import sympy as sp
 
 from symdual.derive.calculus import Calculus, Vector
-from symdual.spec.numbers import Array
+from symdual.numbers import Array
 from symdual.spec.numeric import as_numpy
 
 

@@ -14,8 +14,8 @@ from symdual.fitting.optimum import REACH, Optimum, maximise
 from symdual.fitting.score import Known
 from symdual.fitting.task import Task, z_names
 from symdual.fitting.whitening import NOISE_FLOOR, Whitened
+from symdual.numbers import Array
 from symdual.runtime.replay import consistency
-from symdual.spec.numbers import Array
 
 #: `Blur.change` from which on the linearisation is called rough: for a squared exponential, half a length-scale.
 BLURRED = 0.12

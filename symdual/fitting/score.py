@@ -23,7 +23,7 @@ from symdual.fitting.linearised import Linearised
 from symdual.fitting.noise import Noises
 from symdual.fitting.task import Task
 from symdual.fitting.whitening import Whitened
-from symdual.spec.numbers import Array
+from symdual.numbers import Array
 
 
 class Known(NamedTuple):

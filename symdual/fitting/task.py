@@ -15,11 +15,11 @@ from symdual.derive.derivation import Derivation, derive
 from symdual.emit.code import measurement_names
 from symdual.errors import SymdualError, did_you_mean
 from symdual.fitting.noise import NoiseEntry, Noises, chosen, open_entries
+from symdual.numbers import Array
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.replay import read_recording, steps_between
 from symdual.spec.loading import ModelFile, load_model_file
 from symdual.spec.model import Model
-from symdual.spec.numbers import Array
 from symdual.spec.scenario import Scenario
 from symdual.spec.symbols import Constant, Family
 

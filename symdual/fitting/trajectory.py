@@ -16,7 +16,7 @@ from symdual.fitting.evidence import CovarianceFunction, Evidence, Posterior
 from symdual.fitting.linearised import Lineariser, MeanFunction
 from symdual.fitting.task import Task
 from symdual.fitting.whitening import smooth, whiten
-from symdual.spec.numbers import Array
+from symdual.numbers import Array
 
 STILL = 1e-7  #: a trajectory rests when no state moves by more than this share of its own size
 SHORTEST = 0.03  #: the smallest part of a step that is taken

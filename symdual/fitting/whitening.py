@@ -19,7 +19,7 @@ import numpy as np
 
 from symdual.fitting.linearised import Linearised
 from symdual.fitting.task import Task
-from symdual.spec.numbers import Array
+from symdual.numbers import Array
 
 #: Where the noise leaves less than this share of the spread of the measurements, as much is added to their variance.
 NOISE_FLOOR = 1e-10

@@ -12,10 +12,10 @@ from markupsafe import Markup
 from symdual.checks.kernels import TOLERANCE, BlockResult
 from symdual.derive.derivation import Derivation
 from symdual.emit.kernels import KernelFunction
+from symdual.numbers import Array
 from symdual.report.html import element, join, table
 from symdual.report.mathml import Typesetter, brackets, math, number, operator, row
 from symdual.report.names import identifier
-from symdual.spec.numbers import Array
 from symdual.spec.symbols import WeightArray
 
 

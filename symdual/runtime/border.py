@@ -226,16 +226,19 @@ class EpisodeModule(Protocol):
     Luck: Any
     Diary: Any
 
+    def seat(self, desk: Desk, plant_states: int, plant_work: int) -> Any:
+        """What one thread works with."""
+
     def episodes(
         self,
-        threads: int,
+        counter: Any,
         horizon: int,
         plant: Any,
         controls: Any,
         luck: Any,
         priors: Records,
-        weights: Records,
         task: Records,
+        seat: Any,
         diary: Any,
     ) -> None:
         """Run one episode for each prior."""

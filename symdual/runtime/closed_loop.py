@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,10 +29,10 @@ from symdual.runtime.controller import (
 )
 from symdual.runtime.evaluate import whole_number
 from symdual.runtime.foresight import USUAL, Foresight
-from symdual.runtime.forks import require_threads
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Array, Belief, Problem, processes_of, require_parameters
+from symdual.runtime.team import in_threads
 
 TRUTHS = ("scenario", "prior", "drift")
 LONGEST_WINDOW = 100_000  # the plan of every thread is held in memory
@@ -221,7 +222,6 @@ def warn_of_losses(problem: Problem, name: str, episodes: Episodes) -> None:
 
 def run_part(problem: Problem, name: str, luck: Luck, settings: Settings) -> Episodes:
     """Run episodes as `run` does, without a warning: when all parts are done, it is given once."""
-    require_threads()
     if name not in NAMES:
         controller(problem, name)  # says what is wrong
     if settings.window is None and settings.length not in (None, problem.horizon):
@@ -236,27 +236,30 @@ def run_part(problem: Problem, name: str, luck: Luck, settings: Settings) -> Epi
         require_search_width(task)
     diary = _diary(package, count, steps)
     module = package.episode
-    module.episodes(
-        get_num_threads(),
+    given = task_of(task, name, settings.order, settings.foresight)
+    shared = (
+        np.zeros(1, dtype=np.int64),
         steps,
-        module.Plant(plant.plant.move, plant.plant.measure, plant.numbers["data"], plant.WORK),
+        module.Plant(plant.plant.move, plant.plant.measure, plant.numbers["data"]),
         module.Controls(
-            cost_pointer(task, kind, planned),
+            cost_pointer(task, kind, planned).address,
             kind in SEARCHED,
             longer.floors,
             settings.window or 0,
             name == "oracle",
-            planned + 1 if kind == "second_order" else 1,
-            planned + 1 if kind == "planned" else 1,
         ),
         module.Luck(
             np.ascontiguousarray(np.hstack([luck.starts, luck.truths])), luck.process, luck.measurement, luck.wander
         ),
         _priors(task, luck.truths if name == "oracle" else None, count),
-        weights_of(longer),
-        task_of(task, name, settings.order, settings.foresight),
-        diary,
+        given,
     )
+    weights, order = weights_of(longer), 2 if kind == "second_order" else 1
+    seats = []
+    for _ in range(min(get_num_threads(), count)):
+        desk = package.records.desk(planned, weights, given, order, kind == "planned")
+        seats.append(module.seat(desk, plant.NZ, plant.WORK))
+    in_threads([partial(module.episodes, *shared, seat, diary) for seat in seats])
     diary.variances[:, :, processes_of(package)] = np.nan
     finals = np.stack([package.records.read_covariance(diary.finals[n : n + 1]) for n in range(count)])
     finals[diary.outcomes != 0] = np.nan

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from symdual.errors import SymdualError, did_you_mean
-from symdual.spec.numbers import as_semidefinite, as_vector
+from symdual.numbers import as_semidefinite, as_vector
 
 Array = NDArray[np.float64]
 #: name to (first entry, number of entries)

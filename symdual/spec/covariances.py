@@ -19,8 +19,8 @@ import sympy as sp
 from numpy.typing import ArrayLike
 
 from symdual.errors import ModelError
+from symdual.numbers import Array, as_vector
 from symdual.spec.expressions import as_expression
-from symdual.spec.numbers import Array, as_vector
 from symdual.spec.numeric import as_numpy
 from symdual.spec.symbols import Constant, constant, matern
 

@@ -14,10 +14,10 @@ import sympy as sp
 from numpy.typing import ArrayLike
 
 from symdual.errors import ModelError
+from symdual.numbers import Array, as_numbers, as_semidefinite, as_vector, rounded
 from symdual.spec.arguments import Arguments, array_symbol, expressions, output_count, require_count, slots_for
 from symdual.spec.expressions import as_expression, check_part
 from symdual.spec.names import check_name
-from symdual.spec.numbers import Array, as_numbers, as_semidefinite, as_vector, rounded
 from symdual.spec.processes import gaussian_process as gaussian_process
 from symdual.spec.symbols import (
     Constant,

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symdual.errors import ModelError, SymdualError, did_you_mean
-from symdual.spec.numbers import Array, as_numbers, as_square, as_vector
+from symdual.numbers import Array, as_numbers, as_square, as_vector
 from symdual.whole_file import write_whole
 
 Source = str | Path | Mapping[str, Any]

@@ -16,10 +16,10 @@ import sympy as sp
 from numpy.typing import ArrayLike
 
 from symdual.errors import ModelError, did_you_mean
+from symdual.numbers import Array, as_numbers, as_semidefinite, as_vector
 from symdual.spec.expressions import as_expression, check_part
 from symdual.spec.fitted import Fitted, Source, read_fit
 from symdual.spec.names import check_name, natural_order
-from symdual.spec.numbers import Array, as_numbers, as_semidefinite, as_vector
 from symdual.spec.symbols import Constant, Family, FamilyToken, FeatureSum, Unknown
 
 

@@ -10,13 +10,13 @@ import sympy as sp
 from numpy.typing import ArrayLike
 
 from symdual.errors import ModelError, did_you_mean
+from symdual.numbers import Array, as_semidefinite, rounded
 from symdual.spec import covariances
 from symdual.spec.arguments import Arguments, array_symbol, expressions, output_count, require_count, slots_for
 from symdual.spec.covariances import Covariance
 from symdual.spec.expressions import as_expression, check_part
 from symdual.spec.fitted import read as read_fitted
 from symdual.spec.names import check_name
-from symdual.spec.numbers import Array, as_semidefinite, rounded
 from symdual.spec.symbols import (
     Constant,
     DataArray,

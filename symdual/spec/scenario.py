@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from symdual.errors import ModelError, did_you_mean
+from symdual.numbers import Array, as_numbers, as_semidefinite, as_vector
 from symdual.spec.fitted import Source, read_fit
 from symdual.spec.model import Model
 from symdual.spec.names import check_name
-from symdual.spec.numbers import Array, as_numbers, as_semidefinite, as_vector
 
 Schedule = ArrayLike | Callable[[int], ArrayLike]
 

@@ -8,8 +8,8 @@ from typing import Any
 import sympy as sp
 
 from symdual.errors import ModelError
+from symdual.numbers import Array, as_numbers
 from symdual.spec.names import check_name
-from symdual.spec.numbers import Array, as_numbers
 
 
 class Unknown(sp.Symbol):

@@ -7,7 +7,7 @@ import inspect
 import numba
 import numpy as np
 import pytest
-from numba.core import codegen, cpu, typed_passes
+from numba.core import codegen, cpu, typed_passes, types
 from numba.core.compiler import DefaultPassBuilder, Flags
 
 from symdual.runtime.loading import LoadedPackage
@@ -34,6 +34,26 @@ def test_lowering_without_machine_code_is_a_flag() -> None:
     assert "no_compile" in Flags.options, ADVICE
     assert "flags.no_compile" in inspect.getsource(typed_passes.BaseNativeLowering.run_pass), ADVICE
     assert "NativeLowering" in inspect.getsource(DefaultPassBuilder.define_nopython_lowering_pipeline), ADVICE
+
+
+def test_arguments_that_do_not_overlap_are_a_flag() -> None:
+    assert "noalias" in Flags.options, ADVICE
+    assert "noalias=flags.noalias" in inspect.getsource(typed_passes.BaseNativeLowering.run_pass), ADVICE
+
+
+def test_operations_are_typed_by_a_method_that_can_be_replaced() -> None:
+    """`_ask_once` stands in for it, and tells operations from implementations in Python by `_impl_keys`."""
+    assert list(inspect.signature(types.BaseFunction.get_call_type).parameters) == ["self", "context", "args", "kws"]
+    assert "self._impl_keys[sig.args] = temp.get_impl_key(sig)" in inspect.getsource(
+        types.BaseFunction.get_call_type
+    ), ADVICE
+    assert "NopythonTypeInference" in inspect.getsource(DefaultPassBuilder.define_typed_pipeline), ADVICE
+
+
+def test_numba_types_as_ever_when_a_package_has_been_compiled(toy_package: LoadedPackage) -> None:
+    own = types.BaseFunction.get_call_type
+    toy_package.filter.tray(np.zeros(1, toy_package.records.TASK))
+    assert own is not toy_package.options._ask_once and types.BaseFunction.get_call_type is own
 
 
 def test_an_inner_function_that_is_called_from_python_says_so(toy_package: LoadedPackage) -> None:

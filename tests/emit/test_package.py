@@ -240,6 +240,7 @@ def test_a_constant_of_a_kernel_may_have_any_name(name: str) -> None:
     source = files["process.py"].decode().split("from .options import ENTRY, INNER", 1)[1]
     module: dict[str, Any] = {
         "math": math,
+        "np": np,
         "njit": lambda **options: lambda function: function,
         "INNER": {},
         "ENTRY": {},

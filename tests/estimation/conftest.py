@@ -18,9 +18,9 @@ from symdual import Model
 from symdual.derive.derivation import derive
 from symdual.emit.package import package
 from symdual.estimation.fit import Subject, subject
+from symdual.numbers import Array
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Belief
-from symdual.spec.numbers import Array
 from symdual.whole_file import write_whole
 
 ROOT = Path(__file__).parents[2]

@@ -13,10 +13,10 @@ import sympy as sp
 from symdual import Model, features, unknown
 from symdual.checks.likelihood import ExactFilter, Numbers, check_likelihood
 from symdual.estimation.likelihood import Filter
+from symdual.numbers import Array
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import problem
 from symdual.runtime.replay import Recording, replay
-from symdual.spec.numbers import Array
 
 x, v, u, k = sp.symbols("x v u k")
 STEP = mpmath.mpf(10) ** -15

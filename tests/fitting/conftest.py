@@ -14,7 +14,7 @@ from symdual import Model, Scenario
 from symdual.fitting.evidence import Evidence
 from symdual.fitting.task import Task, task_for
 from symdual.fitting.trajectory import Estimate, Trajectories
-from symdual.spec.numbers import Array
+from symdual.numbers import Array
 
 Tasks = Callable[..., Task]
 

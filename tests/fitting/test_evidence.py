@@ -13,7 +13,7 @@ import sympy as sp
 from symdual import Model, constant, covariances, features, unknown
 from symdual.fitting.evidence import Evidence
 from symdual.fitting.task import Task
-from symdual.spec.numbers import Array
+from symdual.numbers import Array
 
 a, b, c = sp.symbols("a b c")
 u, v = sp.symbols("u v")

@@ -15,7 +15,7 @@ from symdual.fitting.linearised import Block, Lineariser, MeanFunction
 from symdual.fitting.task import Task
 from symdual.fitting.trajectory import Trajectories
 from symdual.fitting.whitening import smooth, whiten
-from symdual.spec.numbers import Array
+from symdual.numbers import Array
 
 angle, rate = sp.symbols("angle rate")
 torque, clock = sp.symbols("torque clock")

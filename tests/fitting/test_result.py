@@ -13,7 +13,7 @@ from symdual.fitting.certainty import blurs, certainty, curvature
 from symdual.fitting.optimum import FLAT, REACH, maximise
 from symdual.fitting.result import Fit, fit
 from symdual.fitting.task import Task
-from symdual.spec.numbers import Array
+from symdual.numbers import Array
 
 position, velocity, force = sp.symbols("position velocity force")
 a, b, u, v = sp.symbols("a b u v")

@@ -14,8 +14,8 @@ from symdual.fitting.noise import Noises
 from symdual.fitting.result import fit
 from symdual.fitting.task import Task, fitting, task_for
 from symdual.fitting.trajectory import Estimate, Trajectories
+from symdual.numbers import Array
 from symdual.spec.fitted import read_fit
-from symdual.spec.numbers import Array
 
 from .conftest import table
 

@@ -5,7 +5,7 @@ import sympy as sp
 
 from symdual import Model, covariances, features, unknown
 
-x, v, u, w = sp.symbols("x v u w")
+x, v, u, w, q = sp.symbols("x v u w q")
 
 
 def _push() -> sp.Expr:
@@ -50,6 +50,20 @@ rooted_mixing = Model(
     transition=np.array([[1.0, 0.1], [0.0, 0.9]]),
     drift=np.array([[0.02, 0.01], [0.01, 0.02]]),
     filter="square_root",
+)
+
+# a long step of rk4, whose derivatives are put together stage by stage
+_both = _push()
+staged = Model(
+    [x, v, w],
+    [u, q],
+    derivatives=[
+        v + unknown("a", 1.0, 0.1) * w**2,
+        _both * v - sp.sin(x) * unknown("b", 0.5, 0.1) + u,
+        features.fourier("g", x * v + u, count=4) * _both - w * x * unknown("a", 1.0, 0.1) + q * u,
+    ],
+    step=0.1,
+    method="rk4",
 )
 
 # no unknowns at all, and nothing that is not linear

@@ -268,7 +268,7 @@ def interpret(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Mo
     sys.path.remove(str(parent))
 
 
-_PLAIN_OPTIONS = b"ALLOCATING = ENTRY = INNER = INNER_ALLOCATING = ORDERED = {}\n"
+_PLAIN_OPTIONS = b"ALLOCATING = ENTRY = INNER = INNER_ALLOCATING = APART = ORDERED = {}\n"
 
 
 def _write_plain(file: Path, content: bytes) -> None:

@@ -1,0 +1,181 @@
+"""A long Runge-Kutta step, composed stage by stage from kernels of its right-hand side g that are written once.
+
+    X_s = x + a_s h k_{s-1},   k_s = g(X_s, u, theta),   f = x + h sum_s b_s k_s
+
+With v = (x, theta, u), Z_s = dX_s/dv and G the derivatives of g, the chain rule is
+
+    Z_s = [I 0 0] + a_s h K_{s-1},     K_s = dk_s/dv = G_x Z_s + [0 G_theta G_u],     df/dv = [I 0 0] + h sum_s b_s K_s
+    mu_s = b_s h lam + a_{s+1} h G_x' mu_{s+1}                    the derivative of lam' f by k_s
+    d2(lam' f)/dv2 = sum_s V_s' (mu_s' g_vv) V_s,                 V_s = [Z_s; 0 I 0; 0 0 I]
+
+which is what differentiating the whole step gives, in another order of its sums. All that passes between the kernels of
+g and the loops above them (`stages.py.jinja`) lies in the work array, where the kernels of g write
+
+    k, the entries of G_x one after another with tables of their rows and columns, G_theta and G_u at their places in K;
+    M = (mu' g_vv) by rows of states, scalar unknowns and inputs: entries by a state one after another, the others at
+    their places; the loops complete it to M V_s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import sympy as sp
+
+from symdual.derive.calculus import Calculus
+from symdual.derive.derivation import Derivation, theta_row
+from symdual.derive.structure import STAGES, curved_states, hessian_diagonals
+from symdual.emit.kernel import KernelBuilder
+
+AT_ONCE = 4  # entries of a row that are multiplied in one pass
+
+
+class Entries(NamedTuple):
+    """The entries of a matrix that may be non-zero, one after another in groups of four of the same row.
+
+    `rows` has a row for each group, `columns` a column for each place; places that are left over hold zeros.
+    """
+
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    places: tuple[tuple[int, int, int], ...]  #: (place, row, column) of every entry
+
+
+def grouped(pairs: Iterable[tuple[int, int]]) -> Entries:
+    """Put entries (row, column) into groups."""
+    by_row: dict[int, list[int]] = {}
+    for row, column in sorted(pairs):
+        by_row.setdefault(row, []).append(column)
+    rows, columns, places = list[int](), list[int](), list[tuple[int, int, int]]()
+    for row, own in by_row.items():
+        places += [(len(columns) + n, row, column) for n, column in enumerate(own)]
+        groups = -(-len(own) // AT_ONCE)
+        rows += [row] * groups
+        columns += own + [0] * (groups * AT_ONCE - len(own))
+    return Entries(tuple(rows), tuple(columns), tuple(places))
+
+
+class StageLayout(NamedTuple):
+    """What the template needs to know: sizes, tables, and where in the work array everything lies."""
+
+    columns: int
+    rows: int
+    first_input: int
+    jacobian: Entries
+    hessian: Entries
+    curved: tuple[int, ...]
+    own_pairs: int
+    diagonals: int
+    step_at: int
+    offsets: tuple[tuple[str, int, str], ...]
+
+    @property
+    def size(self) -> int:
+        """How much of the work array is used, in whole vectors of eight."""
+        return 8 * -(-self.offsets[-1][1] // 8)
+
+    def at(self, name: str) -> int:
+        """Where something lies."""
+        return next(start for known, start, _ in self.offsets if known == name)
+
+
+def stage_layout(derivation: Derivation, slope: Calculus, step_at: int) -> StageLayout:
+    """Lay out the work array of the stages; `step_at` is the place of the step length among the known numbers."""
+    nx, ns, nu = len(derivation.states), len(derivation.scalars), len(derivation.inputs)
+    nz = nx + derivation.theta_size
+    rows, columns = nx + ns + nu, 4 * -(-(nz + nu) // 4)  # whole vectors
+    place = {symbol: n for n, symbol in enumerate(slope.variables)}
+    jacobian = grouped((i, place[x]) for i in range(nx) for x in derivation.states if slope.jacobian(i, x) != 0)
+    hessian = grouped(
+        (place[one], place[other]) for one, other in slope.hessian.core if one in place and place.get(other, nx) < nx
+    )
+    diagonals = sum(count for _, _, count, _ in hessian_diagonals(derivation, slope.hessian))
+    sizes = (
+        ("POINT", STAGES * nz, "(x, theta) of each stage"),
+        ("SLOPE", nx, "k of the last stage"),
+        ("NEXT", nx, "the next state, where nobody asks for it"),
+        ("ENTRY", len(jacobian.columns), "entries of G_x of the last stage"),
+        ("KEPT", STAGES * len(jacobian.columns), "of each stage"),
+        ("Z", STAGES * nx * columns, "dX/dv of each stage"),
+        ("K", nx * columns, "dk/dv of the last stage"),
+        ("FLOW", nx * columns, "df/dv"),
+        ("MU", STAGES * nx, "derivative of lam' f by k of each stage"),
+        ("CURVED", len(hessian.columns), "entries of the second derivatives by a state"),
+        ("M", rows * columns, "rows of the second derivatives times V"),
+        ("H", rows * columns, "their sum over the stages"),
+        ("DIAGONAL", diagonals, "diagonals between weights"),
+    )
+    offsets, start = [], 0
+    for name, size, meaning in sizes:
+        offsets.append((name, start, meaning))
+        start += size
+    return StageLayout(
+        columns=columns,
+        rows=rows,
+        first_input=nx + ns,
+        jacobian=jacobian,
+        hessian=hessian,
+        curved=curved_states(slope),
+        own_pairs=len(slope.hessian.pairs),
+        diagonals=diagonals,
+        step_at=step_at,
+        offsets=(*offsets, ("END", start, "")),
+    )
+
+
+def write_slope(builder: KernelBuilder, slope: Calculus, layout: StageLayout) -> None:
+    """k = g."""
+    for i, expression in enumerate(slope.program.outputs):
+        builder.write(_at(layout, "SLOPE", i), expression if expression != 0 else sp.Float(0))
+
+
+def write_slope_jacobian(builder: KernelBuilder, derivation: Derivation, slope: Calculus, layout: StageLayout) -> None:
+    """G_x entry by entry, G_theta and G_u at their places in K."""
+    nx, width = len(derivation.states), layout.columns
+    for e, i, j in layout.jacobian.places:
+        builder.write(_at(layout, "ENTRY", e), slope.jacobian(i, derivation.states[j]))
+    counts = {block.start: block.count for block in derivation.weights}
+    for i in range(nx):
+        scalars, vectors = theta_row(derivation, slope, i)
+        for column, expression in scalars.items():
+            builder.write(_at(layout, "K", i * width + nx + column), expression)
+        for start, vector in vectors.items():
+            builder.write_vector(_run(layout, "K", i * width + nx + start), counts[start], vector)
+        for a, u in enumerate(derivation.inputs):
+            builder.write(_at(layout, "K", i * width + nx + derivation.theta_size + a), slope.jacobian(i, u))
+
+
+def write_slope_hessian(builder: KernelBuilder, derivation: Derivation, slope: Calculus, layout: StageLayout) -> None:
+    """mu' g_vv: entries by a state one after another, the others at their places in M; families by structure."""
+    hessian, width = slope.hessian, layout.columns
+    nx, ns = len(derivation.states), len(derivation.scalars)
+    variables = slope.variables
+    for e, row, column in layout.hessian.places:
+        builder.write(_at(layout, "CURVED", e), hessian.entry(variables[row], variables[column]))
+    place = {symbol: n for n, symbol in enumerate(variables)}
+    direct = {(place[a], place[b]): e for (a, b), e in hessian.core.items() if a in place and place.get(b, 0) >= nx}
+    for one, other in sorted(direct):
+        column = other if other < nx + ns else other + derivation.theta_size - ns
+        builder.write(_at(layout, "M", one * width + column), direct[one, other])
+    for row, variable in enumerate(variables):
+        for block in derivation.weights:
+            vector = hessian.mixed(variable, block.symbol)
+            builder.write_vector(_run(layout, "M", row * width + nx + block.start), block.count, vector)
+    weights = {nx + block.start: block.symbol for block in derivation.weights}
+    for row_start, column_start, count, start in hessian_diagonals(derivation, hessian):
+        vector = hessian.diagonal(weights[row_start], weights[column_start])
+        builder.write_vector(_run(layout, "DIAGONAL", start), count, vector)
+    for position, pair in enumerate(hessian.pairs):
+        for block in derivation.weights:
+            for array, side in (("left_out", pair.left), ("right_out", pair.right)):
+                target = f"{array}[_pair + {position}, {block.start} + {{i}}]"
+                builder.write_vector(target, block.count, side.get(block.symbol, ()))
+
+
+def _at(layout: StageLayout, name: str, offset: int) -> str:
+    return f"work[{layout.at(name) + offset}]"
+
+
+def _run(layout: StageLayout, name: str, offset: int) -> str:
+    return f"work[{layout.at(name) + offset} + {{i}}]"
