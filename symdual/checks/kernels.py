@@ -24,6 +24,7 @@ from symdual.derive.derivation import derive
 from symdual.errors import SymdualError
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.objective import has_objective
 from symdual.spec.model import Model
 from symdual.spec.numbers import Array
 from symdual.spec.scenario import Scenario
@@ -137,6 +138,29 @@ def _computed(package: LoadedPackage, point: CheckPoint) -> Iterator[tuple[str, 
     yield "observation_jacobian", "h", 1, np.hstack([measured.h_x, measured.h_theta])
     curvature = evaluate.observation_hessian(package, x, theta, point.multiplier, k)
     yield "observation_hessian", "h", 2, curvature
+    if has_objective(package):
+        yield from _computed_cost(package, point)
+
+
+def _computed_cost(package: LoadedPackage, point: CheckPoint) -> Iterator[tuple[str, str, int, Array]]:
+    """What the kernels of a cost return, with zeros for the parameters, of which it does not depend."""
+    count = package.TERMS
+    for name, function, u, shares in (
+        ("stage", "l", point.u, point.shares[:count]),
+        ("final", "e", None, point.shares[count:]),
+    ):
+        if not len(shares):
+            continue
+        yield f"{name}_terms", function, 0, evaluate.cost_values(package, point.x, u, point.k)
+        t, t_x, t_u = evaluate.cost_terms(package, point.x, u, point.k)
+        nx, nz = package.NX, package.NZ
+        slopes = np.hstack([t_x, np.zeros((len(t), nz - nx)), t_u])
+        yield f"{name}_slopes", function, 0, t
+        yield f"{name}_slopes", function, 1, slopes
+        bends = np.zeros((nz + package.NU, nz + package.NU))
+        own = np.r_[0:nx, nz : nz + package.NU]
+        bends[np.ix_(own, own)] = evaluate.cost_bends(package, point.x, u, shares, point.k)
+        yield f"{name}_bends", function, 2, bends
 
 
 @dataclass

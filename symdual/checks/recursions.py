@@ -13,12 +13,15 @@ import numpy as np
 
 from symdual.checks import dense
 from symdual.checks.kernels import EPSILON, TOLERANCE, BlockResult
+from symdual.checks.objective import local_cost
 from symdual.checks.places import Place, places
 from symdual.checks.processes import COMBINED, ProcessTask
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.objective import Objective
 from symdual.spec.model import Model
 from symdual.spec.numbers import Array
+from symdual.spec.objective import Objective as Asked
 from symdual.spec.scenario import Scenario
 
 HORIZON = 5
@@ -47,9 +50,14 @@ def check_recursions(
     if package.PROCESSES:
         return _judged(lambda random: ProcessTask(model, package, home(random), random), "Gram matrix", seed, progress)
     reference = dense_model(package)
-    results = _judged(lambda random: _Task(package, reference, home(random), random), "dense", seed, progress)
+    asked = model.objective
+
+    def task(random: np.random.Generator) -> _Task:
+        return _Task(package, reference, home(random), random, asked)
+
+    results = _judged(task, "dense", seed, progress)
     random = np.random.default_rng(seed + 1)
-    gains = [_Task(package, reference, home(random), random).left_to_gain() for _ in range(PROBLEMS)]
+    gains = [task(random).left_to_gain() for _ in range(PROBLEMS)]
     defined = [gain for gain in gains if not np.isnan(gain)]
     worst = max(defined, default=0.0)
     plan = BlockResult("nominal plan", "optimiser", PROBLEMS, worst, worst <= OPTIMALITY, len(gains) - len(defined))
@@ -138,7 +146,12 @@ class _Task:
     combined = False
 
     def __init__(
-        self, package: LoadedPackage, reference: dense.DenseModel, home: Place, random: np.random.Generator
+        self,
+        package: LoadedPackage,
+        reference: dense.DenseModel,
+        home: Place,
+        random: np.random.Generator,
+        asked: Asked | None = None,
     ) -> None:
         self._package, self._reference, self._random = package, reference, random
         n, m = reference.nx, reference.nu
@@ -163,13 +176,28 @@ class _Task:
             home.x + home.x_spread * random.normal(size=(HORIZON + 1, n)) / 3,
             np.array([package.numbers["lower"], package.numbers["upper"]]),
         )
+        numbers = None if asked is None else self._objective(home)
+        if asked is not None and numbers is not None:
+            self._cost = self._cost._replace(other=local_cost(package, asked, self._cost, numbers))
         inputs = home.u + home.u_spread * random.normal(size=(HORIZON, m)) / 3
         self._inputs = np.clip(inputs, *self._cost.bounds)
         self._surprise = 0.1 * self._seen * random.normal(size=reference.ny)
         records, motion = package.records, (package.numbers["transition"], package.numbers["drift"])
         self._task = records.make_task(*self._noise[:2], *motion, self._cost.bounds, package.numbers["data"])
-        self._desk = records.desk(HORIZON, records.make_weights(*self._cost[:3]), self._task, order=2)
+        more = () if numbers is None else (numbers.cross_cost, numbers.input_reference, numbers.cost_weights)
+        if numbers is not None:
+            self._task["ends"] = numbers.terminal_weights
+        self._desk = records.desk(HORIZON, records.make_weights(*self._cost[:3], *more), self._task, order=2)
         self._held = records.make_belief(*self._belief)
+
+    def _objective(self, home: Place) -> Objective:
+        """Random references of inputs, cross terms and weights of the terms of the cost."""
+        random, (n, m) = self._random, (self._reference.nx, self._reference.nu)
+        s = home.u + home.u_spread * random.normal(size=(HORIZON, m)) / 3
+        # W and U have eigenvalues of 0.7 at least, in these units: a cross term of half that keeps the whole convex
+        N = 0.35 * random.uniform(-1, 1, size=(HORIZON, m, n)) / np.sqrt(m * n)
+        terms = [random.uniform(0.5, 1.5, size=shape) for shape in ((HORIZON, self._package.TERMS), self._package.ENDS)]
+        return Objective(s, N / np.outer(home.u_spread, home.x_spread), *terms)
 
     def with_other_last_bits(self) -> _Task:
         """The same problem with a belief that differs by rounding."""
@@ -274,4 +302,4 @@ class _Task:
         inputs = self._desk.plan["u"][slot, :HORIZON].copy()
         start = self._belief.mean
         best, _ = dense.best_plan(self._reference, self._noise, self._cost, 0, start, self._inputs[0], inputs)
-        return float(max(cost - best, 0.0) / max(cost, 1e-300))
+        return float(max(cost - best, 0.0) / max(abs(cost), 1e-300))

@@ -29,6 +29,7 @@ from symdual.derive.derivation import Derivation
 from symdual.spec.numbers import Array
 
 SYMBOLS, WRITTEN, DIFFERENCES = "50 digits", "as written", "differences"
+_WITH_INPUTS = ("f", "l")  #: functions of states, parameters and inputs; the others have none
 SMOOTH = 1e-12  #: share to which differences of two kinds agree where there is a derivative
 #: what rounding leaves in the numerator of a difference, as a share of the function's value
 NOISE = mpmath.mpf(10) ** (8 - DIGITS)
@@ -39,6 +40,8 @@ WIDTH = mpmath.mpf(10) ** -40
 @dataclass(frozen=True)
 class CheckPoint:
     """Numbers at which kernels and oracles are evaluated; `costate` weighs f, `multiplier` weighs h.
+
+    `shares` weigh the terms of a cost, those of a step before those of the end.
 
     `spread` is the deviation of each coordinate, which scales the steps of differences. On a boundary the model may
     have no derivative.
@@ -51,6 +54,7 @@ class CheckPoint:
     costate: Array
     multiplier: Array
     spread: Array
+    shares: Array
     boundary: bool = False
 
     @property
@@ -65,7 +69,9 @@ class CheckPoint:
 
 
 class Expected(NamedTuple):
-    """One number: entry `place` of the value (order 0), Jacobian (1) or contracted Hessian (2) of "f" or "h".
+    """One number: entry `place` of the value (order 0), Jacobian (1) or contracted Hessian (2) of a function.
+
+    The functions are "f", "h", and "l" and "e" for the terms of the cost of a step and of the end.
 
     `exact` is NaN where the oracle has no finite value. `allowed` bounds the error of double precision; it is infinite
     where an intermediate result has no finite value there.
@@ -86,11 +92,14 @@ class References:
     def __init__(self, derivation: Derivation, random: np.random.Generator) -> None:
         self._d, self._random = derivation, random
         self._boundaries = boundaries(derivation.model)
-        self._exact = ExactModel(derivation.model, self._boundaries)
-        self._values = {
-            "f": SymbolicValues(derivation, derivation.dynamics),
-            "h": SymbolicValues(derivation, derivation.observation),
-        }
+        asked, derived = derivation.model.objective, derivation.objective
+        self._stage, self._final = ((), ()) if asked is None else (asked.stage.expressions, asked.final.expressions)
+        self._exact = ExactModel(derivation.model, [*self._boundaries, *self._stage, *self._final])
+        self._calculi = {"f": derivation.dynamics, "h": derivation.observation}
+        if derived is not None:
+            self._calculi |= {"l": derived.stage} if self._stage else {}
+            self._calculi |= {"e": derived.final} if self._final else {}
+        self._values = {name: SymbolicValues(derivation, calculus) for name, calculus in self._calculi.items()}
         self._nx, self._nz = len(derivation.states), len(derivation.states) + derivation.theta_size
         self._names = [s.name for s in derivation.core]
         self._names += [b.symbol.name for b in derivation.weights for _ in range(b.count)]
@@ -110,6 +119,7 @@ class References:
             random.normal(size=len(x)),
             random.normal(size=len(self._d.model.observation)),
             np.concatenate([place.x_spread, place.theta_spread, place.u_spread]),
+            random.normal(size=len(self._stage) + len(self._final)),
         )
 
     def beside_boundaries(self, points: Sequence[CheckPoint]) -> Iterator[CheckPoint]:
@@ -146,7 +156,7 @@ class References:
 
     def at(self, point: CheckPoint, differences: bool) -> list[Expected] | None:
         """Everything that is expected at a point, or None where the model as written has no finite value."""
-        written = {function: self._written(function, point) for function in ("f", "h")}
+        written = {function: self._written(function, point) for function in self._calculi}
         if any(not _is_double(value) for values in written.values() for value in values):
             return None
         found = []
@@ -164,12 +174,11 @@ class References:
 
     def _from_symbols(self, function: str, point: CheckPoint) -> Iterator[Expected]:
         d, values = self._d, self._values[function]
-        dynamic = function == "f"
-        calculus = d.dynamics if dynamic else d.observation
-        hessian = d.dynamics_hessian if dynamic else d.observation_hessian
-        self._place(point, values, calculus, point.costate if dynamic else point.multiplier)
+        calculus, hessian = self._calculi[function], self._calculi[function].hessian
+        self._place(point, values, calculus, self._weights(function, point))
         # coordinates of scalars, with their symbols; weight arrays follow by block
-        scalars = list(enumerate(d.core)) + ([(self._nz + a, s) for a, s in enumerate(d.inputs)] if dynamic else [])
+        acted = [(self._nz + a, s) for a, s in enumerate(d.inputs)] if function in _WITH_INPUTS else []
+        scalars = list(enumerate(d.core)) + acted
         for i, expression in enumerate(calculus.program.outputs):
             yield self._expected(SYMBOLS, function, (i,), (), *values.scalar(expression))
             for j, symbol in scalars:
@@ -188,6 +197,11 @@ class References:
                     j = self._nx + block.start + n
                     yield self._expected(SYMBOLS, function, (), (i, j), *values.vector(vector, n))
         yield from self._weights_by_weights(function, values, hessian)
+
+    def _weights(self, function: str, point: CheckPoint) -> Array:
+        """What the second derivatives of the rows of a function are multiplied with."""
+        own = {"l": point.shares[: len(self._stage)], "e": point.shares[len(self._stage) :]}
+        return {"f": point.costate, "h": point.multiplier, **own}[function]
 
     def _place(self, point: CheckPoint, values: SymbolicValues, calculus: Calculus, costate: Array) -> None:
         d = self._d
@@ -223,7 +237,10 @@ class References:
         nx, nz = self._nx, self._nz
         if function == "f":
             return self._exact.dynamics(k, at[:nx], at[nz:], at[nx:nz])
-        return self._exact.observation(k, at[:nx], at[nx:nz])
+        if function == "h":
+            return self._exact.observation(k, at[:nx], at[nx:nz])
+        terms = self._exact.others(k, at[:nx], at[nz:], at[nx:nz])[len(self._boundaries) :]
+        return terms[: len(self._stage)] if function == "l" else terms[len(self._stage) :]
 
     def _written(self, function: str, point: CheckPoint) -> list[Number]:
         return self._function(function, point.k, self._numbers(point))
@@ -232,7 +249,7 @@ class References:
         self, function: str, point: CheckPoint, bounds: dict[tuple[int, tuple[int, ...]], float]
     ) -> Iterator[Expected]:
         coordinates = self._numbers(point)
-        weights = [mpmath.mpf(v) for v in (point.costate if function == "f" else point.multiplier)]
+        weights = [mpmath.mpf(v) for v in self._weights(function, point)]
         steps = [STEP * mpmath.mpf(v) for v in point.spread]
 
         def value(at: list[Number]) -> list[Number]:
@@ -276,7 +293,7 @@ class References:
         chosen = list(range(len(self._d.core)))
         for block in self._d.weights:
             chosen += [self._nx + block.start + n for n in self._sample(block.count, 3)]
-        return chosen + ([self._nz + a for a in range(len(self._d.inputs))] if function == "f" else [])
+        return chosen + ([self._nz + a for a in range(len(self._d.inputs))] if function in _WITH_INPUTS else [])
 
     # ------------------------------------------------------------ both
 

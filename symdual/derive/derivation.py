@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from symdual.derive.calculus import Calculus, Hessian, Vector, differentiate
-from symdual.derive.program import canonical_symbols, dynamics_program, observation_program
+from symdual.derive.program import canonical_symbols, dynamics_program, observation_program, terms_program
 from symdual.spec.model import Model
 
 
@@ -19,6 +19,14 @@ class WeightBlock:
     family: str
     start: int
     count: int
+
+
+@dataclass(frozen=True, eq=False)
+class DerivedObjective:
+    """The terms of a cost with their derivatives by states and inputs; those of the end by states."""
+
+    stage: Calculus
+    final: Calculus
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +43,7 @@ class Derivation:
     weights: tuple[WeightBlock, ...]
     dynamics: Calculus
     observation: Calculus
+    objective: DerivedObjective | None = None
 
     @property
     def theta_size(self) -> int:
@@ -55,7 +64,10 @@ class Derivation:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What a user should know about the derivatives, a sentence each."""
-        return tuple(dict.fromkeys((*self.dynamics.program.remarks, *self.observation.program.remarks)))
+        programs = [self.dynamics.program, self.observation.program]
+        if self.objective is not None:
+            programs += [self.objective.stage.program, self.objective.final.program]
+        return tuple(dict.fromkeys(remark for program in programs for remark in program.remarks))
 
     @property
     def dynamics_hessian(self) -> Hessian:
@@ -91,6 +103,16 @@ def derive(model: Model) -> Derivation:
         weights=tuple(blocks),
         dynamics=differentiate(dynamics_program(model), states + scalars + inputs),
         observation=differentiate(observation_program(model), states + scalars),
+        objective=_objective(model, states, inputs),
+    )
+
+
+def _objective(model: Model, states: tuple[sp.Symbol, ...], inputs: tuple[sp.Symbol, ...]) -> DerivedObjective | None:
+    if model.objective is None:
+        return None
+    return DerivedObjective(
+        differentiate(terms_program(model, model.objective.stage.expressions), states + inputs),
+        differentiate(terms_program(model, model.objective.final.expressions), states),
     )
 
 

@@ -94,8 +94,13 @@ def dynamics_program(model: Model) -> Program:
 
 def observation_program(model: Model) -> Program:
     """The measurement y = h(x, theta)."""
+    return terms_program(model, model.observation)
+
+
+def terms_program(model: Model, expressions: Iterable[sp.Expr]) -> Program:
+    """Expressions in the symbols of a model."""
     symbols = canonical_symbols(model)
-    prepared = [_prepared(e) for e in model.observation]
+    prepared = [_prepared(e) for e in expressions]
     return _build([], tuple(e.expression.xreplace(symbols) for e in prepared), _remarks(prepared))
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import sympy as sp
+
 from symdual.derive.derivation import Derivation
 from symdual.derive.structure import Structure, hessian_diagonals, structure
 from symdual.emit.blocks import BlockText, MotionText, block_text, motion_text
@@ -23,6 +25,7 @@ from symdual.emit.processes import (
 from symdual.emit.records import Record, records
 from symdual.emit.render import render
 from symdual.spec.numbers import Array
+from symdual.spec.objective import Objective
 
 MANY = 8  # parameters from which on there is a low-rank form, and rows are rounded up to whole vectors
 
@@ -82,6 +85,21 @@ class NameContext(NamedTuple):
     name: str
 
 
+class ExpressedContext(NamedTuple):
+    """For templates that differ only by the kind of cost."""
+
+    name: str
+    expressed: bool
+
+
+class ObjectiveContext(NamedTuple):
+    """A cost by expressions: how the terms of a step and of the end count, "squares", "values" or ""."""
+
+    name: str
+    stage: str
+    final: str
+
+
 class RecordsContext(NamedTuple):
     """What the recursions work on."""
 
@@ -89,6 +107,7 @@ class RecordsContext(NamedTuple):
     size_lines: tuple[str, ...]
     records: tuple[Record, ...]
     processes: tuple[ProcessCode, ...]
+    expressed: bool
 
 
 class BlocksContext(NamedTuple):
@@ -131,6 +150,7 @@ class TrajectoryContext(NamedTuple):
 
     name: str
     processes: tuple[ProcessCode, ...]
+    expressed: bool
 
 
 class NominalContext(NamedTuple):
@@ -138,6 +158,7 @@ class NominalContext(NamedTuple):
 
     name: str
     linear: bool
+    expressed: bool
 
 
 class ShapedTable(NamedTuple):
@@ -155,6 +176,7 @@ class CurvatureContext(NamedTuple):
     name: str
     hessian_tables: tuple[ShapedTable, ...]
     processes: tuple[ProcessCode, ...]
+    expressed: bool
 
 
 class LowRankContext(NamedTuple):
@@ -162,6 +184,7 @@ class LowRankContext(NamedTuple):
 
     name: str
     processes: tuple[ProcessCode, ...]
+    expressed: bool
 
 
 class DualCostContext(NamedTuple):
@@ -172,6 +195,7 @@ class DualCostContext(NamedTuple):
     input_delay: int
     processes: tuple[ProcessCode, ...]
     parameter_spans: tuple[tuple[int, int], ...]
+    expressed: bool
 
 
 class CandidatesContext(NamedTuple):
@@ -186,6 +210,7 @@ class DecisionContext(NamedTuple):
 
     name: str
     costs: tuple[str, ...]
+    expressed: bool
 
 
 class CallsContext(NamedTuple):
@@ -193,6 +218,7 @@ class CallsContext(NamedTuple):
 
     name: str
     lowrank: bool
+    expressed: bool
 
 
 class LikelihoodContext(NamedTuple):
@@ -225,6 +251,7 @@ class EpisodeContext(NamedTuple):
     name: str
     square_root: bool
     processes: tuple[ProcessCode, ...]
+    expressed: bool
 
 
 class File(NamedTuple):
@@ -247,6 +274,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
     """The code files of a package with their contexts."""
     facts = _Facts(derivation)
     model, s, name = derivation.model, facts.structure, derivation.model.name
+    expressed = facts.objective is not None
     search = "search_one" if s.nu == 1 else "search_several"
     optional = []
     if facts.processes:
@@ -260,34 +288,42 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
     if facts.iterated:
         optional.append(File("iterated", "iterated", NameContext(name)))
     if facts.lowrank:
-        optional.append(File("lowrank", "lowrank", LowRankContext(name, facts.processes)))
+        optional.append(File("lowrank", "lowrank", LowRankContext(name, facts.processes, expressed)))
+    if facts.objective is not None:
+        optional.append(File("objective", "objective", facts.objective))
+        optional.append(File("cost_bends", "cost_bends", facts.objective))
+        if "values" in facts.objective:
+            optional.append(File("convex", "convex", NameContext(name)))
     costs = ("structured", *(["lowrank"] if facts.lowrank else []), "second_order", "bonus")
     width = "width" if facts.lowrank else "WIDTH"
     text = block_text(s, facts.transition, width)
     blocks = BlocksContext(name, text, motion_text(facts.transition, facts.diffusion), width)
-    dual_cost = DualCostContext(name, facts.lowrank, s.input_delay, facts.processes, parameter_spans(derivation))
+    spans = parameter_spans(derivation)
+    dual_cost = DualCostContext(name, facts.lowrank, s.input_delay, facts.processes, spans, expressed)
     selecting = -1 not in s.h_selects
     return (
         File("__init__", "__init__", facts.init(digest_placeholder)),
         File("options", "options", NameContext(name)),
         File("kernels", "kernels", facts.kernels()),
-        File("records", "records", RecordsContext(name, facts.size_lines(), facts.records(), facts.processes)),
+        File(
+            "records", "records", RecordsContext(name, facts.size_lines(), facts.records(), facts.processes, expressed)
+        ),
         File("blocks", "blocks", blocks),
         File("cost_blocks", "cost_blocks", CostBlocksContext(name, text, width)),
         *optional,
         File("filter", "filter", FilterContext(name, selecting, facts.square_root, facts.iterated, facts.processes)),
-        File("trajectory", "trajectory", TrajectoryContext(name, facts.processes)),
-        File("backward", "backward", NameContext(name)),
-        File("nominal", "nominal", NominalContext(name, s.linear)),
-        File("curvature", "curvature", CurvatureContext(name, facts.hessian_tables(), facts.processes)),
-        File("riccati", "riccati", NameContext(name)),
+        File("trajectory", "trajectory", TrajectoryContext(name, facts.processes, expressed)),
+        File("backward", "backward", ExpressedContext(name, expressed)),
+        File("nominal", "nominal", NominalContext(name, facts.linear, expressed)),
+        File("curvature", "curvature", CurvatureContext(name, facts.hessian_tables(), facts.processes, expressed)),
+        File("riccati", "riccati", ExpressedContext(name, expressed)),
         File("dual_cost", "dual_cost", dual_cost),
-        File("calls", "calls", CallsContext(name, facts.lowrank)),
+        File("calls", "calls", CallsContext(name, facts.lowrank, expressed)),
         File("candidates", "candidates", CandidatesContext(name, _SEARCH_LIMITS[search])),
         File("search", search, NameContext(name)),
-        File("decision", "decision", DecisionContext(name, costs)),
+        File("decision", "decision", DecisionContext(name, costs, expressed)),
         File("plant", "plant", NameContext(model.name)),
-        File("episode", "episode", EpisodeContext(name, facts.square_root, facts.processes)),
+        File("episode", "episode", EpisodeContext(name, facts.square_root, facts.processes, expressed)),
     )
 
 
@@ -325,6 +361,8 @@ class _Facts:
         self.nr, self.nhr = len(self.structure.theta_rows), len(self.structure.h_theta_rows)
         still = self.transition == "identity" and self.diffusion == "none" and self.nr > 0
         self.lowrank = still and self.structure.ntheta >= MANY
+        self.objective = _objective_context(derivation)
+        self.linear = self.structure.linear and (model.objective is None or model.objective.affine(model))
         self._work = max(function.kernel.work for function in self._functions)
 
     def records(self) -> tuple[Record, ...]:
@@ -336,6 +374,7 @@ class _Facts:
             lowrank=self.lowrank,
             transition=self.transition,
             diffusion=self.diffusion,
+            expressed=self.objective is not None,
         )
 
     def size_lines(self) -> tuple[str, ...]:
@@ -354,9 +393,19 @@ class _Facts:
             f"NPAIRS = {s.npairs}  # pairs of vectors in the parameter block of the Hessian",
             f"NDIAG = {diagonals}  # length of the diagonals of the Hessian",
             f"DATA = {self._layout.size}  # known numbers",
+            *self._term_lines(),
             f"WORK = {self._work}  # scratch of the kernels",
             "# parameters rounded up to whole vectors; for a plain number as argument a function is compiled anew",
             f"WIDTH = np.int64({_padded(s.ntheta)})",
+        )
+
+    def _term_lines(self) -> tuple[str, ...]:
+        objective = self._derivation.model.objective
+        if objective is None:
+            return ()
+        return (
+            f"NT = {len(objective.stage.expressions)}  # terms of the cost of a step",
+            f"NE = {len(objective.final.expressions)}  # terms of the cost of the end",
         )
 
     def init(self, digest_placeholder: str) -> InitContext:
@@ -368,7 +417,7 @@ class _Facts:
             "THETA_ROWS": s.theta_rows,
             "H_THETA_ROWS": s.h_theta_rows,
             "H_SELECTS": s.h_selects,
-            "LINEAR": s.linear,
+            "LINEAR": self.linear,
             "TIME_VARYING": model.time is not None,
             "INPUT_DELAY": s.input_delay,
             "HESSIAN_DIAGONALS": s.hessian_diagonals,
@@ -383,6 +432,10 @@ class _Facts:
                 if family.process is not None
             },
         }
+        if model.objective is not None:
+            known["TERMS"] = len(model.objective.stage.expressions)
+            known["ENDS"] = len(model.objective.final.expressions)
+            known["COST"] = _cost_text(model.objective)
         unknowns = [(symbol.name, i, 1) for i, symbol in enumerate(derivation.scalars)]
         unknowns += [(block.symbol.name, block.start, block.count) for block in derivation.weights]
         return InitContext(
@@ -476,6 +529,25 @@ class _Facts:
             ("DATA", self._layout.size),
             ("WORK", self._work),
         )
+
+
+def _objective_context(derivation: Derivation) -> ObjectiveContext | None:
+    objective = derivation.model.objective
+    if objective is None:
+        return None
+    stage, final = (
+        ("squares" if terms.squares else "values") if terms else "" for terms in (objective.stage, objective.final)
+    )
+    return ObjectiveContext(derivation.model.name, stage, final)
+
+
+def _cost_text(objective: Objective) -> dict[str, list[str]]:
+    """The terms of a cost as text, for people."""
+    return {
+        f"{role}, {'squared' if terms.squares else 'added'}": [sp.sstr(e) for e in terms.expressions]
+        for role, terms in (("step", objective.stage), ("end", objective.final))
+        if terms
+    }
 
 
 def _padded(ntheta: int) -> int:

@@ -36,17 +36,24 @@ class Record(NamedTuple):
 
 
 def records(
-    *, square_root: bool, iterated: bool, processes: bool, lowrank: bool, transition: str, diffusion: str
+    *,
+    square_root: bool,
+    iterated: bool,
+    processes: bool,
+    lowrank: bool,
+    transition: str,
+    diffusion: str,
+    expressed: bool = False,
 ) -> tuple[Record, ...]:
     """All records of a package, with those fields only that its model needs."""
     return (
         _blocks(square_root),
-        _step(),
+        _step(expressed),
         _note(processes),
         _bend(),
-        _weights(),
-        _task(transition, diffusion),
-        _space(square_root, iterated, processes, lowrank, transition),
+        _weights(expressed),
+        _task(transition, diffusion, expressed),
+        _space(square_root, iterated, processes, lowrank, transition, expressed),
     )
 
 
@@ -62,18 +69,23 @@ def _blocks(square_root: bool) -> Record:
     return Record("BLOCKS", "a belief, a covariance along the plan, or a cost-to-go", tuple(fields))
 
 
-def _step() -> Record:
-    return Record(
-        "STEP",
-        "a point of a trajectory with its linearisation; written by rollouts",
-        (
-            Field("z", ("NZ",), "augmented state"),
-            Field("u", ("NU",), "input"),
-            Field("f_x", ("NX", "NX"), "Jacobian by the states"),
-            Field("f_u", ("NX", "NU"), "by the inputs"),
-            Field("f_theta", ("NR", "WIDTH"), "by the parameters, rows that are not identically zero"),
-        ),
-    )
+def _step(expressed: bool) -> Record:
+    fields = [
+        Field("z", ("NZ",), "augmented state"),
+        Field("u", ("NU",), "input"),
+        Field("f_x", ("NX", "NX"), "Jacobian by the states"),
+        Field("f_u", ("NX", "NU"), "by the inputs"),
+        Field("f_theta", ("NR", "WIDTH"), "by the parameters, rows that are not identically zero"),
+    ]
+    if expressed:
+        fields += [
+            Field("l_x", ("NX",), "half the slope of the cost by the states"),
+            Field("l_u", ("NU",), "by the inputs"),
+            Field("W", ("NX", "NX"), "half its curvature by the states"),
+            Field("N", ("NU", "NX"), "by inputs and states"),
+            Field("U", ("NU", "NU"), "by the inputs"),
+        ]
+    return Record("STEP", "a point of a trajectory with its linearisation; written by rollouts", tuple(fields))
 
 
 def _note(processes: bool) -> Record:
@@ -118,19 +130,22 @@ def _bend() -> Record:
     )
 
 
-def _weights() -> Record:
-    return Record(
-        "WEIGHTS",
-        "the cost of each time",
-        (
-            Field("W", ("NX", "NX"), "(x - r)' W (x - r)"),
-            Field("U", ("NU", "NU"), "u' U u"),
-            Field("r", ("NX",), "reference"),
-        ),
-    )
+def _weights(expressed: bool) -> Record:
+    fields = [
+        Field("W", ("NX", "NX"), "(x - r)' W (x - r)"),
+        Field("U", ("NU", "NU"), "(u - s)' U (u - s)" if expressed else "u' U u"),
+        Field("r", ("NX",), "reference"),
+    ]
+    if expressed:
+        fields += [
+            Field("N", ("NU", "NX"), "2 (u - s)' N (x - r)"),
+            Field("s", ("NU",), "reference of the inputs"),
+            Field("terms", ("NT",), "weights of the terms of the cost"),
+        ]
+    return Record("WEIGHTS", "the cost of each time", tuple(fields))
 
 
-def _task(transition: str, diffusion: str) -> Record:
+def _task(transition: str, diffusion: str, expressed: bool) -> Record:
     square = ("NTHETA", "NTHETA")
     return Record(
         "TASK",
@@ -149,11 +164,14 @@ def _task(transition: str, diffusion: str) -> Record:
             Field("bonus", (), "tau of the exploration bonus"),
             Field("iterations", (), "limit of Gauss-Newton steps"),
             Field("tolerance", (), "relative decrease of the cost at which a plan counts as converged"),
+            *([Field("ends", ("NE",), "weights of the terms of the cost of the end")] if expressed else []),
         ),
     )
 
 
-def _space(square_root: bool, iterated: bool, processes: bool, lowrank: bool, transition: str) -> Record:
+def _space(
+    square_root: bool, iterated: bool, processes: bool, lowrank: bool, transition: str, expressed: bool
+) -> Record:
     fields = [
         Field("work", ("WORK",), "of the kernels"),
         Field("next", ("NZ",), "state that a kernel returns"),
@@ -219,5 +237,21 @@ def _space(square_root: bool, iterated: bool, processes: bool, lowrank: bool, tr
         fields += [
             Field("probes", ("NTHETA", "WIDTH"), "rows of f_theta and h_theta that the plan meets"),
             Field("halves", ("NTHETA", "WIDTH"), "half of their products with the prior covariance"),
+        ]
+    if expressed:
+        fields += [
+            Field("t", ("NT",), "terms of the cost of a step"),
+            Field("t_x", ("NT", "NX"), "their slopes by the states"),
+            Field("t_u", ("NT", "NU"), "by the inputs"),
+            Field("share", ("NT",), "by how much each second derivative counts"),
+            Field("t_xx", ("NX", "NX"), "their sum"),
+            Field("t_ux", ("NU", "NX"), ""),
+            Field("t_uu", ("NU", "NU"), ""),
+            Field("e", ("NE",), "the same for the end"),
+            Field("e_x", ("NE", "NX"), ""),
+            Field("end_share", ("NE",), ""),
+            Field("e_xx", ("NX", "NX"), ""),
+            Field("joint", ("NX + NU", "NX + NU"), "curvature of states and inputs together"),
+            Field("axes", ("NX + NU", "NX + NU"), "its eigenvectors"),
         ]
     return Record("SPACE", "scratch of one thread; nothing in it outlives the function that writes it", tuple(fields))

@@ -245,12 +245,17 @@ def task_of(problem: Problem, name: str, order: int) -> Records:
     task["learning"] = 0.0 if name == "cautious" else 1.0
     task["bonus"] = problem.bonus
     task["order"] = order if name == "dual" else 1
+    if problem.objective is not None:
+        task["ends"] = problem.objective.terminal_weights
     return task
 
 
 def weights_of(problem: Problem) -> Records:
     """The cost of each time as records."""
-    return problem.package.records.make_weights(problem.state_cost, problem.input_cost, problem.reference)
+    plain = problem.state_cost, problem.input_cost, problem.reference
+    more = problem.objective
+    own = () if more is None else (more.cross_cost, more.input_reference, more.cost_weights)
+    return problem.package.records.make_weights(*plain, *own)
 
 
 def require_search_width(problem: Problem) -> None:
@@ -259,9 +264,11 @@ def require_search_width(problem: Problem) -> None:
     flat = np.flatnonzero(problem.floors == 0.0)
     if free.size and flat.size:
         name = {index: name for name, index in problem.package.INPUTS.items()}[int(free[0])]
+        why = f"input_cost is singular at step {flat[0]}"
+        if problem.objective is not None and "term_slopes" not in problem.package.numbers:
+            why = "nothing is known of what its cost is at least"
         raise SymdualError(
-            f'the search over the input "{name}" has no limit, because input_cost is singular at step {flat[0]}; '
-            "give the input bounds or a positive cost"
+            f'the search over the input "{name}" has no limit, because {why}; give the input bounds or a positive cost'
         )
 
 

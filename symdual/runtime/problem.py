@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from symdual.errors import PackageError, SymdualError, did_you_mean
+from symdual.runtime import objective as objectives
 from symdual.runtime.evaluate import argument, whole_number
 from symdual.runtime.loading import LoadedPackage, load
 from symdual.runtime.named import Given, held, matrix, schedule, singles, vector
@@ -44,6 +45,7 @@ class Problem:
         truth: the plant's true parameters at the start, or None when they are to be drawn from the prior.
         bonus, dual_weight: tau of the exploration bonus, and the weight of Jd.
         limits: lower and upper bounds of the inputs (2, NU), instead of the model's own.
+        objective: the numbers of a cost that is more than this, for a package whose code knows it; all zero by default.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Problem:
     bonus: float = 1.0
     dual_weight: float = 1.0
     limits: Array | None = None
+    objective: objectives.Objective | None = None
 
     def __post_init__(self) -> None:
         """Check every array once, so that compiled code never has to."""
@@ -88,6 +91,8 @@ class Problem:
         for key, value in checked.items():
             object.__setattr__(self, key, value)
         object.__setattr__(self, "prior", checked_belief(p, self.prior))
+        more = objectives.checked(p, self.objective, checked["state_cost"], checked["input_cost"])
+        object.__setattr__(self, "objective", more)
 
     def __repr__(self) -> str:
         p = self.package
@@ -104,8 +109,7 @@ class Problem:
     @cached_property
     def floors(self) -> Array:
         """The smallest eigenvalue of each U_k, or zero: it bounds how far an input can be worth its cost."""
-        values = np.linalg.eigvalsh(self.input_cost)
-        return np.asarray(np.where(values[:, 0] > 1e-12 * values[:, -1], values[:, 0], 0.0))
+        return objectives.least_curvature(self.package, self.objective, self.state_cost, self.input_cost)
 
     @cached_property
     def bounds(self) -> Array:
@@ -139,7 +143,7 @@ class Problem:
         return replace(self, package=knowing, prior=belief, truth=truth, limits=self.bounds)
 
     def extended(self, steps: int) -> Problem:
-        """The same task with its cost and reference held at their last values for `steps` more steps."""
+        """The same task with its cost and references held at their last values for `steps` more steps."""
         return self.changed(horizon=self.horizon + steps)
 
     def changed(
@@ -149,6 +153,10 @@ class Problem:
         state_cost: Given | Callable[[int], Given] | None = None,
         input_cost: Given | Callable[[int], Given] | None = None,
         reference: Given | Callable[[int], Given] | None = None,
+        input_reference: Given | Callable[[int], Given] | None = None,
+        cross_cost: ArrayLike | Callable[[int], ArrayLike] | None = None,
+        cost_weights: ArrayLike | Callable[[int], ArrayLike] | None = None,
+        terminal_weights: ArrayLike | None = None,
         start: Given | None = None,
         start_covariance: Given | None = None,
         prior_mean: Given | None = None,
@@ -167,6 +175,7 @@ class Problem:
             horizon: T; cost and reference are cut to it, or continued with their last values.
             state_cost, input_cost, reference, start, start_covariance, prior_mean, prior_covariance, truth: as in a
                 `Scenario`, or mappings by the names of states, inputs and unknowns, which change only what they name.
+            input_reference, cross_cost, cost_weights, terminal_weights: as in a `Scenario`, where the code knows them.
             bounds: a mapping from an input to its (lower, upper) bound, None for an open side, or both as (2, NU).
             constants: a mapping from the name of a constant of the model to its value. A plant that is the model
                 itself follows.
@@ -208,6 +217,9 @@ class Problem:
             limits=self.limits if bounds is None else self._changed_bounds(bounds),
             bonus=self.bonus if bonus is None else bonus,
             dual_weight=self.dual_weight if dual_weight is None else dual_weight,
+            objective=objectives.changed(
+                package, self.objective, steps, input_reference, cross_cost, cost_weights, terminal_weights
+            ),
         )
 
     def _changed_truth(self, given: Given) -> Array:
@@ -300,6 +312,7 @@ def _from_numbers(name: str, package: LoadedPackage, plant: LoadedPackage, store
         truth=stored.get("truth"),
         bonus=float(stored["weights"][0]),
         dual_weight=float(stored["weights"][1]),
+        objective=objectives.stored(package, len(stored["input_cost"]), dict(stored)),
     )
 
 

@@ -28,6 +28,7 @@ from symdual.runtime.closed_loop import Luck, Settings, checked_settings, draw, 
 from symdual.runtime.controller import NAMES, controller, require_fit
 from symdual.runtime.evaluate import whole_number
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.objective import has_objective
 from symdual.runtime.posterior import capacities
 from symdual.runtime.problem import Problem
 from symdual.runtime.results import (
@@ -96,6 +97,8 @@ class Sweep:
             "outcomes": list(recording.REASONS),
             "versions": versions(),
         }
+        if has_objective(package):
+            identity["cost"] = package.COST
         sizes = {name: self._sizes(name) for name in self.controllers}
         return Description(identity, self.controllers, self.runs, sizes)
 
@@ -196,9 +199,9 @@ def _task_digest(problem: Problem) -> str:
             if not key.startswith("scenario."):  # other scenarios do not matter, this one is in the problem
                 _add(total, f"{role}.{key}", package.numbers[key])
     for part in fields(Problem):
-        if part.name not in ("name", "package", "plant"):
-            value = getattr(problem, part.name)
-            for position, array in enumerate(value if part.name == "prior" else [value]):
+        value = getattr(problem, part.name)
+        if part.name not in ("name", "package", "plant") and not (part.name == "objective" and value is None):
+            for position, array in enumerate(value if isinstance(value, tuple) else [value]):
                 _add(total, f"{part.name}.{position}", np.zeros(0) if array is None else np.asarray(array))
     return total.hexdigest()
 

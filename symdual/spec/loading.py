@@ -14,6 +14,7 @@ from pathlib import Path
 
 from symdual.errors import ModelError
 from symdual.spec.model import Model
+from symdual.spec.objective import merged
 from symdual.spec.scenario import Scenario
 
 
@@ -44,14 +45,20 @@ def load_model_file(path: str | Path) -> ModelFile:
             models[name] = renamed[id(value)] = value.named(name)
     if not models:
         raise ModelError(f"{path} contains no Model (a variable of this type at module level)")
-    scenarios: dict[str, Scenario] = {}
+    found: dict[str, Scenario] = {}
     for variable, value in vars(module).items():
         if isinstance(value, Scenario) and not variable.startswith("_"):
             name = value.name or (_stem(path) if variable == "scenario" else variable)
-            if name in scenarios and scenarios[name] is not value:
+            if name in found and found[name] is not value:
                 raise ModelError(f'{path}: two scenarios have the name "{name}"')
-            scenarios[name] = value.completed(name, renamed)
-    return ModelFile(path, models, scenarios)
+            found[name] = value
+    for key, model in renamed.items():
+        objectives = {name: s.objective_of(model) for name, s in found.items() if key in (id(s.model), id(s.plant))}
+        try:
+            models[model.name] = renamed[key] = model.asked(merged(objectives, model))
+        except ModelError as problem:
+            raise ModelError(f"{path}: {problem}") from problem
+    return ModelFile(path, models, {name: s.completed(name, renamed) for name, s in found.items()})
 
 
 def source_text(path: Path) -> str:

@@ -20,6 +20,7 @@ from symdual.spec.expressions import as_expression, check_part
 from symdual.spec.fitted import Fitted, Source, read_fit
 from symdual.spec.names import check_name, natural_order
 from symdual.spec.numbers import Array, as_numbers, as_semidefinite, as_vector
+from symdual.spec.objective import Objective
 from symdual.spec.symbols import Constant, Family, FamilyToken, FeatureSum, Unknown
 
 
@@ -64,6 +65,7 @@ class Model:
     upper: Array
     filter: str
     fitted: Fitted | None
+    objective: Objective | None
 
     def __init__(
         self,
@@ -124,7 +126,7 @@ class Model:
             for key, value in values.items():
                 object.__setattr__(self, key, value)
 
-        put(name=check_name(name, "the model") if name else "", filter=filter, fitted=known)
+        put(name=check_name(name, "the model") if name else "", filter=filter, fitted=known, objective=None)
         put(states=states, inputs=inputs, time=clock[0] if clock else None)
         put(unknowns=content.unknowns, families=content.families, constants=content.constants)
         put(dynamics=motion, observation=measured)
@@ -148,6 +150,18 @@ class Model:
         for key, value in (self.__dict__ | parts).items():
             object.__setattr__(twin, key, value)
         return twin
+
+    def asked(self, objective: Objective | None) -> Model:
+        """Return the same model with what its scenarios ask of its code, whose constants become its own."""
+        if objective is None:
+            return self
+        own = {c.name: c for c in self.constants}
+        taken = {s.name for s in (*self.states, *self.inputs, *self.unknowns)}
+        for constant in objective.constants:
+            if constant.name in taken or own.get(constant.name, constant) != constant:
+                raise ModelError(f'the name "{constant.name}" in a cost is given to two different symbols')
+            own[constant.name] = constant
+        return self.changed(objective=objective, constants=tuple(own[name] for name in natural_order(own)))
 
     @property
     def unknown_names(self) -> tuple[str, ...]:

@@ -1,6 +1,8 @@
 """`Scenario`: what is to be done with a model; every number in it is data.
 
 L = sum_{k=0..T} (x_k - r_k)' W_k (x_k - r_k)  +  sum_{k=0..T-1} u_k' U_k u_k
+
+and, where the scenario says so, 2 (u_k - s_k)' N_k (x_k - r_k), u_k - s_k in place of u_k, and any cost by expressions.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from symdual.errors import ModelError, did_you_mean
 from symdual.spec.fitted import Source, read_fit
 from symdual.spec.model import Model
 from symdual.spec.names import check_name
-from symdual.spec.numbers import Array, as_numbers, as_semidefinite, as_vector
+from symdual.spec.numbers import Array, as_matrix, as_numbers, as_semidefinite, as_vector, as_weights, require_joint
+from symdual.spec.objective import CostGiven, Objective, final_terms, stage_terms
 
 Schedule = ArrayLike | Callable[[int], ArrayLike]
 
@@ -27,8 +30,15 @@ class Scenario:
     Args:
         model: the model that the controller believes in.
         horizon: T, the number of inputs.
-        state_cost, input_cost: W and U as a number, a diagonal or a matrix, or a function of the step that returns one.
+        state_cost, input_cost: W and U as a number, a diagonal or a matrix, or a function of the step that returns one;
+            1 by default, and 0 beside a `cost`.
         reference: r as a number or vector, or a function of the step that returns one.
+        input_reference: s, likewise: the inputs cost (u - s)' U (u - s).
+        cross_cost: N, a matrix of inputs by states or a function of the step that returns one.
+        cost: what a step costs besides, as a list of residuals in states and inputs whose squares are summed, or as any
+            expression that can be differentiated twice. cost_weights: a number for each residual (or one for all, or a
+            function of the step), 1 by default.
+        terminal_cost, terminal_weights: the same for the last state.
         start: the mean of x_0, zero by default; start_covariance: its covariance, zero by default (it is known).
         prior_mean, prior_covariance: those of theta in the order of `Model.unknown_names`, instead of the model's own.
         plant: the true system, the model itself by default; its noise is the noise of the simulation, and its
@@ -48,6 +58,11 @@ class Scenario:
     state_cost: Array
     input_cost: Array
     reference: Array
+    input_reference: Array
+    cross_cost: Array
+    objective: Objective | None
+    cost_weights: Array
+    terminal_weights: Array
     start: Array
     start_covariance: Array
     prior_mean: Array
@@ -62,9 +77,15 @@ class Scenario:
         model: Model,
         horizon: int,
         *,
-        state_cost: Schedule = 1.0,
-        input_cost: Schedule = 1.0,
+        state_cost: Schedule | None = None,
+        input_cost: Schedule | None = None,
         reference: Schedule = 0.0,
+        input_reference: Schedule | None = None,
+        cross_cost: Schedule | None = None,
+        cost: CostGiven | None = None,
+        cost_weights: Schedule = 1.0,
+        terminal_cost: CostGiven | None = None,
+        terminal_weights: ArrayLike = 1.0,
         start: ArrayLike | None = None,
         start_covariance: ArrayLike | None = None,
         prior_mean: ArrayLike | None = None,
@@ -97,9 +118,21 @@ class Scenario:
                 object.__setattr__(self, key, value)
 
         put(name=check_name(name, "the scenario") if name else "", model=model, plant=plant, horizon=horizon)
-        put(state_cost=_schedule(state_cost, horizon + 1, lambda v, w: as_semidefinite(v, n, w), "state_cost"))
-        put(input_cost=_schedule(input_cost, horizon, lambda v, w: as_semidefinite(v, m, w), "input_cost"))
+        stage, final = stage_terms(cost, model, "cost"), final_terms(terminal_cost, model, "terminal_cost")
+        usual = 0.0 if stage or final else 1.0
+        W, U = (usual if given is None else given for given in (state_cost, input_cost))
+        put(state_cost=_schedule(W, horizon + 1, lambda v, w: as_semidefinite(v, n, w), "state_cost"))
+        put(input_cost=_schedule(U, horizon, lambda v, w: as_semidefinite(v, m, w), "input_cost"))
         put(reference=_schedule(reference, horizon + 1, lambda v, w: as_vector(v, n, w), "reference"))
+        s, N = (0.0 if given is None else given for given in (input_reference, cross_cost))
+        put(input_reference=_schedule(s, horizon, lambda v, w: as_vector(v, m, w), "input_reference"))
+        put(cross_cost=_schedule(N, horizon, lambda v, w: as_matrix(v, m, n, w), "cross_cost"))
+        require_joint(self.state_cost, self.input_cost, self.cross_cost)
+        more = bool(stage or final) or input_reference is not None or cross_cost is not None
+        put(objective=Objective(stage, final) if more else None)
+        sizes = len(stage.expressions), len(final.expressions)
+        put(cost_weights=_schedule(cost_weights, horizon, lambda v, w: as_weights(v, sizes[0], w), "cost_weights"))
+        put(terminal_weights=as_weights(terminal_weights, sizes[1], "terminal_weights"))
         put(start=as_vector(0.0 if start is None else start, n, "start"))
         spread = 0.0 if start_covariance is None else start_covariance
         put(start_covariance=as_semidefinite(spread, n, "start_covariance"))
@@ -124,6 +157,14 @@ class Scenario:
                 )
         return twin
 
+    def objective_of(self, model: Model) -> Objective | None:
+        """What the scenario asks of the code of its model or, in the symbols of the plant, of the plant's."""
+        own, there = self.model, self.plant
+        if self.objective is None or len(model.states) != len(own.states) or model.states == own.states:
+            return self.objective
+        pairs = zip((*own.states, *own.inputs), (*there.states, *there.inputs), strict=True)
+        return self.objective.moved(dict(pairs))
+
     def of_plant(self) -> Scenario:
         """The same scenario for one who believes in the plant, with the plant's own prior."""
         twin = object.__new__(Scenario)
@@ -145,6 +186,9 @@ class Scenario:
             "prior_covariance": self.prior_covariance,
             "weights": np.array([self.bonus, self.dual_weight]),
         }
+        if self.objective is not None:
+            arrays |= {"input_reference": self.input_reference, "cross_cost": self.cross_cost}
+            arrays |= {"cost_weights": self.cost_weights, "terminal_weights": self.terminal_weights}
         return arrays if self.truth is None else arrays | {"truth": self.truth}
 
 
