@@ -28,6 +28,7 @@ from symdual.runtime.controller import (
 from symdual.runtime.evaluate import whole_number
 from symdual.runtime.forks import require_threads
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.objective import require_finite
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Array, Belief, Problem, processes_of, require_parameters
 
@@ -230,6 +231,7 @@ def run_part(problem: Problem, name: str, luck: Luck, settings: Settings) -> Epi
     kind = cost_kind(task, name, settings.order, planned)
     if kind != "certain":
         require_search_width(task)
+    require_finite(package, task.objective, task.start, task.bounds)
     diary = _diary(package, count, steps)
     module = package.episode
     module.episodes(

@@ -23,6 +23,7 @@ from symdual.errors import SymdualError, did_you_mean
 from symdual.runtime import exact
 from symdual.runtime.border import Records
 from symdual.runtime.evaluate import argument
+from symdual.runtime.objective import require_finite
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Array, Belief, Problem, checked_belief
 from symdual.runtime.warm import touch_filter
@@ -298,6 +299,7 @@ class _Tools:
         self._searching = self._kind != "certain"
         if self._searching:
             require_search_width(problem)
+        require_finite(package, problem.objective, problem.start, problem.bounds)
         self._cost = cost_pointer(problem, self._kind, steps)
         self._task_record = task_of(problem, name, order)
         self._data: Array = self._task_record["numbers"][0]
