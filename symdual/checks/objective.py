@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from symdual.checks.dense import Cost, LocalCost
+from symdual.checks.tuned import at
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.objective import Objective
@@ -15,12 +16,12 @@ from symdual.spec.objective import Objective as Asked
 
 
 def local_cost(
-    package: LoadedPackage, asked: Asked, plain: Cost, numbers: Objective
+    given: LoadedPackage, asked: Asked, plain: Cost, numbers: Objective
 ) -> Callable[[int, Array, Array | None], LocalCost]:
     """l_k(x, u) and l_T(x) with slope and curvature, as functions of time, state and input."""
 
     def cost(time: int, x: Array, u: Array | None) -> LocalCost:
-        n, m = package.NX, package.NU
+        n, m = given.NX, given.NU
         weight = np.zeros((n + m, n + m))
         weight[:n, :n] = plain.state[time]
         error = np.concatenate([x - plain.reference[time], np.zeros(m)])
@@ -31,6 +32,7 @@ def local_cost(
             error[n:] = u - numbers.input_reference[time]
         shares = numbers.terminal_weights if u is None else numbers.cost_weights[time]
         squares = asked.final.squares if u is None else asked.stage.squares
+        package = at(given, time)
         t, t_x, t_u = evaluate.cost_terms(package, x, u, time)
         slopes = np.hstack([t_x, t_u])
         value, slope = float(error @ weight @ error), weight @ error

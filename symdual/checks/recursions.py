@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from typing import cast
 
 import numpy as np
 
@@ -16,9 +17,11 @@ from symdual.checks.kernels import EPSILON, TOLERANCE, BlockResult
 from symdual.checks.objective import local_cost
 from symdual.checks.places import Place, places
 from symdual.checks.processes import COMBINED, ProcessTask
+from symdual.checks.tuned import Tuned, at
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.objective import Objective
+from symdual.runtime.signals import place_of
 from symdual.spec.model import Model
 from symdual.spec.numbers import Array
 from symdual.spec.objective import Objective as Asked
@@ -49,11 +52,12 @@ def check_recursions(
 
     if package.PROCESSES:
         return _judged(lambda random: ProcessTask(model, package, home(random), random), "Gram matrix", seed, progress)
-    reference = dense_model(package)
+    signals = _signals(package, np.random.default_rng(seed + 2))
+    reference = dense_model(package, signals)
     asked = model.objective
 
     def task(random: np.random.Generator) -> _Task:
-        return _Task(package, reference, home(random), random, asked)
+        return _Task(package, reference, home(random), random, asked, signals)
 
     results = _judged(task, "dense", seed, progress)
     random = np.random.default_rng(seed + 1)
@@ -62,6 +66,12 @@ def check_recursions(
     worst = max(defined, default=0.0)
     plan = BlockResult("nominal plan", "optimiser", PROBLEMS, worst, worst <= OPTIMALITY, len(gains) - len(defined))
     return [*results, plan]
+
+
+def _signals(package: LoadedPackage, random: np.random.Generator) -> Array | None:
+    """Signals that change from time to time, around their usual values."""
+    usual = package.numbers["data"][place_of(package)]
+    return usual * random.uniform(0.7, 1.3, size=(HORIZON + 1, len(usual))) if len(usual) else None
 
 
 def _finite_places(package: LoadedPackage, groups: list[list[Place]]) -> list[Place]:
@@ -111,20 +121,22 @@ def _judged(
     ]
 
 
-def dense_model(package: LoadedPackage) -> dense.DenseModel:
-    """A package's f and h with their derivatives as plain functions of z and u."""
+def dense_model(package: LoadedPackage, signals: Array | None = None) -> dense.DenseModel:
+    """A package's f and h with their derivatives as plain functions of z and u, with signals (T + 1, S) by time."""
     nx, nz = package.NX, package.NZ
+    if signals is not None:
+        package = cast(LoadedPackage, Tuned(package, signals))
 
     def jacobian(time: int, z: Array, u: Array) -> Array:
-        found = evaluate.jacobian(package, z[:nx], u, z[nx:], time)
+        found = evaluate.jacobian(at(package, time), z[:nx], u, z[nx:], time)
         return np.hstack([found.f_x, found.f_theta, found.f_u])
 
     def hessian(time: int, z: Array, u: Array, lam: Array) -> Array:
-        found = evaluate.hessian(package, z[:nx], u, z[nx:], lam, time)
+        found = evaluate.hessian(at(package, time), z[:nx], u, z[nx:], lam, time)
         return np.block([[found.zz, found.uz.T], [found.uz, found.uu]])
 
     def observation_jacobian(time: int, z: Array) -> Array:
-        found = evaluate.observation_jacobian(package, z[:nx], z[nx:], time)
+        found = evaluate.observation_jacobian(at(package, time), z[:nx], z[nx:], time)
         return np.hstack([found.h_x, found.h_theta])
 
     return dense.DenseModel(
@@ -132,10 +144,10 @@ def dense_model(package: LoadedPackage) -> dense.DenseModel:
         nu=package.NU,
         ny=package.NY,
         ntheta=nz - nx,
-        dynamics=lambda time, z, u: evaluate.dynamics(package, z[:nx], u, z[nx:], time),
+        dynamics=lambda time, z, u: evaluate.dynamics(at(package, time), z[:nx], u, z[nx:], time),
         jacobian=jacobian,
         hessian=hessian,
-        observation=lambda time, z: evaluate.observation(package, z[:nx], z[nx:], time),
+        observation=lambda time, z: evaluate.observation(at(package, time), z[:nx], z[nx:], time),
         observation_jacobian=observation_jacobian,
     )
 
@@ -152,6 +164,7 @@ class _Task:
         home: Place,
         random: np.random.Generator,
         asked: Asked | None = None,
+        signals: Array | None = None,
     ) -> None:
         self._package, self._reference, self._random = package, reference, random
         n, m = reference.nx, reference.nu
@@ -178,15 +191,20 @@ class _Task:
         )
         numbers = None if asked is None else self._objective(home)
         if asked is not None and numbers is not None:
-            self._cost = self._cost._replace(other=local_cost(package, asked, self._cost, numbers))
+            heard = package if signals is None else cast(LoadedPackage, Tuned(package, signals))
+            self._cost = self._cost._replace(other=local_cost(heard, asked, self._cost, numbers))
         inputs = home.u + home.u_spread * random.normal(size=(HORIZON, m)) / 3
         self._inputs = np.clip(inputs, *self._cost.bounds)
         self._surprise = 0.1 * self._seen * random.normal(size=reference.ny)
         records, motion = package.records, (package.numbers["transition"], package.numbers["drift"])
         self._task = records.make_task(*self._noise[:2], *motion, self._cost.bounds, package.numbers["data"])
-        more = () if numbers is None else (numbers.cross_cost, numbers.input_reference, numbers.cost_weights)
+        more: tuple[Array, ...] = (
+            () if numbers is None else (numbers.cross_cost, numbers.input_reference, numbers.cost_weights)
+        )
         if numbers is not None:
             self._task["ends"] = numbers.terminal_weights
+        more += () if signals is None else (signals, signals)
+        self._signals = signals
         self._desk = records.desk(HORIZON, records.make_weights(*self._cost[:3], *more), self._task, order=2)
         self._held = records.make_belief(*self._belief)
 
@@ -249,12 +267,19 @@ class _Task:
         tray = package.filter.tray(self._task)
         if package.SQUARE_ROOT:
             package.square_root.factorise(held)
+        self._tune(0)
         package.filter.predict(0, held, u, tray)
+        self._tune(1)
         if y is not None:
             getattr(package.filter, name)(1, held, y, tray, np.zeros(3))
         if package.SQUARE_ROOT:
             package.square_root.complete(held)
         return dense.Belief(held["z"][0].copy(), package.records.read_covariance(held))
+
+    def _tune(self, time: int) -> None:
+        """Let the numbers of the filter be those of a time."""
+        if self._signals is not None:
+            self._task["numbers"][0, place_of(self._package)] = self._signals[time]
 
     # ------------------------------------------------------------ costs
 

@@ -77,6 +77,7 @@ class ProcessContext(NamedTuple):
     theta_rows: tuple[int, ...]
     processes: tuple[ProcessCode, ...]
     process_steps: tuple[ProcessPoint, ...]
+    signals: tuple[int, ...]
 
 
 class NameContext(NamedTuple):
@@ -98,6 +99,7 @@ class ObjectiveContext(NamedTuple):
     name: str
     stage: str
     final: str
+    signals: bool
 
 
 class RecordsContext(NamedTuple):
@@ -108,6 +110,7 @@ class RecordsContext(NamedTuple):
     records: tuple[Record, ...]
     processes: tuple[ProcessCode, ...]
     expressed: bool
+    signals: bool
 
 
 class BlocksContext(NamedTuple):
@@ -151,6 +154,7 @@ class TrajectoryContext(NamedTuple):
     name: str
     processes: tuple[ProcessCode, ...]
     expressed: bool
+    signals: bool
 
 
 class NominalContext(NamedTuple):
@@ -177,6 +181,7 @@ class CurvatureContext(NamedTuple):
     hessian_tables: tuple[ShapedTable, ...]
     processes: tuple[ProcessCode, ...]
     expressed: bool
+    signals: bool
 
 
 class LowRankContext(NamedTuple):
@@ -185,6 +190,7 @@ class LowRankContext(NamedTuple):
     name: str
     processes: tuple[ProcessCode, ...]
     expressed: bool
+    signals: bool
 
 
 class DualCostContext(NamedTuple):
@@ -196,6 +202,7 @@ class DualCostContext(NamedTuple):
     processes: tuple[ProcessCode, ...]
     parameter_spans: tuple[tuple[int, int], ...]
     expressed: bool
+    signals: bool
 
 
 class CandidatesContext(NamedTuple):
@@ -252,6 +259,7 @@ class EpisodeContext(NamedTuple):
     square_root: bool
     processes: tuple[ProcessCode, ...]
     expressed: bool
+    signals: bool
 
 
 class File(NamedTuple):
@@ -274,21 +282,27 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
     """The code files of a package with their contexts."""
     facts = _Facts(derivation)
     model, s, name = derivation.model, facts.structure, derivation.model.name
-    expressed = facts.objective is not None
+    expressed, signals = facts.objective is not None, bool(model.signals)
     search = "search_one" if s.nu == 1 else "search_several"
     optional = []
     if facts.processes:
         steps = points_of_a_step(derivation)
-        context = ProcessContext(name, s.nx, facts.nr, s.ntheta, s.theta_rows, facts.processes, steps)
+        context = ProcessContext(
+            name, s.nx, facts.nr, s.ntheta, s.theta_rows, facts.processes, steps, facts.signal_place
+        )
         optional.append(File("process", "process", context))
-    else:  # the belief on a process is relative to a prior that the plain recursions of the likelihood do not know
+    elif not signals:
+        # the belief on a process is relative to a prior that the plain recursions of the likelihood do not know, and
+        # they do not know of numbers that change with time either
         optional.append(File("likelihood", "likelihood", facts.likelihood()))
     if facts.square_root:
         optional.append(File("square_root", "square_root", SquareRootContext(name, facts.transition, facts.diffusion)))
     if facts.iterated:
         optional.append(File("iterated", "iterated", NameContext(name)))
     if facts.lowrank:
-        optional.append(File("lowrank", "lowrank", LowRankContext(name, facts.processes, expressed)))
+        optional.append(File("lowrank", "lowrank", LowRankContext(name, facts.processes, expressed, signals)))
+    if signals:
+        optional.append(File("signals", "signals", NameContext(name)))
     if facts.objective is not None:
         optional.append(File("objective", "objective", facts.objective))
         optional.append(File("cost_bends", "cost_bends", facts.objective))
@@ -299,23 +313,29 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
     text = block_text(s, facts.transition, width)
     blocks = BlocksContext(name, text, motion_text(facts.transition, facts.diffusion), width)
     spans = parameter_spans(derivation)
-    dual_cost = DualCostContext(name, facts.lowrank, s.input_delay, facts.processes, spans, expressed)
+    dual_cost = DualCostContext(name, facts.lowrank, s.input_delay, facts.processes, spans, expressed, signals)
     selecting = -1 not in s.h_selects
     return (
         File("__init__", "__init__", facts.init(digest_placeholder)),
         File("options", "options", NameContext(name)),
         File("kernels", "kernels", facts.kernels()),
         File(
-            "records", "records", RecordsContext(name, facts.size_lines(), facts.records(), facts.processes, expressed)
+            "records",
+            "records",
+            RecordsContext(name, facts.size_lines(), facts.records(), facts.processes, expressed, signals),
         ),
         File("blocks", "blocks", blocks),
         File("cost_blocks", "cost_blocks", CostBlocksContext(name, text, width)),
         *optional,
         File("filter", "filter", FilterContext(name, selecting, facts.square_root, facts.iterated, facts.processes)),
-        File("trajectory", "trajectory", TrajectoryContext(name, facts.processes, expressed)),
+        File("trajectory", "trajectory", TrajectoryContext(name, facts.processes, expressed, signals)),
         File("backward", "backward", ExpressedContext(name, expressed)),
         File("nominal", "nominal", NominalContext(name, facts.linear, expressed)),
-        File("curvature", "curvature", CurvatureContext(name, facts.hessian_tables(), facts.processes, expressed)),
+        File(
+            "curvature",
+            "curvature",
+            CurvatureContext(name, facts.hessian_tables(), facts.processes, expressed, signals),
+        ),
         File("riccati", "riccati", ExpressedContext(name, expressed)),
         File("dual_cost", "dual_cost", dual_cost),
         File("calls", "calls", CallsContext(name, facts.lowrank, expressed)),
@@ -323,7 +343,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         File("search", search, NameContext(name)),
         File("decision", "decision", DecisionContext(name, costs, expressed)),
         File("plant", "plant", NameContext(model.name)),
-        File("episode", "episode", EpisodeContext(name, facts.square_root, facts.processes, expressed)),
+        File("episode", "episode", EpisodeContext(name, facts.square_root, facts.processes, expressed, signals)),
     )
 
 
@@ -375,6 +395,7 @@ class _Facts:
             transition=self.transition,
             diffusion=self.diffusion,
             expressed=self.objective is not None,
+            signals=bool(self._derivation.model.signals),
         )
 
     def size_lines(self) -> tuple[str, ...]:
@@ -393,10 +414,27 @@ class _Facts:
             f"NPAIRS = {s.npairs}  # pairs of vectors in the parameter block of the Hessian",
             f"NDIAG = {diagonals}  # length of the diagonals of the Hessian",
             f"DATA = {self._layout.size}  # known numbers",
+            *self._signal_lines(),
             *self._term_lines(),
             f"WORK = {self._work}  # scratch of the kernels",
             "# parameters rounded up to whole vectors; for a plain number as argument a function is compiled anew",
             f"WIDTH = np.int64({_padded(s.ntheta)})",
+        )
+
+    @property
+    def signal_place(self) -> tuple[int, ...]:
+        """Where the signals stand among the numbers, and how many there are; empty without any."""
+        signals = self._derivation.model.signals
+        places = {name: start for name, start, _ in self._layout.entries}
+        return (places[signals[0].name], len(signals)) if signals else ()
+
+    def _signal_lines(self) -> tuple[str, ...]:
+        if not self.signal_place:
+            return ()
+        start, count = self.signal_place
+        return (
+            f"NSIGNALS = {count}  # known quantities that change with time",
+            f"SIGNALS = {start}  # their place among the known numbers",
         )
 
     def _term_lines(self) -> tuple[str, ...]:
@@ -432,6 +470,8 @@ class _Facts:
                 if family.process is not None
             },
         }
+        if model.signals:
+            known["SIGNALS"] = tuple(s.name for s in model.signals)
         if model.objective is not None:
             known["TERMS"] = len(model.objective.stage.expressions)
             known["ENDS"] = len(model.objective.final.expressions)
@@ -538,7 +578,7 @@ def _objective_context(derivation: Derivation) -> ObjectiveContext | None:
     stage, final = (
         ("squares" if terms.squares else "values") if terms else "" for terms in (objective.stage, objective.final)
     )
-    return ObjectiveContext(derivation.model.name, stage, final)
+    return ObjectiveContext(derivation.model.name, stage, final, bool(derivation.model.signals))
 
 
 def _cost_text(objective: Objective) -> dict[str, list[str]]:

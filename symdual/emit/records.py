@@ -44,6 +44,7 @@ def records(
     transition: str,
     diffusion: str,
     expressed: bool = False,
+    signals: bool = False,
 ) -> tuple[Record, ...]:
     """All records of a package, with those fields only that its model needs."""
     return (
@@ -51,7 +52,7 @@ def records(
         _step(expressed),
         _note(processes),
         _bend(),
-        _weights(expressed),
+        _weights(expressed, signals),
         _task(transition, diffusion, expressed),
         _space(square_root, iterated, processes, lowrank, transition, expressed),
     )
@@ -130,7 +131,7 @@ def _bend() -> Record:
     )
 
 
-def _weights(expressed: bool) -> Record:
+def _weights(expressed: bool, signals: bool) -> Record:
     fields = [
         Field("W", ("NX", "NX"), "(x - r)' W (x - r)"),
         Field("U", ("NU", "NU"), "(u - s)' U (u - s)" if expressed else "u' U u"),
@@ -141,6 +142,11 @@ def _weights(expressed: bool) -> Record:
             Field("N", ("NU", "NX"), "2 (u - s)' N (x - r)"),
             Field("s", ("NU",), "reference of the inputs"),
             Field("terms", ("NT",), "weights of the terms of the cost"),
+        ]
+    if signals:
+        fields += [
+            Field("signals", ("NSIGNALS",), "known quantities as the controller believes them"),
+            Field("true_signals", ("NSIGNALS",), "as they are"),
         ]
     return Record("WEIGHTS", "the cost of each time", tuple(fields))
 

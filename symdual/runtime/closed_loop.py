@@ -31,6 +31,7 @@ from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.objective import require_finite
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Array, Belief, Problem, processes_of, require_parameters
+from symdual.runtime.signals import place_of, require_set
 
 TRUTHS = ("scenario", "prior", "drift")
 LONGEST_WINDOW = 100_000  # the plan of every thread is held in memory
@@ -237,7 +238,7 @@ def run_part(problem: Problem, name: str, luck: Luck, settings: Settings) -> Epi
     module.episodes(
         get_num_threads(),
         steps,
-        module.Plant(plant.plant.move, plant.plant.measure, plant.numbers["data"], plant.WORK),
+        module.Plant(plant.plant.move, plant.plant.measure, plant.numbers["data"], plant.WORK, *_heard(longer, steps)),
         module.Controls(
             cost_pointer(task, kind, planned),
             kind != "certain",
@@ -268,6 +269,19 @@ def run_part(problem: Problem, name: str, luck: Luck, settings: Settings) -> Epi
         luck.truths,
         diary.memories,
     )
+
+
+def _heard(task: Problem, steps: int) -> tuple[Any, ...]:
+    """The true signals of the plant and their place among its numbers, where the code of the model asks for them."""
+    if task.signals is None:
+        return ()
+    require_set(task, 0, steps)
+    true = task.signals.of(task.plant)[1]
+    if np.any(np.isnan(true[: steps + 1])):
+        raise SymdualError(
+            f"a signal of the plant {task.plant.name} has no value: give it in the scenario (signals=...)"
+        )
+    return np.ascontiguousarray(true), place_of(task.plant).start
 
 
 def _diary(package: LoadedPackage, count: int, steps: int) -> Any:

@@ -26,6 +26,7 @@ from symdual.runtime.evaluate import argument
 from symdual.runtime.objective import require_finite
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Array, Belief, Problem, checked_belief
+from symdual.runtime.signals import Forecast, place_of, require_set, signals_of, with_forecast
 from symdual.runtime.warm import touch_filter
 
 NAMES = ("oracle", "ce", "cautious", "beb", "dual", "exact")
@@ -130,19 +131,23 @@ class Controller:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle what was asked for and what `act` remembers; the compiled functions are looked up again."""
-        return _restored, (self.problem, self.name, self.order, self.window, tuple(self._live))
+        asked = (self.problem, self.name, self.order, self.window)
+        return _restored, (*asked, tuple(self._live), self._tools.heard)
 
     def init(self, belief: Belief | None = None) -> State:
         """The state before the first step, from a belief or from the problem's prior."""
         start = self.problem.prior if belief is None else checked_belief(self.problem.package, belief)
         return State(0, start, None)
 
-    def step(self, state: State, y: ArrayLike | None = None) -> tuple[State, Array, Info]:
+    def step(
+        self, state: State, y: ArrayLike | None = None, signals: Forecast | None = None
+    ) -> tuple[State, Array, Info]:
         """Take the measurement of this step and choose its input; returns the next state, the input and the story.
 
         The first measurement, if there is one, updates the belief without predicting. NaN entries of y, or None, mean
-        that nothing was measured.
+        that nothing was measured. `signals` is a forecast as in `act`.
         """
+        self._tools.hear(state.k, signals)
         informed, statistics = self.update(state, y)
         u, status = self._tools.decide(state.k, informed.belief)
         info = self._tools.story(state.k, state.belief, informed.belief, statistics, u, status)
@@ -160,9 +165,14 @@ class Controller:
         u, _ = self._tools.decide(state.k, state.belief)
         return State(state.k + 1, state.belief, u), u.copy()
 
-    def act(self, y: ArrayLike | None = None) -> Array:
-        """Take a measurement and return the input to apply; the controller remembers its own state (see `reset`)."""
+    def act(self, y: ArrayLike | None = None, signals: Forecast | None = None) -> Array:
+        """Take a measurement and return the input to apply; the controller remembers its own state (see `reset`).
+
+        `signals` maps the names of signals to a forecast each: its value now and at the times that follow, or one
+        number; a list that is shorter than the plan keeps its last value. It holds until another one is given.
+        """
         state = self._live[0] if self._live else self.init()
+        self._tools.hear(state.k, signals)
         belief, _ = self._tools.observe(state, self._measurement(y))
         u, _ = self._tools.decide(state.k, belief)
         self._live[:] = [State(state.k + 1, belief, u)]
@@ -175,6 +185,12 @@ class Controller:
         """
         self._live[:] = [self.update(self._live[0] if self._live else self.init(), y)[0]]
         return self._live[0].belief
+
+    def change(self, **numbers: Any) -> None:
+        """Go on with other numbers of the task, by the arguments of `Problem.changed`: references, weights, bounds."""
+        changed = self.problem.changed(**numbers)
+        object.__setattr__(self, "problem", changed)
+        object.__setattr__(self, "_tools", _Tools(changed, self.name, self.order, self.window))
 
     def reset(self, belief: Belief | None = None) -> None:
         """Forget what `act` has learned."""
@@ -192,9 +208,13 @@ class Controller:
         return argument(unmasked(y), shape, "the measurement y")
 
 
-def _restored(problem: Problem, name: str, order: int, window: int | None, live: tuple[State, ...]) -> Controller:
+def _restored(
+    problem: Problem, name: str, order: int, window: int | None, live: tuple[State, ...], heard: Problem | None
+) -> Controller:
     copied = Controller(problem, name, order, window)
     copied._live[:] = live
+    if heard is not None:
+        copied._tools.use(heard)
     return copied
 
 
@@ -256,7 +276,8 @@ def weights_of(problem: Problem) -> Records:
     plain = problem.state_cost, problem.input_cost, problem.reference
     more = problem.objective
     own = () if more is None else (more.cross_cost, more.input_reference, more.cost_weights)
-    return problem.package.records.make_weights(*plain, *own)
+    heard = () if problem.signals is None else problem.signals.of(problem.package)
+    return problem.package.records.make_weights(*plain, *own, *heard)
 
 
 def require_search_width(problem: Problem) -> None:
@@ -312,8 +333,10 @@ class _Tools:
         self._decide, self._address = package.decision.decide_at, self._cost.address
         self._table = package.candidates.table()
         self._not_finite, self._bad = package.nominal.NOT_FINITE, package.filter.NOT_FINITE
-        self._fixed_time = window is not None and not package.TIME_VARYING
-        self._use(problem if window is None else problem.extended(window))
+        self._signals = signals_of(package)
+        self._fixed_time = window is not None and not package.TIME_VARYING and not self._signals
+        self._place, self._said = place_of(package), set[str]()
+        self.use(problem if window is None else problem.extended(window))
         self._get_ready()
 
     def _get_ready(self) -> None:
@@ -323,10 +346,31 @@ class _Tools:
         table, u = self._package.candidates.table(), np.zeros(self._nu)
         self._decide(self._address, False, 0.0, start, end, self._belief, self._desk, table, u)
 
-    def _use(self, task: Problem) -> None:
+    def use(self, task: Problem) -> None:
+        """Plan with the numbers of a task from now on."""
         self._task = task
         self._floors = task.floors.tolist()
         self._desk = self._records.desk(self._steps, weights_of(task), self._task_record, self._order)
+
+    @property
+    def heard(self) -> Problem | None:
+        """The task with the forecasts that were given so far, if the model has signals."""
+        return self._task if self._signals else None
+
+    def hear(self, k: int, forecast: Forecast | None) -> None:
+        """Take over what signals are said to be from step k on."""
+        if forecast is not None:
+            start, end = self._times(k)
+            self._task = with_forecast(self._task, start, end, forecast, self._said)
+            self._desk.weights["signals"] = self._task.signals.of(self._package)[0]  # type: ignore[union-attr]
+
+    def _tune(self, k: int) -> None:
+        """Let the filter's numbers be those of step k."""
+        if self._signals:
+            values = self._desk.weights["signals"][k]
+            if np.isnan(values).any():
+                require_set(self._task, k, k)
+            self._task_record["numbers"][0, self._place] = values
 
     def _hold(self, belief: Belief) -> Records:
         """The belief as a record, with what it remembers of Gaussian processes."""
@@ -342,7 +386,9 @@ class _Tools:
         if self._square_root:
             self._package.square_root.factorise(held)
         if state.u is not None:
+            self._tune(state.k - 1)
             self._predict(state.k - 1, held, state.u, self._tray)
+        self._tune(state.k)
         status = self._update(state.k, held, y, self._tray, self._stats)
         if self._square_root:
             self._package.square_root.complete(held)
@@ -381,7 +427,7 @@ class _Tools:
         if self._fixed_time:  # from the end of the given cost on, all times are alike
             k = min(k, self._problem.horizon)
         elif k + self._window > self._task.horizon:
-            self._use(self._task.extended(self._task.horizon + self._window))
+            self.use(self._task.extended(self._task.horizon + self._window))
         return k, k + self._window
 
     def decide(self, k: int, belief: Belief) -> tuple[Array, int]:
@@ -389,6 +435,8 @@ class _Tools:
         start, end = self._times(k)
         if self._kind == "exact" and belief.covariance[0, 0] > 1e-9 * self._package.noise.process[0, 0]:
             raise SymdualError(f'the controller "exact" needs a measurement at step {k}')
+        if self._signals:
+            require_set(self._task, start, end)
         u, held = np.zeros(self._nu), self._hold(belief)
         status = self._decide(
             self._address, self._searching, self._floors[start], start, end, held, self._desk, self._table, u

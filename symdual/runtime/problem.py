@@ -15,6 +15,8 @@ from symdual.runtime import objective as objectives
 from symdual.runtime.evaluate import argument, whole_number
 from symdual.runtime.loading import LoadedPackage, load
 from symdual.runtime.named import Given, held, matrix, schedule, singles, vector
+from symdual.runtime.signals import Signals, changed_signals, checked_signals, signals_of, stored_signals
+from symdual.spec.signals import SignalSchedule
 
 Array = NDArray[np.float64]
 
@@ -46,6 +48,7 @@ class Problem:
         bonus, dual_weight: tau of the exploration bonus, and the weight of Jd.
         limits: lower and upper bounds of the inputs (2, NU), instead of the model's own.
         objective: the numbers of a cost that is more than this, for a package whose code knows it; all zero by default.
+        signals: the known quantities that change with time, for a package that has some.
     """
 
     name: str
@@ -60,6 +63,7 @@ class Problem:
     dual_weight: float = 1.0
     limits: Array | None = None
     objective: objectives.Objective | None = None
+    signals: Signals | None = None
 
     def __post_init__(self) -> None:
         """Check every array once, so that compiled code never has to."""
@@ -93,6 +97,7 @@ class Problem:
         object.__setattr__(self, "prior", checked_belief(p, self.prior))
         more = objectives.checked(p, self.objective, checked["state_cost"], checked["input_cost"])
         object.__setattr__(self, "objective", more)
+        object.__setattr__(self, "signals", checked_signals(p, self.plant, self.signals, horizon))
 
     def __repr__(self) -> str:
         p = self.package
@@ -140,7 +145,8 @@ class Problem:
         covariance = np.zeros((plant.NZ, plant.NZ))
         covariance[:nx, :nx] = self.prior.covariance[:nx, :nx]
         belief = Belief(np.concatenate([self.start, argument(truth, (plant.NTHETA,), "truth")]), covariance)
-        return replace(self, package=knowing, prior=belief, truth=truth, limits=self.bounds)
+        signals = None if self.signals is None else self.signals.known
+        return replace(self, package=knowing, prior=belief, truth=truth, limits=self.bounds, signals=signals)
 
     def extended(self, steps: int) -> Problem:
         """The same task with its cost and references held at their last values for `steps` more steps."""
@@ -157,6 +163,8 @@ class Problem:
         cross_cost: ArrayLike | Callable[[int], ArrayLike] | None = None,
         cost_weights: ArrayLike | Callable[[int], ArrayLike] | None = None,
         terminal_weights: ArrayLike | None = None,
+        signals: Mapping[Any, SignalSchedule] | None = None,
+        forecasts: Mapping[Any, SignalSchedule] | None = None,
         start: Given | None = None,
         start_covariance: Given | None = None,
         prior_mean: Given | None = None,
@@ -176,6 +184,8 @@ class Problem:
             state_cost, input_cost, reference, start, start_covariance, prior_mean, prior_covariance, truth: as in a
                 `Scenario`, or mappings by the names of states, inputs and unknowns, which change only what they name.
             input_reference, cross_cost, cost_weights, terminal_weights: as in a `Scenario`, where the code knows them.
+            signals, forecasts: mappings from a signal to its values, as in a `Scenario`. A signal without a forecast of
+                its own is believed as it is.
             bounds: a mapping from an input to its (lower, upper) bound, None for an open side, or both as (2, NU).
             constants: a mapping from the name of a constant of the model to its value. A plant that is the model
                 itself follows.
@@ -220,6 +230,7 @@ class Problem:
             objective=objectives.changed(
                 package, self.objective, steps, input_reference, cross_cost, cost_weights, terminal_weights
             ),
+            signals=changed_signals(self.signals, steps + 1, signals, forecasts),
         )
 
     def _changed_truth(self, given: Given) -> Array:
@@ -265,7 +276,12 @@ def _constants(package: LoadedPackage) -> dict[str, tuple[int, int]]:
     """The known numbers that may be changed, by their place in data: all but what Gaussian processes remember."""
     memories = tuple(f"{family}_" for family in package.PROCESSES)
     entries = package.DATA_ENTRIES.items()
-    return {name: (start, count) for name, (start, count) in entries if count == 1 or not name.startswith(memories)}
+    signals = signals_of(package)
+    return {
+        name: (start, count)
+        for name, (start, count) in entries
+        if name not in signals and (count == 1 or not name.startswith(memories))
+    }
 
 
 def problem(package: LoadedPackage, scenario: str | None = None) -> Problem:
@@ -313,6 +329,7 @@ def _from_numbers(name: str, package: LoadedPackage, plant: LoadedPackage, store
         bonus=float(stored["weights"][0]),
         dual_weight=float(stored["weights"][1]),
         objective=objectives.stored(package, len(stored["input_cost"]), dict(stored)),
+        signals=stored_signals(package, plant, stored),
     )
 
 

@@ -99,6 +99,11 @@ class Sweep:
         }
         if has_objective(package):
             identity["cost"] = package.COST
+        if problem.signals is not None:
+            heard, true, believed = problem.signals
+            identity["signals"] = {
+                name: {"true": true[:, i].tolist(), "believed": believed[:, i].tolist()} for i, name in enumerate(heard)
+            }
         sizes = {name: self._sizes(name) for name in self.controllers}
         return Description(identity, self.controllers, self.runs, sizes)
 
@@ -191,6 +196,9 @@ def _code(package: LoadedPackage) -> str:
     return str(package.module.DIGEST)
 
 
+_OPTIONAL = ("objective", "signals")  # parts of a problem that most have none of
+
+
 def _task_digest(problem: Problem) -> str:
     """The SHA-256 of all numbers that a sweep depends on: the model's, the plant's and the task's."""
     total = hashlib.sha256()
@@ -200,8 +208,9 @@ def _task_digest(problem: Problem) -> str:
                 _add(total, f"{role}.{key}", package.numbers[key])
     for part in fields(Problem):
         value = getattr(problem, part.name)
-        if part.name not in ("name", "package", "plant") and not (part.name == "objective" and value is None):
-            for position, array in enumerate(value if isinstance(value, tuple) else [value]):
+        if part.name not in ("name", "package", "plant") and not (part.name in _OPTIONAL and value is None):
+            parts = value[1:] if part.name == "signals" else value  # their names are in the package
+            for position, array in enumerate(parts if isinstance(parts, tuple) else [parts]):
                 _add(total, f"{part.name}.{position}", np.zeros(0) if array is None else np.asarray(array))
     return total.hexdigest()
 

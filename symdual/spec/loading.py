@@ -55,7 +55,9 @@ def load_model_file(path: str | Path) -> ModelFile:
     for key, model in renamed.items():
         objectives = {name: s.objective_of(model) for name, s in found.items() if key in (id(s.model), id(s.plant))}
         try:
-            models[model.name] = renamed[key] = model.asked(merged(objectives, model))
+            asked = model.asked(merged(objectives, model))
+            plants = [renamed.get(id(s.plant), s.plant) for s in found.values() if id(s.model) == key]
+            models[model.name] = renamed[key] = asked.hearing(c for plant in plants for c in plant.signals)
         except ModelError as problem:
             raise ModelError(f"{path}: {problem}") from problem
     return ModelFile(path, models, {name: s.completed(name, renamed) for name, s in found.items()})

@@ -21,6 +21,7 @@ from symdual.spec.fitted import Fitted, Source, read_fit
 from symdual.spec.names import check_name, natural_order
 from symdual.spec.numbers import Array, as_numbers, as_semidefinite, as_vector
 from symdual.spec.objective import Objective
+from symdual.spec.signals import Signal
 from symdual.spec.symbols import Constant, Family, FamilyToken, FeatureSum, Unknown
 
 
@@ -161,7 +162,22 @@ class Model:
             if constant.name in taken or own.get(constant.name, constant) != constant:
                 raise ModelError(f'the name "{constant.name}" in a cost is given to two different symbols')
             own[constant.name] = constant
-        return self.changed(objective=objective, constants=tuple(own[name] for name in natural_order(own)))
+        return self.changed(objective=objective, constants=in_place(own))
+
+    def hearing(self, signals: Iterable[Signal]) -> Model:
+        """Return the same model with further signals among its numbers: those of its plants."""
+        own = {c.name: c for c in self.constants}
+        taken = {s.name for s in (*self.states, *self.inputs, *self.unknowns)}
+        for further in signals:
+            if further.name in taken or own.get(further.name, further) != further:
+                raise ModelError(f'the name "{further.name}" of a signal of the plant means something else here')
+            own[further.name] = further
+        return self.changed(constants=in_place(own))
+
+    @property
+    def signals(self) -> tuple[Signal, ...]:
+        """The known quantities that change with time."""
+        return tuple(c for c in self.constants if isinstance(c, Signal))
 
     @property
     def unknown_names(self) -> tuple[str, ...]:
@@ -201,6 +217,12 @@ class Model:
         return np.concatenate(means), np.asarray(dense)
 
 
+def in_place(constants: Mapping[str, Constant]) -> tuple[Constant, ...]:
+    """Constants by name, signals after all others: in the array of numbers they stand together."""
+    ordered = [constants[name] for name in natural_order(constants)]
+    return tuple(sorted(ordered, key=lambda c: isinstance(c, Signal)))
+
+
 class _Content:
     """Collects the unknowns, constants and families that occur in the expressions of a model."""
 
@@ -237,7 +259,7 @@ class _Content:
     def constants(self) -> tuple[Constant, ...]:
         named = {s.name: s for s in self._scalars() if isinstance(s, Constant)}
         named |= {c.name: c for family in self.families for c in family.constants}
-        return tuple(named[name] for name in natural_order(named))
+        return in_place(named)
 
     def _scalars(self) -> list[sp.Symbol]:
         return [next(iter(self._symbols[name])) for name in natural_order(self._symbols)]

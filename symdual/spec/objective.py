@@ -18,6 +18,7 @@ from symdual.errors import ModelError, did_you_mean
 from symdual.spec.expressions import as_expression, check_part
 from symdual.spec.names import natural_order
 from symdual.spec.numbers import Array
+from symdual.spec.signals import Signal
 from symdual.spec.symbols import Constant, FeatureSum, Unknown
 
 if TYPE_CHECKING:
@@ -56,6 +57,11 @@ class Objective:
         """The constants that occur, by name."""
         found = {s.name: s for e in self.expressions for s in e.free_symbols if isinstance(s, Constant)}
         return tuple(found[name] for name in natural_order(found))
+
+    @property
+    def signals(self) -> tuple[Signal, ...]:
+        """The signals that occur, by name."""
+        return tuple(c for c in self.constants if isinstance(c, Signal))
 
     def moved(self, symbols: Mapping[sp.Symbol, sp.Symbol]) -> Objective:
         """The same in other symbols."""

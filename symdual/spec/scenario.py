@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,9 +17,10 @@ from numpy.typing import ArrayLike
 from symdual.errors import ModelError, did_you_mean
 from symdual.spec.fitted import Source, read_fit
 from symdual.spec.model import Model
-from symdual.spec.names import check_name
+from symdual.spec.names import check_name, natural_order
 from symdual.spec.numbers import Array, as_matrix, as_numbers, as_semidefinite, as_vector, as_weights, require_joint
 from symdual.spec.objective import CostGiven, Objective, final_terms, stage_terms
+from symdual.spec.signals import SignalSchedule, table
 
 Schedule = ArrayLike | Callable[[int], ArrayLike]
 
@@ -39,6 +41,10 @@ class Scenario:
             expression that can be differentiated twice. cost_weights: a number for each residual (or one for all, or a
             function of the step), 1 by default.
         terminal_cost, terminal_weights: the same for the last state.
+        signals: a mapping from a signal of the model, its cost or its plant to its values: one number, one for each of
+            the T + 1 times (a shorter list keeps its last value), or a function of the step. What is left out is to be
+            given to `act` at run time.
+        forecasts: the same as the controller believes it, where that differs from what really happens.
         start: the mean of x_0, zero by default; start_covariance: its covariance, zero by default (it is known).
         prior_mean, prior_covariance: those of theta in the order of `Model.unknown_names`, instead of the model's own.
         plant: the true system, the model itself by default; its noise is the noise of the simulation, and its
@@ -63,6 +69,9 @@ class Scenario:
     objective: Objective | None
     cost_weights: Array
     terminal_weights: Array
+    signal_names: tuple[str, ...]
+    signals: Array
+    forecasts: Array
     start: Array
     start_covariance: Array
     prior_mean: Array
@@ -86,6 +95,8 @@ class Scenario:
         cost_weights: Schedule = 1.0,
         terminal_cost: CostGiven | None = None,
         terminal_weights: ArrayLike = 1.0,
+        signals: Mapping[Any, SignalSchedule] | None = None,
+        forecasts: Mapping[Any, SignalSchedule] | None = None,
         start: ArrayLike | None = None,
         start_covariance: ArrayLike | None = None,
         prior_mean: ArrayLike | None = None,
@@ -133,6 +144,11 @@ class Scenario:
         sizes = len(stage.expressions), len(final.expressions)
         put(cost_weights=_schedule(cost_weights, horizon, lambda v, w: as_weights(v, sizes[0], w), "cost_weights"))
         put(terminal_weights=as_weights(terminal_weights, sizes[1], "terminal_weights"))
+        heard = {s.name: s for s in (*model.signals, *plant.signals, *Objective(stage, final).signals)}
+        names = tuple(natural_order(heard))
+        true = table(signals, names, horizon + 1, "signals", None)
+        put(signal_names=names, signals=true)
+        put(forecasts=table(forecasts, names, horizon + 1, "forecasts", true))
         put(start=as_vector(0.0 if start is None else start, n, "start"))
         spread = 0.0 if start_covariance is None else start_covariance
         put(start_covariance=as_semidefinite(spread, n, "start_covariance"))
@@ -189,6 +205,8 @@ class Scenario:
         if self.objective is not None:
             arrays |= {"input_reference": self.input_reference, "cross_cost": self.cross_cost}
             arrays |= {"cost_weights": self.cost_weights, "terminal_weights": self.terminal_weights}
+        for column, name in enumerate(self.signal_names):
+            arrays[f"signal.{name}"] = np.stack([self.signals[:, column], self.forecasts[:, column]])
         return arrays if self.truth is None else arrays | {"truth": self.truth}
 
 

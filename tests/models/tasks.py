@@ -2,7 +2,7 @@
 
 import sympy as sp
 
-from symdual import Model, Scenario, features, unknown
+from symdual import Model, Scenario, features, signal, unknown
 
 position, velocity, force = sp.symbols("position velocity force")
 
@@ -39,4 +39,39 @@ squeezing = Scenario(
     terminal_cost=sp.cosh(position),
     state_cost=1.0,
     input_cost=1.0,
+)
+
+weather, wish = signal("weather", usual=5.0), signal("wish", usual=20.0)
+warmth, heat = sp.symbols("warmth heat")
+loss = features.rbf("loss", warmth, centres=[12.0, 14.0, 16.0, 18.0, 20.0, 22.0, 24.0, 26.0], variance=0.2)
+
+# signals in dynamics, observation and cost; a forecast that is not what happens
+heated = Model(
+    states=[warmth],
+    inputs=[heat],
+    dynamics=[warmth + 0.1 * (weather - warmth) + loss + 0.5 * heat],
+    observation=[warmth + 0.02 * weather],
+    process_noise=1e-2,
+    measurement_noise=1e-2,
+    bounds={heat: (0.0, 6.0)},
+)
+heating = Scenario(
+    heated,
+    horizon=6,
+    cost=[warmth - wish, heat],
+    cost_weights=[1.0, 0.1],
+    terminal_cost=[warmth - wish],
+    start=18.0,
+    signals={weather: [5.0, 6.0, 8.0, 8.0, 7.0, 5.0, 2.0], wish: lambda k: 20.0 if k < 4 else 21.0},
+    forecasts={weather: 6.0},
+    truth={"loss": [-0.3, -0.2, 0.1, 0.2, 0.0, -0.1, 0.1, 0.0]},
+)
+
+# signals beside an unknown function
+sunny = Model(
+    states=[warmth],
+    inputs=[heat],
+    dynamics=[warmth + 0.1 * weather + features.gaussian_process("g", warmth, lengthscale=4.0, memory=12) + heat],
+    process_noise=1e-2,
+    measurement_noise=1e-2,
 )

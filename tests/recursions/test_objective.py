@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from symdual import Model, features, unknown
+from symdual import Model, features, signal, unknown
 from symdual.checks.kernels import check_kernels
 from symdual.checks.recursions import check_recursions
 from symdual.spec.objective import Objective, Terms
@@ -188,3 +188,40 @@ def test_a_price_without_curvature_drives_an_input_to_its_bound(interpret: Calla
     assert status == package.nominal.CONVERGED
     assert desk.plan["u"][slot, :3, 0].tolist() == [5.0, 5.0, 5.0]
     assert cost == pytest.approx(-45.0 + 0.1 * (1.0 + 5.5 + 7.75))
+
+
+# ------------------------------------------------------------------ signals
+
+
+def _heated() -> Model:
+    """Signals in dynamics, observation, cost and the cost of the end, with enough features for the low-rank form."""
+    weather, wish = signal("weather", usual=5.0), signal("wish", usual=2.0)
+    slope = features.fourier("g", x, count=10, lengthscale=2.0)
+    motion = [x + 0.1 * (weather - x) + 0.4 * v, 0.9 * v + slope + p * sp.cos(weather)]
+    model = Model([x, v], [p], motion, observation=[x + 0.1 * weather * v, v], process_noise=0.01, name="heated")
+    return model.asked(Objective(Terms((x - wish, sp.sin(v) * weather, p)), Terms((sp.cosh(x - wish),), False)))
+
+
+def test_signals_reach_every_kernel_at_their_own_time(interpret: Callable[[Model], Any]) -> None:
+    model = _heated()
+    package = interpret(model)
+    results = check_recursions(model, package) + check_kernels(model, package, points=3)
+    assert [r for r in results if not r.passed] == []
+    assert any("lowrank" in r.block for r in results)
+
+
+def _bent() -> Model:
+    """A signal in a curvature so mild that order 2 never falls back."""
+    weather = signal("weather", usual=5.0)
+    return Model([x], [p], [0.5 * x + p + 0.002 * weather * x * p + unknown("b", 0.1, 0.01) * x], name="bent")
+
+
+@pytest.mark.parametrize("module", ["trajectory", "dual_cost", "objective", "curvature", "lowrank"])
+def test_a_signal_of_the_wrong_time_is_a_miss(
+    interpret: Callable[[Model], Any], monkeypatch: pytest.MonkeyPatch, module: str
+) -> None:
+    model = (_bent() if module == "curvature" else _heated()).named(f"late_{module}")
+    package = interpret(model)
+    sound = package.signals.tune
+    monkeypatch.setattr(getattr(package, module), "tune", lambda k, desk: sound(max(k - 1, 0), desk))
+    assert any(not r.passed for r in check_recursions(model, package))
