@@ -3,7 +3,8 @@
 Model files are made of
 
     Model, Scenario                          a system, and what is to be done with it
-    unknown, constant, signal, logistic      symbols and functions in its equations; column reads a signal from a file
+    unknown, constant, signal, logistic      symbols and functions in its equations
+    previous, column                         an input some steps ago, a signal from a file
     features, covariances                    families of unknown weights, and kernels of unknown functions
 
 and programs use
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from symdual.spec import covariances as covariances
     from symdual.spec import features as features
     from symdual.spec.model import Model as Model
+    from symdual.spec.past import previous as previous
     from symdual.spec.scenario import Scenario as Scenario
     from symdual.spec.signals import column as column
     from symdual.spec.signals import signal as signal
@@ -86,6 +88,7 @@ _PLACES = {
     "logistic": "symdual.spec.symbols",
     "posterior": "symdual.runtime.posterior",
     "prepare": "symdual.api",
+    "previous": "symdual.spec.past",
     "problem": "symdual.runtime.problem",
     "read_recording": "symdual.runtime.replay",
     "replay": "symdual.runtime.replay",

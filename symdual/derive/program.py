@@ -86,10 +86,13 @@ def dynamics_program(model: Model) -> Program:
     if model.step is None:
         return _build([], motion, remarks)
     step = sp.Symbol("step_length", real=True)
+    own = len(model.own_states)  # what remembers inputs moves by whole steps
     if model.method == "euler":
-        return _build([], tuple(x + step * dx for x, dx in zip(states, motion, strict=True)), remarks)
+        moved = tuple(x + step * dx for x, dx in zip(states[:own], motion[:own], strict=True))
+        return _build([], moved + motion[own:], remarks)
     clock = symbols[model.time] if model.time else None
-    return _build(*_runge_kutta(states, motion, step, clock), remarks)
+    definitions, outputs = _runge_kutta(states[:own], motion[:own], step, clock)
+    return _build(definitions, outputs + motion[own:], remarks)
 
 
 def observation_program(model: Model) -> Program:

@@ -197,6 +197,8 @@ def model_digest(model: Model) -> str:
         model.upper,
     ):
         parts += ["none"] if value is None else [repr(value.shape), value.tobytes()]
+    if model.memory:
+        parts.append(f"memory {model.memory}")
     if model.objective is not None:
         for terms in (model.objective.stage, model.objective.final):
             parts += [repr(terms.squares), *(sp.srepr(e) for e in terms.expressions)]

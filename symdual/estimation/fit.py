@@ -160,6 +160,8 @@ def subject(
 
 
 def _refuse_processes(model: Model) -> None:
+    if model.memory:
+        raise SymdualError(f"{model.name} remembers inputs (`previous`), and nothing is fitted to such models yet")
     if model.signals:
         raise SymdualError(
             f'{model.name} has the signal "{model.signals[0].name}"; recordings with signals can be replayed, but '

@@ -117,6 +117,8 @@ def read_task(model_file: Path, data_file: Path, name: str | None = None, scenar
 
 def task_for(model: Model, scenario: Scenario, data_file: Path) -> Task:
     """The task for a model with the start and the prior of a scenario."""
+    if model.memory:
+        raise SymdualError(f"{model.name} remembers inputs (`previous`), with which no hyperparameters are fitted")
     if model.signals:
         raise SymdualError(
             f'{model.name} has the signal "{model.signals[0].name}", with which no hyperparameters are fitted'

@@ -28,6 +28,7 @@ from symdual.runtime.controller import (
 from symdual.runtime.evaluate import whole_number
 from symdual.runtime.forks import require_threads
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.named import held
 from symdual.runtime.objective import require_finite
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Array, Belief, Problem, processes_of, require_parameters
@@ -135,7 +136,7 @@ def plant_problem(problem: Problem, settings: Settings) -> Problem:
             raise SymdualError(f'the scenario "{problem.name}" gives no true parameters; use the truth "prior"')
         return problem
     require_parameters(problem.package)
-    return replace(problem, plant=problem.package, truth=None)
+    return replace(problem, plant=problem.package, truth=None, truth_path=None)
 
 
 def draw(problem: Problem, settings: Settings, seeds: list[np.random.SeedSequence]) -> Luck:
@@ -163,7 +164,10 @@ def draw(problem: Problem, settings: Settings, seeds: list[np.random.SeedSequenc
     starts, truths, processes, measurements, drifts = (
         np.ascontiguousarray(np.stack(column)) for column in zip(*drawn, strict=True)
     )
-    return Luck(starts, truths, processes, measurements, _wander(plant, truths, drifts, steps))
+    wander = _wander(plant, truths, drifts, steps)
+    if problem.truth_path is not None:
+        wander = np.repeat(held(problem.truth_path, steps)[None], len(seeds), axis=0)
+    return Luck(starts, truths, processes, measurements, wander)
 
 
 def _drift_root(problem: Problem, settings: Settings) -> Array | None:

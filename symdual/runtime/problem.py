@@ -45,6 +45,7 @@ class Problem:
         prior: the belief before the first step.
         plant: the package of the true system.
         truth: the plant's true parameters at the start, or None when they are to be drawn from the prior.
+        truth_path: the true parameters at the times 1 .. T, (T, p), where they are told; they follow D otherwise.
         bonus, dual_weight: tau of the exploration bonus, and the weight of Jd.
         limits: lower and upper bounds of the inputs (2, NU), instead of the model's own.
         objective: the numbers of a cost that is more than this, for a package whose code knows it; all zero by default.
@@ -64,6 +65,7 @@ class Problem:
     limits: Array | None = None
     objective: objectives.Objective | None = None
     signals: Signals | None = None
+    truth_path: Array | None = None
 
     def __post_init__(self) -> None:
         """Check every array once, so that compiled code never has to."""
@@ -83,7 +85,9 @@ class Problem:
             )
         if self.truth is not None:
             checked["truth"] = argument(self.truth, (self.plant.NTHETA,), "truth")
-        for key in ("reference", "truth"):
+        if self.truth_path is not None:
+            checked["truth_path"] = argument(self.truth_path, (horizon, self.plant.NTHETA), "truth_path")
+        for key in ("reference", "truth", "truth_path"):
             if key in checked and not np.all(np.isfinite(checked[key])):
                 raise SymdualError(f"{key} contains a value that is NaN or infinite")
         if self.limits is not None:
@@ -224,6 +228,7 @@ class Problem:
             reference=r,
             prior=Belief(mean, covariance, memory),
             truth=self.truth if truth is None else self._changed_truth(truth),
+            truth_path=held(self.truth_path, steps) if self.truth_path is not None and truth is None else None,
             limits=self.limits if bounds is None else self._changed_bounds(bounds),
             bonus=self.bonus if bonus is None else bonus,
             dual_weight=self.dual_weight if dual_weight is None else dual_weight,
@@ -330,6 +335,7 @@ def _from_numbers(name: str, package: LoadedPackage, plant: LoadedPackage, store
         dual_weight=float(stored["weights"][1]),
         objective=objectives.stored(package, len(stored["input_cost"]), dict(stored)),
         signals=stored_signals(package, plant, stored),
+        truth_path=stored.get("truth_path"),
     )
 
 

@@ -196,7 +196,7 @@ def _code(package: LoadedPackage) -> str:
     return str(package.module.DIGEST)
 
 
-_OPTIONAL = ("objective", "signals")  # parts of a problem that most have none of
+_OPTIONAL = ("objective", "signals", "truth_path")  # parts of a problem that most have none of
 
 
 def _task_digest(problem: Problem) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from symdual.errors import ModelError
 from symdual.spec.model import Model
 from symdual.spec.objective import merged
+from symdual.spec.past import deepest
 from symdual.spec.scenario import Scenario
 
 
@@ -52,6 +53,7 @@ def load_model_file(path: str | Path) -> ModelFile:
             if name in found and found[name] is not value:
                 raise ModelError(f'{path}: two scenarios have the name "{name}"')
             found[name] = value
+    _remember(renamed, models, found)
     for key, model in renamed.items():
         objectives = {name: s.objective_of(model) for name, s in found.items() if key in (id(s.model), id(s.plant))}
         try:
@@ -61,6 +63,17 @@ def load_model_file(path: str | Path) -> ModelFile:
         except ModelError as problem:
             raise ModelError(f"{path}: {problem}") from problem
     return ModelFile(path, models, {name: s.completed(name, renamed) for name, s in found.items()})
+
+
+def _remember(renamed: dict[int, Model], models: dict[str, Model], scenarios: dict[str, Scenario]) -> None:
+    """Let models, costs and plants that meet in a scenario remember inputs for equally many steps."""
+    for _ in range(len(scenarios) + 1):
+        for scenario in scenarios.values():
+            pair = [renamed.get(id(own), own) for own in (scenario.model, scenario.plant)]
+            needs = deepest(scenario.remembered, *(model.remembered for model in pair))
+            for own in (scenario.model, scenario.plant):
+                if id(own) in renamed:
+                    renamed[id(own)] = models[renamed[id(own)].name] = renamed[id(own)].remembering(needs)
 
 
 def source_text(path: Path) -> str:

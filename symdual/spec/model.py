@@ -21,6 +21,7 @@ from symdual.spec.fitted import Fitted, Source, read_fit
 from symdual.spec.names import check_name, natural_order
 from symdual.spec.numbers import Array, as_numbers, as_semidefinite, as_vector
 from symdual.spec.objective import Objective
+from symdual.spec.past import Previous, check_previous, deepest, depths, memory, next_memory
 from symdual.spec.signals import Signal
 from symdual.spec.symbols import Constant, Family, FamilyToken, FeatureSum, Unknown
 
@@ -67,6 +68,7 @@ class Model:
     filter: str
     fitted: Fitted | None
     objective: Objective | None
+    memory: int
 
     def __init__(
         self,
@@ -108,7 +110,7 @@ class Model:
             raise ModelError("the observation is empty; leave it out to observe the states")
         clock = () if time is None else _symbols([time], "time symbol")
         declared = _declared({"state": states, "input": inputs, "time symbol": clock})
-        content = _Content()
+        content = _Content(inputs)
         for state, expression in zip(states, motion, strict=True):
             content.add(expression, f'the {kind} of "{state.name}"', declared)
         for row, expression in enumerate(measured):
@@ -127,7 +129,8 @@ class Model:
             for key, value in values.items():
                 object.__setattr__(self, key, value)
 
-        put(name=check_name(name, "the model") if name else "", filter=filter, fitted=known, objective=None)
+        put(name=check_name(name, "the model") if name else "", filter=filter, fitted=known)
+        put(objective=None, memory=0)
         put(states=states, inputs=inputs, time=clock[0] if clock else None)
         put(unknowns=content.unknowns, families=content.families, constants=content.constants)
         put(dynamics=motion, observation=measured)
@@ -137,6 +140,7 @@ class Model:
         put(transition=_transition(transition, parameters), drift=_drift(drift, parameters))
         lower, upper = _bounds(bounds or {}, inputs, states)
         put(lower=lower, upper=upper)
+        put(**self.remembering(depths((*motion, *measured), inputs)).__dict__)
         _require_fit_for_processes(self)
         if known is not None:
             known.prior(self.unknown_names, *self._own_prior)  # a name that the model does not know is an error
@@ -151,6 +155,35 @@ class Model:
         for key, value in (self.__dict__ | parts).items():
             object.__setattr__(twin, key, value)
         return twin
+
+    @property
+    def own_states(self) -> tuple[sp.Symbol, ...]:
+        """The states that the user declared; those that remember inputs follow them."""
+        return self.states[: len(self.states) - self.memory]
+
+    @property
+    def remembered(self) -> dict[int, int]:
+        """How many steps back each input is remembered, by its position."""
+        return depths(self.states[len(self.states) - self.memory :], self.inputs)
+
+    def remembering(self, needs: Mapping[int, int]) -> Model:
+        """Return the same model with states that remember its inputs for so many steps, by position, at least."""
+        enough = deepest(self.remembered, needs)
+        if enough == self.remembered:
+            return self
+        own, known = self.own_states, memory(self.inputs, enough)
+        names = {s.name for s in (*own, *self.inputs, *self.unknowns, *self.constants)}
+        for state in known:
+            if state.name in names:
+                raise ModelError(f'the name "{state.name}" is taken by {state.written}; rename the other one')
+        noise = np.zeros((len(own) + len(known),) * 2)
+        noise[: len(own), : len(own)] = self.process_noise[: len(own), : len(own)]
+        return self.changed(
+            states=(*own, *known),
+            dynamics=(*self.dynamics[: len(own)], *next_memory(known)),
+            process_noise=noise,
+            memory=len(known),
+        )
 
     def asked(self, objective: Objective | None) -> Model:
         """Return the same model with what its scenarios ask of its code, whose constants become its own."""
@@ -226,7 +259,8 @@ def in_place(constants: Mapping[str, Constant]) -> tuple[Constant, ...]:
 class _Content:
     """Collects the unknowns, constants and families that occur in the expressions of a model."""
 
-    def __init__(self) -> None:
+    def __init__(self, inputs: tuple[sp.Symbol, ...]) -> None:
+        self._inputs = inputs
         self._symbols: dict[str, set[sp.Symbol]] = {}
         self._families: dict[str, set[Family]] = {}
 
@@ -238,6 +272,8 @@ class _Content:
         for part in sp.preorder_traversal(expression):
             if isinstance(part, (Unknown, Constant)):
                 self._symbols.setdefault(part.name, set()).add(part)
+            elif isinstance(part, Previous):
+                check_previous(part, self._inputs, where)
             elif isinstance(part, sp.Symbol) and not isinstance(part, FamilyToken):
                 if declared.get(part.name) != part:
                     _complain_about(part, where, [*declared, *self._symbols])
@@ -360,7 +396,8 @@ def _refuse_inputs(expression: sp.Expr, inputs: tuple[sp.Symbol, ...], row: int)
     for symbol in inputs:
         if symbol in expression.free_symbols:
             raise ModelError(
-                f'the observation number {row} contains the input "{symbol.name}"; y may depend on x and theta only'
+                f'the observation number {row} contains the input "{symbol.name}"; y may depend on x and theta, and on '
+                f"inputs that were applied before, such as previous({symbol.name})"
             )
 
 

@@ -18,6 +18,7 @@ from symdual.errors import ModelError, did_you_mean
 from symdual.spec.expressions import as_expression, check_part
 from symdual.spec.names import natural_order
 from symdual.spec.numbers import Array
+from symdual.spec.past import Previous, check_previous
 from symdual.spec.signals import Signal
 from symdual.spec.symbols import Constant, FeatureSum, Unknown
 
@@ -66,14 +67,14 @@ class Objective:
     def moved(self, symbols: Mapping[sp.Symbol, sp.Symbol]) -> Objective:
         """The same in other symbols."""
         stage, final = (
-            Terms(tuple(e.xreplace(dict(symbols)) for e in terms.expressions), terms.squares)
+            Terms(tuple(e.xreplace(_with_past(e, symbols)) for e in terms.expressions), terms.squares)
             for terms in (self.stage, self.final)
         )
         return Objective(stage, final)
 
     def affine(self, model: Model) -> bool:
         """Whether all terms are squares of functions that are affine in states and inputs: the cost is quadratic."""
-        variables = [*model.states, *model.inputs]
+        variables = [*model.states, *model.inputs, *(p for e in self.expressions for p in e.atoms(Previous))]
         return all(
             not terms or (terms.squares and all(_is_affine(e, variables) for e in terms.expressions))
             for terms in (self.stage, self.final)
@@ -98,7 +99,7 @@ class Objective:
 def stage_terms(given: CostGiven | None, model: Model, what: str) -> Terms:
     """The checked terms of a cost in states, inputs, constants and time."""
     allowed = {s.name: s for s in (*model.states, *model.inputs, *([model.time] if model.time else []))}
-    return _terms(given, allowed, (*model.states, *model.inputs), what)
+    return _terms(given, allowed, (*model.states, *model.inputs), model.inputs, what)
 
 
 def final_terms(given: CostGiven | None, model: Model, what: str) -> Terms:
@@ -106,10 +107,10 @@ def final_terms(given: CostGiven | None, model: Model, what: str) -> Terms:
     expressions = () if given is None else _listed(given, what)[0]
     for expression in expressions:
         for symbol in model.inputs:
-            if symbol in expression.free_symbols:
+            if symbol in expression.free_symbols:  # its past is another symbol
                 raise ModelError(f'{what} contains the input "{symbol.name}", but there is none at the end')
     allowed = {s.name: s for s in (*model.states, *([model.time] if model.time else []))}
-    return _terms(given, allowed, model.states, what)
+    return _terms(given, allowed, model.states, model.inputs, what)
 
 
 def merged(objectives: Mapping[str, Objective | None], model: Model) -> Objective | None:
@@ -131,6 +132,12 @@ def merged(objectives: Mapping[str, Objective | None], model: Model) -> Objectiv
     return Objective(**parts)
 
 
+def _with_past(expression: sp.Expr, symbols: Mapping[sp.Symbol, sp.Symbol]) -> dict[sp.Symbol, sp.Symbol]:
+    """The symbols, and those of the past of inputs."""
+    past = {p: Previous(symbols.get(p.of, p.of), p.steps) for p in expression.atoms(Previous)}
+    return dict(symbols) | past
+
+
 def _is_affine(expression: sp.Expr, variables: Sequence[sp.Symbol]) -> bool:
     own = [v for v in variables if v in expression.free_symbols]
     return all(sp.diff(expression, a, b).expand() == 0 for a in own for b in own)
@@ -146,16 +153,22 @@ def _listed(given: Any, what: str) -> tuple[tuple[sp.Expr, ...], bool]:
 
 
 def _terms(
-    given: CostGiven | None, allowed: Mapping[str, sp.Symbol], variables: Sequence[sp.Symbol], what: str
+    given: CostGiven | None,
+    allowed: Mapping[str, sp.Symbol],
+    variables: Sequence[sp.Symbol],
+    inputs: Sequence[sp.Symbol],
+    what: str,
 ) -> Terms:
     if given is None:
         return Terms()
     expressions, squares = _listed(given, what)
+    for symbol in sorted({p for e in expressions for p in e.atoms(Previous)}, key=str):
+        check_previous(symbol, inputs, what)
     if not expressions:
         raise ModelError(f"{what} is an empty list; leave it out where nothing is to be added")
     for expression in expressions:
         _check(expression, allowed, what)
-        if not any(v in expression.free_symbols for v in variables):
+        if not any(v in variables or isinstance(v, Previous) for v in expression.free_symbols):
             raise ModelError(f"{what} contains {expression}, in which there is no state or input: it changes nothing")
     return Terms(expressions, squares)
 
@@ -170,7 +183,7 @@ def _check(expression: Any, allowed: Mapping[str, sp.Symbol], what: str) -> None
             raise ModelError(f'{what} contains the features "{part.family.name}": {_ONLY}')
         if not isinstance(part, sp.Symbol):
             check_part(part, what)
-        elif not isinstance(part, Constant) and allowed.get(part.name) != part:
+        elif not isinstance(part, (Constant, Previous)) and allowed.get(part.name) != part:
             known, hint = ", ".join(allowed), did_you_mean(part.name, allowed)
             raise ModelError(f'{what} contains "{part.name}", which is none of {known}{hint}')
 

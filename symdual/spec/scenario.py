@@ -20,8 +20,10 @@ from symdual.spec.model import Model
 from symdual.spec.names import check_name, natural_order
 from symdual.spec.numbers import Array, as_matrix, as_numbers, as_semidefinite, as_vector, as_weights, require_joint
 from symdual.spec.objective import CostGiven, Objective, final_terms, stage_terms
+from symdual.spec.past import Previous, depths, past_inputs
 from symdual.spec.signals import SignalSchedule, table
 
+Truth = Mapping[str, ArrayLike] | ArrayLike
 Schedule = ArrayLike | Callable[[int], ArrayLike]
 
 
@@ -45,12 +47,15 @@ class Scenario:
             the T + 1 times (a shorter list keeps its last value), or a function of the step. What is left out is to be
             given to `act` at run time.
         forecasts: the same as the controller believes it, where that differs from what really happens.
+        past: a mapping from an input to what it was before the start (`previous`), as a number or a list with the most
+            recent one first; zero by default.
         start: the mean of x_0, zero by default; start_covariance: its covariance, zero by default (it is known).
         prior_mean, prior_covariance: those of theta in the order of `Model.unknown_names`, instead of the model's own.
         plant: the true system, the model itself by default; its noise is the noise of the simulation, and its
             transition and drift move its parameters. A model that is its own plant drifts only where it is asked to.
         truth: the plant's true parameters at the start, as a mapping from name to number (or list, for the weights of a
-            family) or as a vector; None if they are to be drawn from the prior.
+            family) or as a vector; a function of the step that returns one, for parameters that jump or wander as they
+            are told; None if they are to be drawn from the prior.
         bonus: tau, the weight of the exploration bonus.
         dual_weight: the weight of the dual part of the cost.
         fitted: the file that `symdual fit` wrote, or the same as a mapping: where start, start_covariance, prior_mean
@@ -72,12 +77,14 @@ class Scenario:
     signal_names: tuple[str, ...]
     signals: Array
     forecasts: Array
+    past: Array
     start: Array
     start_covariance: Array
     prior_mean: Array
     prior_covariance: Array
     plant: Model
     truth: Array | None
+    truth_path: Array | None
     bonus: float
     dual_weight: float
 
@@ -97,12 +104,13 @@ class Scenario:
         terminal_weights: ArrayLike = 1.0,
         signals: Mapping[Any, SignalSchedule] | None = None,
         forecasts: Mapping[Any, SignalSchedule] | None = None,
+        past: Mapping[Any, ArrayLike] | None = None,
         start: ArrayLike | None = None,
         start_covariance: ArrayLike | None = None,
         prior_mean: ArrayLike | None = None,
         prior_covariance: ArrayLike | None = None,
         plant: Model | None = None,
-        truth: Mapping[str, ArrayLike] | ArrayLike | None = None,
+        truth: Truth | Callable[[int], Truth] | None = None,
         bonus: float = 1.0,
         dual_weight: float = 1.0,
         fitted: Source | None = None,
@@ -111,7 +119,7 @@ class Scenario:
         if not isinstance(horizon, int) or horizon < 1:
             raise ModelError(f"the horizon must be a whole number of at least 1, but is {horizon!r}")
         plant = plant or model
-        n, m, p = len(model.states), len(model.inputs), len(model.prior_mean)
+        n, m, p = len(model.own_states), len(model.inputs), len(model.prior_mean)
         _check_plant(model, plant)
         weights = as_numbers([bonus, dual_weight], "bonus and dual_weight")
         if weights.min() < 0:
@@ -155,7 +163,14 @@ class Scenario:
         put(prior_mean=mean if prior_mean is None else as_vector(prior_mean, p, "prior_mean"))
         given = prior if prior_covariance is None else prior_covariance
         put(prior_covariance=as_semidefinite(given, p, "prior_covariance"))
-        put(truth=_truth(plant, truth), bonus=float(weights[0]), dual_weight=float(weights[1]))
+        first, path = _truths(plant, truth, horizon)
+        put(truth=first, truth_path=path, bonus=float(weights[0]), dual_weight=float(weights[1]))
+        expressions = Objective(stage, final).expressions
+        for symbol in sorted({p for e in (*expressions, *model.states) for p in e.atoms(Previous)}, key=str):
+            if symbol.steps > horizon:
+                raise ModelError(f"{symbol.written} looks back more steps than the horizon of {horizon} has")
+        put(past=past_inputs(past, model.inputs, horizon))
+        put(**self._with_memory(model.remembering(depths(expressions, model.inputs))))
 
     def completed(self, name: str, renamed: Mapping[int, Model]) -> Scenario:
         """Return the scenario under `name`, with its models under the names that their file gives them."""
@@ -163,6 +178,9 @@ class Scenario:
         for key, value in self.__dict__.items():
             object.__setattr__(twin, key, value)
         object.__setattr__(twin, "name", check_name(name, "the scenario"))
+        known = renamed.get(id(self.model), self.model)
+        for key, value in self._with_memory(known).items():
+            object.__setattr__(twin, key, value)
         for role in ("model", "plant"):
             own = getattr(self, role)
             if id(own) in renamed:
@@ -173,13 +191,33 @@ class Scenario:
                 )
         return twin
 
+    def _with_memory(self, model: Model) -> dict[str, Array]:
+        """The arrays that have an entry for each state; what remembers inputs costs nothing and starts as they were."""
+        own, known = len(model.own_states), model.states[len(model.own_states) :]
+        more = (0, len(known))
+        square, rows = ((0, 0), more, more), ((0, 0), more)
+        inputs = [model.inputs.index(state.of) for state in known]
+        before = np.array([self.past[a, state.steps - 1] for a, state in zip(inputs, known, strict=True)])
+        return {
+            "state_cost": np.pad(self.state_cost[:, :own, :own], square),
+            "reference": np.pad(self.reference[:, :own], rows),
+            "cross_cost": np.pad(self.cross_cost[:, :, :own], ((0, 0), (0, 0), more)),
+            "start": np.concatenate([self.start[:own], before]),
+            "start_covariance": np.pad(self.start_covariance[:own, :own], (more, more)),
+        }
+
     def objective_of(self, model: Model) -> Objective | None:
         """What the scenario asks of the code of its model or, in the symbols of the plant, of the plant's."""
         own, there = self.model, self.plant
-        if self.objective is None or len(model.states) != len(own.states) or model.states == own.states:
+        if self.objective is None or model.own_states == own.own_states:
             return self.objective
-        pairs = zip((*own.states, *own.inputs), (*there.states, *there.inputs), strict=True)
+        pairs = zip((*own.own_states, *own.inputs), (*there.own_states, *there.inputs), strict=True)
         return self.objective.moved(dict(pairs))
+
+    @property
+    def remembered(self) -> dict[int, int]:
+        """How many steps back the cost looks at inputs, by their position."""
+        return {} if self.objective is None else depths(self.objective.expressions, self.model.inputs)
 
     def of_plant(self) -> Scenario:
         """The same scenario for one who believes in the plant, with the plant's own prior."""
@@ -207,14 +245,16 @@ class Scenario:
             arrays |= {"cost_weights": self.cost_weights, "terminal_weights": self.terminal_weights}
         for column, name in enumerate(self.signal_names):
             arrays[f"signal.{name}"] = np.stack([self.signals[:, column], self.forecasts[:, column]])
+        if self.truth_path is not None:
+            arrays["truth_path"] = self.truth_path
         return arrays if self.truth is None else arrays | {"truth": self.truth}
 
 
 def _check_plant(model: Model, plant: Model) -> None:
-    for role in ("states", "inputs", "observation"):
+    for role in ("own_states", "inputs", "observation"):
         own, other = len(getattr(model, role)), len(getattr(plant, role))
         if own != other:
-            raise ModelError(f"the plant has {other} {role}, but the model has {own}")
+            raise ModelError(f"the plant has {other} {role.removeprefix('own_')}, but the model has {own}")
 
 
 def _schedule(value: Schedule, steps: int, convert: Callable[[ArrayLike, str], Array], what: str) -> Array:
@@ -222,6 +262,19 @@ def _schedule(value: Schedule, steps: int, convert: Callable[[ArrayLike, str], A
     if callable(value):
         return np.stack([convert(value(k), f"{what} at step {k}") for k in range(steps)])
     return np.repeat(convert(value, what)[None], steps, axis=0)
+
+
+def _truths(
+    plant: Model, given: Truth | Callable[[int], Truth] | None, horizon: int
+) -> tuple[Array | None, Array | None]:
+    """The true parameters at the start, and at the times 1 .. T where they are a schedule."""
+    if not callable(given):
+        return _truth(plant, given), None
+    path = [_truth(plant, given(k)) for k in range(horizon + 1)]
+    if any(theta is None for theta in path):
+        raise ModelError("a truth that is a function of the step must return parameters at every step")
+    values = np.array(path)
+    return values[0], values[1:]
 
 
 def _truth(plant: Model, truth: Mapping[str, ArrayLike] | ArrayLike | None) -> Array | None:

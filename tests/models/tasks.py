@@ -39,6 +39,7 @@ squeezing = Scenario(
     terminal_cost=sp.cosh(position),
     state_cost=1.0,
     input_cost=1.0,
+    truth=lambda k: {"b": 0.6 if k < 3 else 1.7},  # a sudden fault
 )
 
 weather, wish = signal("weather", usual=5.0), signal("wish", usual=20.0)

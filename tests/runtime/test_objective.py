@@ -44,6 +44,19 @@ def test_episodes_report_the_cost_of_the_true_states(task: Problem) -> None:
             assert cost_along(task, states, inputs) == pytest.approx(episodes.costs[run], rel=1e-12)
 
 
+def test_true_parameters_jump_when_they_are_told_to(task: Problem) -> None:
+    """x' = x + b u with b = 0.6 up to the third step and 1.7 from then on; the oracle is told."""
+    silent = {**task.package.numbers, "process_noise": np.zeros((1, 1))}
+    package = replace(task.package, numbers=silent)
+    still = replace(task.changed(start=1.0), package=package, plant=package)
+    assert still.changed(truth={"b": 1.0}).truth_path is None
+    for name, episodes in simulate(still, ["ce", "oracle"], runs=2).items():
+        gains = np.diff(episodes.states[:, :, 0], axis=1) / episodes.inputs[:, :, 0]
+        np.testing.assert_allclose(gains, [[0.6, 0.6, 0.6, 1.7, 1.7]] * 2, err_msg=name)
+        if name == "oracle":
+            np.testing.assert_allclose(episodes.means[:, :, 1], [[0.6, 0.6, 0.6, 1.7, 1.7, 1.7]] * 2)
+
+
 def test_the_plan_minimises_the_cost(task: Problem) -> None:
     """Against a general optimiser on the mean model."""
     from scipy.optimize import minimize
