@@ -65,7 +65,7 @@ class LocalCost(NamedTuple):
 class Cost(NamedTuple):
     """Weights (T+1, nx, nx), (T, nu, nu), reference (T+1, nx) and bounds (2, nu) of L = sum (x-r)'W(x-r) + sum u'Uu.
 
-    Any other cost is a function of time, state and input (None at the end of the plan), which replaces all but bounds.
+    Any other cost is a function of time, z and input (None at the end of the plan), which replaces all but bounds.
     """
 
     state: Array
@@ -74,11 +74,12 @@ class Cost(NamedTuple):
     bounds: Array
     other: Callable[[int, Array, Array | None], LocalCost] | None = None
 
-    def at(self, time: int, x: Array, u: Array | None) -> LocalCost:
+    def at(self, time: int, z: Array, u: Array | None) -> LocalCost:
         """The cost at one point."""
         if self.other is not None:
-            return self.other(time, x, u)
-        n, m = len(x), self.input.shape[-1]
+            return self.other(time, z, u)
+        n, m = self.state.shape[-1], self.input.shape[-1]
+        x = z[:n]
         weight = np.zeros((n + m, n + m))
         weight[:n, :n] = self.state[time]
         weight[n:, n:] = 0.0 if u is None else self.input[time]
@@ -174,7 +175,7 @@ def nominal_cost(model: DenseModel, cost: Cost, k: int, states: Array, inputs: A
 def local_costs(model: DenseModel, cost: Cost, k: int, states: Array, inputs: Array) -> list[LocalCost]:
     """The cost at every point of a trajectory."""
     actions = [*inputs, None]
-    return [cost.at(k + i, z[: model.nx], u) for i, (z, u) in enumerate(zip(states, actions, strict=True))]
+    return [cost.at(k + i, z, u) for i, (z, u) in enumerate(zip(states, actions, strict=True))]
 
 
 def costates(model: DenseModel, noise: Noise, cost: Cost, k: int, states: Array, inputs: Array) -> Array:
@@ -341,6 +342,46 @@ def parts(
         caution += float(np.sum(to_go.matrices[i] * spread))
         probing += float(np.sum(to_go.reductions[i - 1] * covariances.filtered[i]))
     return Parts(caution, probing)
+
+
+class ClosedLoop(NamedTuple):
+    """Along a plan: the filter's covariances S_j|j, the spreads M_j of the estimate (steps + 1), the gains L_j (steps)."""
+
+    filtered: list[Array]
+    spread: list[Array]
+    gains: list[Array]
+
+
+def closed_loop(
+    model: DenseModel, noise: Noise, cost: Cost, k: int, belief: Belief, inputs: Array, *, learning: bool = True
+) -> ClosedLoop:
+    """M_{j+1} = (A~ + B~ L) M (A~ + B~ L)' + S_{j+1|j} - S_{j+1|j+1},  L_j = -(Huu + B~'K B~)^-1 (Hzu' + B~'K A~).
+
+    At order 1. The first input is fixed, L_k = 0; inputs at a bound have no gain. S + M is the covariance of z around the plan:
+
+        Jd = sum_j tr(W~ X_j) + 2 tr(N' L M_j) + tr(U L M_j L'),     X = S + M
+    """
+    states = rollout(model, noise, k, belief.mean, inputs)
+    predicted, filtered = plan_covariances(model, noise, k, belief.covariance, states, inputs, learning)
+    to_go = cost_to_go(model, noise, cost, k, states, inputs, 1).matrices
+    bent = curvatures(model, noise, cost, k, states, inputs, 1)
+    spread, gains = [np.zeros((model.nz, model.nz))], []
+    for i, u in enumerate(inputs):
+        A, B = augmented(model, noise, k + i, states[i], u)
+        L = np.zeros((model.nu, model.nz))
+        free = (u > cost.bounds[0]) & (u < cost.bounds[1]) if i else np.zeros(model.nu, dtype=bool)
+        if free.any():
+            K, Bf = to_go[i], B[:, free]
+            G = bent[i].Huu[np.ix_(free, free)] + Bf.T @ K @ Bf
+            L[free] = -np.linalg.solve(G, bent[i].Hzu[:, free].T + Bf.T @ K @ A)
+        moved = A + B @ L
+        seen = predicted[i] - filtered[i + 1]
+        if not learning:  # the consider filter's difference has no part in the parameters alone
+            seen = seen.copy()
+            seen[model.nx :, model.nx :] = 0.0
+        spread.append(moved @ spread[-1] @ moved.T + seen)
+        gains.append(L)
+    return ClosedLoop(filtered, spread, gains)
 
 
 def parameter_spread(model: DenseModel, noise: Noise, k: int, belief: Belief, inputs: Array, steps: int) -> float:

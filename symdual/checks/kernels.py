@@ -24,7 +24,7 @@ from symdual.derive.derivation import derive
 from symdual.errors import SymdualError
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.objective import has_objective
+from symdual.runtime.objective import has_objective, limits_of
 from symdual.spec.model import Model
 from symdual.spec.numbers import Array
 from symdual.spec.scenario import Scenario
@@ -140,6 +140,17 @@ def _computed(package: LoadedPackage, point: CheckPoint) -> Iterator[tuple[str, 
     yield "observation_hessian", "h", 2, curvature
     if has_objective(package):
         yield from _computed_cost(package, point)
+    if limits_of(package):
+        yield from _computed_limits(package, point)
+
+
+def _computed_limits(package: LoadedPackage, point: CheckPoint) -> Iterator[tuple[str, str, int, Array]]:
+    """What the kernels of constraints return; nobody asks for their second derivatives."""
+    g, g_x, g_u, g_theta = evaluate.limit_slopes(package, point.x, point.u, point.theta, point.k)
+    rest = np.zeros((len(g), package.NTHETA - package.NS))
+    yield "limit_values", "g", 0, evaluate.limit_values(package, point.x, point.u, point.theta, point.k)
+    yield "limit_slopes", "g", 0, g
+    yield "limit_slopes", "g", 1, np.hstack([g_x, g_theta, rest, g_u])
 
 
 def _computed_cost(package: LoadedPackage, point: CheckPoint) -> Iterator[tuple[str, str, int, Array]]:
@@ -147,7 +158,7 @@ def _computed_cost(package: LoadedPackage, point: CheckPoint) -> Iterator[tuple[
     count = package.TERMS
     for name, function, u, shares in (
         ("stage", "l", point.u, point.shares[:count]),
-        ("final", "e", None, point.shares[count:]),
+        ("final", "e", None, point.shares[count : count + package.ENDS]),
     ):
         if not len(shares):
             continue

@@ -20,7 +20,7 @@ from symdual.checks.processes import COMBINED, ProcessTask
 from symdual.checks.tuned import Tuned, at
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.objective import Objective
+from symdual.runtime.objective import Objective, limits_of
 from symdual.runtime.signals import place_of
 from symdual.spec.model import Model
 from symdual.spec.numbers import Array
@@ -203,6 +203,8 @@ class _Task:
         )
         if numbers is not None:
             self._task["ends"] = numbers.terminal_weights
+            if limits_of(package):
+                self._task["limit_weights"] = numbers.limit_weights
         more += () if signals is None else (signals, signals)
         self._signals = signals
         self._desk = records.desk(HORIZON, records.make_weights(*self._cost[:3], *more), self._task, order=2)
@@ -214,8 +216,12 @@ class _Task:
         s = home.u + home.u_spread * random.normal(size=(HORIZON, m)) / 3
         # W and U have eigenvalues of 0.7 at least, in these units: a cross term of half that keeps the whole convex
         N = 0.35 * random.uniform(-1, 1, size=(HORIZON, m, n)) / np.sqrt(m * n)
-        terms = [random.uniform(0.5, 1.5, size=shape) for shape in ((HORIZON, self._package.TERMS), self._package.ENDS)]
-        return Objective(s, N / np.outer(home.u_spread, home.x_spread), *terms)
+        terms: list[Array] = [
+            random.uniform(0.5, 1.5, size=shape) for shape in ((HORIZON, self._package.TERMS), self._package.ENDS)
+        ]
+        limits = limits_of(self._package)
+        numbers = (*terms, np.ones(limits), random.uniform(0.5, 1.5, size=limits))
+        return Objective._make([s, N / np.outer(home.u_spread, home.x_spread), *numbers])
 
     def with_other_last_bits(self) -> _Task:
         """The same problem with a belief that differs by rounding."""
@@ -235,6 +241,39 @@ class _Task:
         """Pairs of computed and expected numbers, each with the name of what they are."""
         yield from self._filter()
         yield from self._costs()
+        if limits_of(self._package):
+            yield from self._limits()
+
+    def _limits(self) -> Iterator[Comparison]:
+        """The spread of every constraint along the plan, with and without learning."""
+        package, desk = self._package, self._desk
+        for learning in (True, False):
+            self._task["learning"] = float(learning)
+            desk.plan["distance"] = 0.0
+            package.calls.follow(0, HORIZON, self._held, self._inputs, desk)
+            package.calls.spread(0, HORIZON, 0, self._held, desk)
+            got = desk.notes["sigma"][: HORIZON + 1].copy()
+            desk.plan["distance"] = 0.0
+            model, noise, inputs = self._reference, self._noise, self._inputs
+            loop = dense.closed_loop(model, noise, self._cost, 0, self._belief, inputs, learning=learning)
+            states = dense.rollout(model, noise, 0, self._belief.mean, inputs)
+            exact = np.zeros_like(got)
+            for j in range(HORIZON + 1):
+                exact[j] = self._deviation(j, states[j], inputs[j] if j < HORIZON else None, loop)
+            yield f"spread of constraints{'' if learning else ', learning off'}", got, exact
+        self._task["learning"] = 1.0
+
+    def _deviation(self, j: int, z: Array, u: Array | None, loop: dense.ClosedLoop) -> Array:
+        """sigma^2 = g_z S g_z' + (g_z + g_u L) M (g_z + g_u L)'."""
+        package, nx = self._package, self._reference.nx
+        tuned = package if self._signals is None else cast(LoadedPackage, Tuned(package, self._signals))
+        action = np.zeros(package.NU) if u is None else u
+        _, g_x, g_u, g_theta = evaluate.limit_slopes(at(tuned, j), z[:nx], action, z[nx:], j)
+        slopes = np.zeros((len(g_x), len(z)))
+        slopes[:, :nx], slopes[:, nx : nx + package.NS] = g_x, g_theta
+        answered = slopes + (g_u @ loop.gains[j] if u is not None else 0.0)
+        variances = np.einsum("ci,ij,cj->c", slopes, loop.filtered[j], slopes)
+        return np.asarray(np.sqrt(variances + np.einsum("ci,ij,cj->c", answered, loop.spread[j], answered)))
 
     # ------------------------------------------------------------ filter
 

@@ -29,7 +29,7 @@ from symdual.derive.derivation import Derivation
 from symdual.spec.numbers import Array
 
 SYMBOLS, WRITTEN, DIFFERENCES = "50 digits", "as written", "differences"
-_WITH_INPUTS = ("f", "l")  #: functions of states, parameters and inputs; the others have none
+_WITH_INPUTS = ("f", "l", "g")  #: functions of states, parameters and inputs; the others have none
 SMOOTH = 1e-12  #: share to which differences of two kinds agree where there is a derivative
 #: what rounding leaves in the numerator of a difference, as a share of the function's value
 NOISE = mpmath.mpf(10) ** (8 - DIGITS)
@@ -71,7 +71,7 @@ class CheckPoint:
 class Expected(NamedTuple):
     """One number: entry `place` of the value (order 0), Jacobian (1) or contracted Hessian (2) of a function.
 
-    The functions are "f", "h", and "l" and "e" for the terms of the cost of a step and of the end.
+    The functions are "f", "h", "l" and "e" for the terms of the cost of a step and of the end, "g" for constraints.
 
     `exact` is NaN where the oracle has no finite value. `allowed` bounds the error of double precision; it is infinite
     where an intermediate result has no finite value there.
@@ -94,11 +94,13 @@ class References:
         self._boundaries = boundaries(derivation.model)
         asked, derived = derivation.model.objective, derivation.objective
         self._stage, self._final = ((), ()) if asked is None else (asked.stage.expressions, asked.final.expressions)
-        self._exact = ExactModel(derivation.model, [*self._boundaries, *self._stage, *self._final])
+        self._limits = () if asked is None else asked.limits
+        self._exact = ExactModel(derivation.model, [*self._boundaries, *self._stage, *self._final, *self._limits])
         self._calculi = {"f": derivation.dynamics, "h": derivation.observation}
         if derived is not None:
             self._calculi |= {"l": derived.stage} if self._stage else {}
             self._calculi |= {"e": derived.final} if self._final else {}
+            self._calculi |= {"g": derived.limits} if self._limits else {}
         self._values = {name: SymbolicValues(derivation, calculus) for name, calculus in self._calculi.items()}
         self._nx, self._nz = len(derivation.states), len(derivation.states) + derivation.theta_size
         self._names = [s.name for s in derivation.core]
@@ -119,7 +121,7 @@ class References:
             random.normal(size=len(x)),
             random.normal(size=len(self._d.model.observation)),
             np.concatenate([place.x_spread, place.theta_spread, place.u_spread]),
-            random.normal(size=len(self._stage) + len(self._final)),
+            random.normal(size=len(self._stage) + len(self._final) + len(self._limits)),
         )
 
     def beside_boundaries(self, points: Sequence[CheckPoint]) -> Iterator[CheckPoint]:
@@ -200,7 +202,8 @@ class References:
 
     def _weights(self, function: str, point: CheckPoint) -> Array:
         """What the second derivatives of the rows of a function are multiplied with."""
-        own = {"l": point.shares[: len(self._stage)], "e": point.shares[len(self._stage) :]}
+        first, second = len(self._stage), len(self._stage) + len(self._final)
+        own = {"l": point.shares[:first], "e": point.shares[first:second], "g": point.shares[second:]}
         return {"f": point.costate, "h": point.multiplier, **own}[function]
 
     def _place(self, point: CheckPoint, values: SymbolicValues, calculus: Calculus, costate: Array) -> None:
@@ -240,7 +243,8 @@ class References:
         if function == "h":
             return self._exact.observation(k, at[:nx], at[nx:nz])
         terms = self._exact.others(k, at[:nx], at[nz:], at[nx:nz])[len(self._boundaries) :]
-        return terms[: len(self._stage)] if function == "l" else terms[len(self._stage) :]
+        first, second = len(self._stage), len(self._stage) + len(self._final)
+        return {"l": terms[:first], "e": terms[first:second], "g": terms[second:]}[function]
 
     def _written(self, function: str, point: CheckPoint) -> list[Number]:
         return self._function(function, point.k, self._numbers(point))

@@ -23,10 +23,11 @@ class WeightBlock:
 
 @dataclass(frozen=True, eq=False)
 class DerivedObjective:
-    """The terms of a cost with their derivatives by states and inputs; those of the end by states."""
+    """The terms of a cost with their derivatives by states and inputs, those of the end by states, and constraints."""
 
     stage: Calculus
     final: Calculus
+    limits: Calculus
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +67,7 @@ class Derivation:
         """What a user should know about the derivatives, a sentence each."""
         programs = [self.dynamics.program, self.observation.program]
         if self.objective is not None:
-            programs += [self.objective.stage.program, self.objective.final.program]
+            programs += [c.program for c in (self.objective.stage, self.objective.final, self.objective.limits)]
         return tuple(dict.fromkeys(remark for program in programs for remark in program.remarks))
 
     @property
@@ -103,16 +104,19 @@ def derive(model: Model) -> Derivation:
         weights=tuple(blocks),
         dynamics=differentiate(dynamics_program(model), states + scalars + inputs),
         observation=differentiate(observation_program(model), states + scalars),
-        objective=_objective(model, states, inputs),
+        objective=_objective(model, states, scalars, inputs),
     )
 
 
-def _objective(model: Model, states: tuple[sp.Symbol, ...], inputs: tuple[sp.Symbol, ...]) -> DerivedObjective | None:
+def _objective(
+    model: Model, states: tuple[sp.Symbol, ...], scalars: tuple[sp.Symbol, ...], inputs: tuple[sp.Symbol, ...]
+) -> DerivedObjective | None:
     if model.objective is None:
         return None
     return DerivedObjective(
         differentiate(terms_program(model, model.objective.stage.expressions), states + inputs),
         differentiate(terms_program(model, model.objective.final.expressions), states),
+        differentiate(terms_program(model, model.objective.limits), states + scalars + inputs),
     )
 
 

@@ -24,6 +24,7 @@ from symdual.emit.processes import (
 )
 from symdual.emit.records import Record, records
 from symdual.emit.render import render
+from symdual.spec.model import Model
 from symdual.spec.numbers import Array
 from symdual.spec.objective import Objective
 
@@ -100,6 +101,23 @@ class ObjectiveContext(NamedTuple):
     stage: str
     final: str
     signals: bool
+    limited: bool
+
+
+class RiccatiContext(NamedTuple):
+    """The cost-to-go."""
+
+    name: str
+    expressed: bool
+    limited: bool
+
+
+class LimitsContext(NamedTuple):
+    """Constraints."""
+
+    name: str
+    signals: bool
+    with_inputs: tuple[int, ...]
 
 
 class RecordsContext(NamedTuple):
@@ -111,6 +129,7 @@ class RecordsContext(NamedTuple):
     processes: tuple[ProcessCode, ...]
     expressed: bool
     signals: bool
+    limited: bool
 
 
 class BlocksContext(NamedTuple):
@@ -163,6 +182,7 @@ class NominalContext(NamedTuple):
     name: str
     linear: bool
     expressed: bool
+    limited: bool
 
 
 class ShapedTable(NamedTuple):
@@ -203,6 +223,7 @@ class DualCostContext(NamedTuple):
     parameter_spans: tuple[tuple[int, int], ...]
     expressed: bool
     signals: bool
+    limited: bool
 
 
 class CandidatesContext(NamedTuple):
@@ -218,6 +239,7 @@ class DecisionContext(NamedTuple):
     name: str
     costs: tuple[str, ...]
     expressed: bool
+    limited: bool
 
 
 class CallsContext(NamedTuple):
@@ -226,6 +248,7 @@ class CallsContext(NamedTuple):
     name: str
     lowrank: bool
     expressed: bool
+    limited: bool
 
 
 class LikelihoodContext(NamedTuple):
@@ -260,6 +283,7 @@ class EpisodeContext(NamedTuple):
     processes: tuple[ProcessCode, ...]
     expressed: bool
     signals: bool
+    limited: bool
 
 
 class File(NamedTuple):
@@ -283,6 +307,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
     facts = _Facts(derivation)
     model, s, name = derivation.model, facts.structure, derivation.model.name
     expressed, signals = facts.objective is not None, bool(model.signals)
+    limited = facts.limited
     search = "search_one" if s.nu == 1 else "search_several"
     optional = []
     if facts.processes:
@@ -306,6 +331,8 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
     if facts.objective is not None:
         optional.append(File("objective", "objective", facts.objective))
         optional.append(File("cost_bends", "cost_bends", facts.objective))
+        if model.objective is not None and limited:
+            optional.append(File("limits", "limits", LimitsContext(name, signals, _with_inputs(model))))
         if "values" in facts.objective:
             optional.append(File("convex", "convex", NameContext(name)))
     costs = ("structured", *(["lowrank"] if facts.lowrank else []), "second_order", "bonus")
@@ -313,7 +340,8 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
     text = block_text(s, facts.transition, width)
     blocks = BlocksContext(name, text, motion_text(facts.transition, facts.diffusion), width)
     spans = parameter_spans(derivation)
-    dual_cost = DualCostContext(name, facts.lowrank, s.input_delay, facts.processes, spans, expressed, signals)
+    dual_cost = DualCostContext(name, facts.lowrank, s.input_delay, facts.processes, spans, expressed, signals, limited)
+    episode = EpisodeContext(name, facts.square_root, facts.processes, expressed, signals, limited)
     selecting = -1 not in s.h_selects
     return (
         File("__init__", "__init__", facts.init(digest_placeholder)),
@@ -322,7 +350,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         File(
             "records",
             "records",
-            RecordsContext(name, facts.size_lines(), facts.records(), facts.processes, expressed, signals),
+            RecordsContext(name, facts.size_lines(), facts.records(), facts.processes, expressed, signals, limited),
         ),
         File("blocks", "blocks", blocks),
         File("cost_blocks", "cost_blocks", CostBlocksContext(name, text, width)),
@@ -330,20 +358,20 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         File("filter", "filter", FilterContext(name, selecting, facts.square_root, facts.iterated, facts.processes)),
         File("trajectory", "trajectory", TrajectoryContext(name, facts.processes, expressed, signals)),
         File("backward", "backward", ExpressedContext(name, expressed)),
-        File("nominal", "nominal", NominalContext(name, facts.linear, expressed)),
+        File("nominal", "nominal", NominalContext(name, facts.linear, expressed, limited)),
         File(
             "curvature",
             "curvature",
             CurvatureContext(name, facts.hessian_tables(), facts.processes, expressed, signals),
         ),
-        File("riccati", "riccati", ExpressedContext(name, expressed)),
+        File("riccati", "riccati", RiccatiContext(name, expressed, limited)),
         File("dual_cost", "dual_cost", dual_cost),
-        File("calls", "calls", CallsContext(name, facts.lowrank, expressed)),
+        File("calls", "calls", CallsContext(name, facts.lowrank, expressed, limited)),
         File("candidates", "candidates", CandidatesContext(name, _SEARCH_LIMITS[search])),
         File("search", search, NameContext(name)),
-        File("decision", "decision", DecisionContext(name, costs, expressed)),
+        File("decision", "decision", DecisionContext(name, costs, expressed, limited)),
         File("plant", "plant", NameContext(model.name)),
-        File("episode", "episode", EpisodeContext(name, facts.square_root, facts.processes, expressed, signals)),
+        File("episode", "episode", episode),
     )
 
 
@@ -380,8 +408,10 @@ class _Facts:
         self.iterated = model.filter == "iterated" and -1 in self.structure.h_selects
         self.nr, self.nhr = len(self.structure.theta_rows), len(self.structure.h_theta_rows)
         still = self.transition == "identity" and self.diffusion == "none" and self.nr > 0
-        self.lowrank = still and self.structure.ntheta >= MANY
+        limited = model.objective is not None and bool(model.objective.limits)
+        self.lowrank = still and self.structure.ntheta >= MANY and not limited
         self.objective = _objective_context(derivation)
+        self.limited = model.objective is not None and bool(model.objective.limits)
         self.linear = self.structure.linear and (model.objective is None or model.objective.affine(model))
         self._work = max(function.kernel.work for function in self._functions)
 
@@ -396,6 +426,7 @@ class _Facts:
             diffusion=self.diffusion,
             expressed=self.objective is not None,
             signals=bool(self._derivation.model.signals),
+            limited=self.limited,
         )
 
     def size_lines(self) -> tuple[str, ...]:
@@ -444,6 +475,7 @@ class _Facts:
         return (
             f"NT = {len(objective.stage.expressions)}  # terms of the cost of a step",
             f"NE = {len(objective.final.expressions)}  # terms of the cost of the end",
+            *([f"NC = {len(objective.limits)}  # constraints"] if objective.limits else []),
         )
 
     def init(self, digest_placeholder: str) -> InitContext:
@@ -476,6 +508,9 @@ class _Facts:
             known["TERMS"] = len(model.objective.stage.expressions)
             known["ENDS"] = len(model.objective.final.expressions)
             known["COST"] = _cost_text(model.objective)
+            if model.objective.limits:
+                known["WITH_INPUTS"] = _with_inputs(model)
+                known["LIMITS"] = tuple(f"{sp.sstr(g)} <= 0" for g in model.objective.limits)
         unknowns = [(symbol.name, i, 1) for i, symbol in enumerate(derivation.scalars)]
         unknowns += [(block.symbol.name, block.start, block.count) for block in derivation.weights]
         return InitContext(
@@ -578,7 +613,13 @@ def _objective_context(derivation: Derivation) -> ObjectiveContext | None:
     stage, final = (
         ("squares" if terms.squares else "values") if terms else "" for terms in (objective.stage, objective.final)
     )
-    return ObjectiveContext(derivation.model.name, stage, final, bool(derivation.model.signals))
+    return ObjectiveContext(derivation.model.name, stage, final, bool(derivation.model.signals), bool(objective.limits))
+
+
+def _with_inputs(model: Model) -> tuple[int, ...]:
+    """1 for each constraint that contains an input: at the end there is none."""
+    limits = () if model.objective is None else model.objective.limits
+    return tuple(int(not g.free_symbols.isdisjoint(model.inputs)) for g in limits)
 
 
 def _cost_text(objective: Objective) -> dict[str, list[str]]:

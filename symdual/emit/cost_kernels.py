@@ -19,6 +19,8 @@ def cost_functions(derivation: Derivation) -> tuple[KernelFunction, ...]:
     functions: tuple[KernelFunction, ...] = ()
     if objective.stage:
         functions += _functions(derivation, stage, "stage", derivation.inputs, objective.stage.expressions)
+    if objective.limits:
+        functions += _limit_functions(derivation, derivation.objective.limits, objective.limits)
     if objective.final:
         functions += _functions(derivation, final, "final", (), objective.final.expressions)
     return functions
@@ -73,6 +75,32 @@ def _functions(
             shapes,
             bends.build(),
         ),
+    )
+
+
+def _limit_functions(
+    derivation: Derivation, calculus: Calculus, expressions: tuple[sp.Expr, ...]
+) -> tuple[KernelFunction, ...]:
+    """The values of constraints, and their slopes by state, input and scalar unknowns."""
+    count, point = len(expressions), ("time_index", "z_in", "u_in", "data", "work", "g_out")
+    nx, nu, nz = len(derivation.states), len(derivation.inputs), len(derivation.states) + derivation.theta_size
+    shapes = f"z_in ({nz}), u_in ({nu}), g_out ({count}), g_x_out ({count}, {nx}), g_u_out ({count}, {nu})"
+    shapes += f", g_theta_out ({count}, {len(derivation.scalars)})"
+    values = new_builder(derivation, calculus)
+    write_values(values, calculus, "g_out")
+    slopes = new_builder(derivation, calculus)
+    write_values(slopes, calculus, "g_out")
+    write_jacobian(slopes, calculus, "g_x_out", derivation.states)
+    write_jacobian(slopes, calculus, "g_u_out", derivation.inputs)
+    write_jacobian(slopes, calculus, "g_theta_out", derivation.scalars)
+    names = tuple(f"g{i}" for i in range(count))
+    kept = "The constraints, at most zero where they are kept"
+    equations = equations_text(names, expressions)
+    by = ("g_x_out = dg/dx, g_u_out = dg/du, g_theta_out = dg/dtheta of the scalar unknowns",)
+    more = ("g_x_out", "g_u_out", "g_theta_out")
+    return (
+        KernelFunction("limit_values", point, f"{kept}.", equations, shapes, values.build()),
+        KernelFunction("limit_slopes", (*point, *more), f"{kept}, with their slopes.", by, shapes, slopes.build()),
     )
 
 

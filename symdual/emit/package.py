@@ -202,4 +202,5 @@ def model_digest(model: Model) -> str:
     if model.objective is not None:
         for terms in (model.objective.stage, model.objective.final):
             parts += [repr(terms.squares), *(sp.srepr(e) for e in terms.expressions)]
+        parts += [sp.srepr(e) for e in model.objective.limits]
     return _digest(*parts)

@@ -45,16 +45,17 @@ def records(
     diffusion: str,
     expressed: bool = False,
     signals: bool = False,
+    limited: bool = False,
 ) -> tuple[Record, ...]:
     """All records of a package, with those fields only that its model needs."""
     return (
         _blocks(square_root),
-        _step(expressed),
-        _note(processes),
+        _step(expressed, limited),
+        _note(processes, limited),
         _bend(),
         _weights(expressed, signals),
-        _task(transition, diffusion, expressed),
-        _space(square_root, iterated, processes, lowrank, transition, expressed),
+        _task(transition, diffusion, expressed, limited),
+        _space(square_root, iterated, processes, lowrank, transition, expressed, limited),
     )
 
 
@@ -70,7 +71,7 @@ def _blocks(square_root: bool) -> Record:
     return Record("BLOCKS", "a belief, a covariance along the plan, or a cost-to-go", tuple(fields))
 
 
-def _step(expressed: bool) -> Record:
+def _step(expressed: bool, limited: bool) -> Record:
     fields = [
         Field("z", ("NZ",), "augmented state"),
         Field("u", ("NU",), "input"),
@@ -86,10 +87,19 @@ def _step(expressed: bool) -> Record:
             Field("N", ("NU", "NX"), "by inputs and states"),
             Field("U", ("NU", "NU"), "by the inputs"),
         ]
+    if limited:
+        fields += [
+            Field("g", ("NC",), "constraints, at most zero where they are kept"),
+            Field("g_x", ("NC", "NX"), "their slopes by the states"),
+            Field("g_u", ("NC", "NU"), "by the inputs"),
+            Field("g_theta", ("NC", "NS"), "by the scalar unknowns"),
+            Field("distance", ("NC",), "that is to be kept"),
+            Field("near", ("NC",), "share by which each counts in the curvature"),
+        ]
     return Record("STEP", "a point of a trajectory with its linearisation; written by rollouts", tuple(fields))
 
 
-def _note(processes: bool) -> Record:
+def _note(processes: bool, limited: bool) -> Record:
     fields = [
         Field("gain", ("NU", "NX"), "feedback of the last backward pass"),
         Field("push", ("NU",), "its feedforward"),
@@ -112,6 +122,15 @@ def _note(processes: bool) -> Record:
             Field("values", ("VALUES", "WIDTH"), "covariances of the values of Gaussian processes that the step uses"),
             Field("prior", ("NR", "WIDTH"), "what their priors add to the product of the covariance with f_theta"),
             Field("Q", ("NX", "NX"), "process noise with what Gaussian processes leave open"),
+        ]
+    if limited:
+        fields += [
+            Field("L_x", ("NU", "NX"), "gains of the cost-to-go: states"),
+            Field("L_t", ("NU", "WIDTH"), "parameters"),
+            Field("variance", ("NC",), "what the filter will not know of each constraint"),
+            Field("sigma", ("NC",), "deviation of each constraint in closed loop"),
+            Field("kept_sigma", ("NC",), "the same along the certainty-equivalent plan"),
+            Field("kept_distance", ("NC",), "and the distance there"),
         ]
     return Record("NOTE", "what passes over the plan write down for each time, until the next pass", tuple(fields))
 
@@ -151,7 +170,7 @@ def _weights(expressed: bool, signals: bool) -> Record:
     return Record("WEIGHTS", "the cost of each time", tuple(fields))
 
 
-def _task(transition: str, diffusion: str, expressed: bool) -> Record:
+def _task(transition: str, diffusion: str, expressed: bool, limited: bool) -> Record:
     square = ("NTHETA", "NTHETA")
     return Record(
         "TASK",
@@ -171,12 +190,20 @@ def _task(transition: str, diffusion: str, expressed: bool) -> Record:
             Field("iterations", (), "limit of Gauss-Newton steps"),
             Field("tolerance", (), "relative decrease of the cost at which a plan counts as converged"),
             *([Field("ends", ("NE",), "weights of the terms of the cost of the end")] if expressed else []),
+            *([Field("limit_weights", ("NC",), "of squared excesses of constraints")] if limited else []),
+            *([Field("quantiles", ("NC",), "distances to be kept, in deviations")] if limited else []),
         ),
     )
 
 
 def _space(
-    square_root: bool, iterated: bool, processes: bool, lowrank: bool, transition: str, expressed: bool
+    square_root: bool,
+    iterated: bool,
+    processes: bool,
+    lowrank: bool,
+    transition: str,
+    expressed: bool,
+    limited: bool,
 ) -> Record:
     fields = [
         Field("work", ("WORK",), "of the kernels"),
@@ -259,5 +286,14 @@ def _space(
             Field("e_xx", ("NX", "NX"), ""),
             Field("joint", ("NX + NU", "NX + NU"), "curvature of states and inputs together"),
             Field("axes", ("NX + NU", "NX + NU"), "its eigenvectors"),
+        ]
+    if limited:
+        fields += [
+            Field("loop_x", ("NX", "NX"), "A + B L: states"),
+            Field("loop_t", ("NX", "WIDTH"), "parameters"),
+            Field("half_x", ("NX", "NX"), "its product with the spread"),
+            Field("half_t", ("NX", "WIDTH"), ""),
+            Field("seen_x", ("NX",), "slope of a constraint in closed loop"),
+            Field("seen_t", ("WIDTH",), ""),
         ]
     return Record("SPACE", "scratch of one thread; nothing in it outlives the function that writes it", tuple(fields))

@@ -149,6 +149,9 @@ class CallsModule(Protocol):
     def expand_end(self, k: int, step: Records, desk: Desk) -> float:
         """The same for the end of a plan."""
 
+    def spread(self, k: int, end: int, slot: int, belief: Records, desk: Desk) -> None:
+        """The spread of constraints along the plan in a slot, into the notes."""
+
     def begin(self, k: int, end: int, belief: Records, desk: Desk) -> int:
         """Prepare the plans of one decision."""
 

@@ -29,7 +29,7 @@ from symdual.runtime.evaluate import whole_number
 from symdual.runtime.forks import require_threads
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.named import held
-from symdual.runtime.objective import require_finite
+from symdual.runtime.objective import limits_of, require_finite
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Array, Belief, Problem, processes_of, require_parameters
 from symdual.runtime.signals import place_of, require_set
@@ -68,7 +68,8 @@ class Episodes(NamedTuple):
 
     states (N, T+1, NX), inputs (N, T, NU), means and variances of the belief (N, T+1, NZ), the last covariances
     (N, NZ, NZ), statistics of each step (N, T+1, STATS), an outcome (an index into `OUTCOMES`) per run, and what is
-    remembered at the end of Gaussian processes, (N, DATA) or (N, 0). Numbers that belong to one are relative to its
+    remembered at the end of Gaussian processes, (N, DATA) or (N, 0), and the constraints g <= 0 at the true states,
+    (N, T+1, NC). Numbers that belong to one are relative to its
     prior, and have no variance (NaN); `symdual.runtime.posterior` turns the last belief into the function.
     """
 
@@ -81,6 +82,7 @@ class Episodes(NamedTuple):
     outcomes: NDArray[np.int64]
     truths: Array
     memories: Array
+    limits: Array
 
     def last_belief(self, run: int) -> Belief:
         """The belief at the end of a run."""
@@ -272,6 +274,7 @@ def run_part(problem: Problem, name: str, luck: Luck, settings: Settings) -> Epi
         diary.outcomes,
         luck.truths,
         diary.memories,
+        diary.limits if limits_of(package) else np.zeros((count, steps + 1, 0)),
     )
 
 
@@ -303,6 +306,7 @@ def _diary(package: LoadedPackage, count: int, steps: int) -> Any:
         finals=np.zeros(count, package.records.BLOCKS),
         outcomes=np.zeros(count, dtype=np.int64),
         memories=np.zeros((count, package.DATA if package.PROCESSES else 0)),
+        **({"limits": unknown(steps + 1, limits_of(package))} if limits_of(package) else {}),
     )
 
 

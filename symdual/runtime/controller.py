@@ -23,7 +23,8 @@ from symdual.errors import SymdualError, did_you_mean
 from symdual.runtime import exact
 from symdual.runtime.border import Records
 from symdual.runtime.evaluate import argument
-from symdual.runtime.objective import require_finite
+from symdual.runtime.limits import chosen_weights
+from symdual.runtime.objective import limits_of, require_finite
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Array, Belief, Problem, checked_belief
 from symdual.runtime.signals import Forecast, place_of, require_set, signals_of, with_forecast
@@ -268,6 +269,9 @@ def task_of(problem: Problem, name: str, order: int) -> Records:
     task["order"] = order if name == "dual" else 1
     if problem.objective is not None:
         task["ends"] = problem.objective.terminal_weights
+        if limits_of(package):
+            task["limit_weights"] = chosen_weights(problem)
+            task["quantiles"] = problem.objective.quantiles if name in ("dual", "cautious") else 0.0
     return task
 
 
@@ -481,7 +485,7 @@ class _Tools:
         if self._kind == "bonus":
             return Parts(nominal, 0.0, 0.0, float(task["bonus"][0]) * uncertain)
         weight = float(task["weight"][0])
-        if task["learning"][0] == 0.0:
+        if task["learning"][0] == 0.0 or limits_of(self._package):  # whose distances hold with learning only
             return Parts(nominal, weight * uncertain, 0.0, 0.0)
         still = weight * self._unlearned(k, belief, u, int(report[module.REPORT_ORDER]))
         return Parts(nominal, still, weight * uncertain - still, 0.0)

@@ -211,6 +211,33 @@ def cost_bends(package: LoadedPackage, x: ArrayLike, u: ArrayLike | None, shares
     return np.block([[xx, ux.T], [ux, uu]])
 
 
+class LimitSlopes(NamedTuple):
+    """Constraints g with their slopes by state (NC, n), input (NC, m) and scalar unknowns (NC, s)."""
+
+    g: Array
+    g_x: Array
+    g_u: Array
+    g_theta: Array
+
+
+def limit_values(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLike, k: int = 0) -> Array:
+    """The constraints of a package, at most zero where they are kept."""
+    inputs, out = argument(u, (package.NU,), "u"), np.zeros(len(package.LIMITS))
+    data, work = package.numbers["data"], np.zeros(package.WORK)
+    package.kernels.limit_values(int(k), _point(package, x, theta), inputs, data, work, out)
+    return out
+
+
+def limit_slopes(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLike, k: int = 0) -> LimitSlopes:
+    """The constraints of a package, at most zero where they are kept, with their slopes."""
+    count, inputs = len(package.LIMITS), argument(u, (package.NU,), "u")
+    shapes = (count,), (count, package.NX), (count, package.NU), (count, package.NS)
+    found = LimitSlopes(*(np.zeros(shape) for shape in shapes))
+    data, work = package.numbers["data"], np.zeros(package.WORK)
+    package.kernels.limit_slopes(int(k), _point(package, x, theta), inputs, data, work, *found)
+    return found
+
+
 def _point(package: LoadedPackage, x: ArrayLike, theta: ArrayLike) -> Array:
     return np.concatenate([argument(x, (package.NX,), "x"), argument(theta, (package.NTHETA,), "theta")])
 

@@ -6,6 +6,7 @@ l_k = (x - r)' W (x - r) + 2 (u - s)' N (x - r) + (u - s)' U (u - s) + sum_i w_i
 from __future__ import annotations
 
 from collections.abc import Callable
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -16,18 +17,26 @@ from symdual.runtime import evaluate
 from symdual.runtime.evaluate import argument
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.named import Given, held, schedule, singles, vector
-from symdual.spec.numbers import as_matrix, as_weights, require_joint
+from symdual.spec.numbers import as_matrix, as_vector, as_weights, require_joint
 
 Array = NDArray[np.float64]
 
 
 class Objective(NamedTuple):
-    """s (T, NU), N (T, NU, NX), the weights of the terms of each step (T, NT), and of those of the end (NE,)."""
+    """s (T, NU), N (T, NU, NX), the weights of the terms of each step (T, NT) and of the end (NE,), and of constraints
+    the probabilities with which they are kept and the weights of their squared excesses, (NC,) each."""
 
     input_reference: Array
     cross_cost: Array
     cost_weights: Array
     terminal_weights: Array
+    probabilities: Array
+    limit_weights: Array
+
+    @property
+    def quantiles(self) -> Array:
+        """The distances that are to be kept, in deviations."""
+        return np.array([NormalDist().inv_cdf(p) for p in self.probabilities])
 
 
 #: The keys under which the arrays are stored beside a package.
@@ -42,15 +51,21 @@ def has_objective(package: LoadedPackage) -> bool:
 def none(package: LoadedPackage, horizon: int) -> Objective:
     """Nothing beyond W, U and r."""
     nu, nx = package.NU, package.NX
-    shapes = (horizon, nu), (horizon, nu, nx), (horizon, package.TERMS), (package.ENDS,)
+    count = limits_of(package)
+    shapes = (horizon, nu), (horizon, nu, nx), (horizon, package.TERMS), (package.ENDS,), (count,), (count,)
     return Objective(*(np.zeros(shape) for shape in shapes))
+
+
+def limits_of(package: LoadedPackage) -> int:
+    """The number of constraints that the code of a package knows."""
+    return len(package.LIMITS) if hasattr(package, "LIMITS") else 0
 
 
 def stored(package: LoadedPackage, horizon: int, arrays: dict[str, Array]) -> Objective | None:
     """The objective of a scenario as it is stored; terms that only other scenarios have weigh nothing."""
     if not has_objective(package):
         return None
-    empty = none(package, horizon)
+    empty = none(package, horizon)._replace(probabilities=np.full(limits_of(package), 0.5))
     found = {key: arrays[key] for key in KEYS if key in arrays and arrays[key].shape == getattr(empty, key).shape}
     return empty._replace(**found)
 
@@ -63,12 +78,12 @@ def checked(package: LoadedPackage, objective: Objective | None, W: Array, U: Ar
                 f"the code of {package.name} knows no cost beyond W, U and r; give a scenario of its model file one"
             )
         return None
-    empty = none(package, len(U))
+    empty = none(package, len(U))._replace(probabilities=np.full(limits_of(package), 0.5))
     if objective is None:
         return empty
     fine = Objective(*(argument(getattr(objective, key), getattr(empty, key).shape, key) for key in KEYS))
     for key, array in fine._asdict().items():
-        if not np.all(np.isfinite(array)):
+        if not np.all(np.isfinite(array)) and key != "limit_weights":
             raise SymdualError(f"{key} contains a value that is NaN or infinite")
     for key in ("cost_weights", "terminal_weights"):
         if np.any(getattr(fine, key) < 0.0):
@@ -85,9 +100,11 @@ def changed(
     cross_cost: ArrayLike | Callable[[int], ArrayLike] | None,
     cost_weights: ArrayLike | Callable[[int], ArrayLike] | None,
     terminal_weights: ArrayLike | None,
+    probability: ArrayLike | None = None,
+    constraint_weight: ArrayLike | None = None,
 ) -> Objective | None:
     """The objective for so many steps, with the numbers that are given."""
-    given = (input_reference, cross_cost, cost_weights, terminal_weights)
+    given = (input_reference, cross_cost, cost_weights, terminal_weights, probability, constraint_weight)
     if objective is None:
         named = [key for key, value in zip(KEYS, given, strict=True) if value is not None]
         if named:
@@ -106,7 +123,15 @@ def changed(
         terms = schedule(terms, cost_weights, lambda now, new, at: as_weights(new, count, f"cost_weights{at}"))  # type: ignore[arg-type]
     if terminal_weights is not None:
         ends = as_weights(terminal_weights, package.ENDS, "terminal_weights")
-    return Objective(s, N, terms, ends)
+    fine = Objective(s, N, terms, ends, *objective[4:])
+    if probability is not None:
+        values = as_vector(probability, limits_of(package), "probability")
+        if len(values) and not (values.min() >= 0.5 and values.max() < 1.0):
+            raise SymdualError(f"probability must be at least 0.5 and below 1, but is {probability}")
+        fine = fine._replace(probabilities=values)
+    if constraint_weight is not None:
+        fine = fine._replace(limit_weights=as_weights(constraint_weight, limits_of(package), "constraint_weight"))
+    return fine
 
 
 def least_curvature(package: LoadedPackage, objective: Objective | None, W: Array, U: Array) -> Array:

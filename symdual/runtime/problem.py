@@ -167,6 +167,8 @@ class Problem:
         cross_cost: ArrayLike | Callable[[int], ArrayLike] | None = None,
         cost_weights: ArrayLike | Callable[[int], ArrayLike] | None = None,
         terminal_weights: ArrayLike | None = None,
+        probability: ArrayLike | None = None,
+        constraint_weight: ArrayLike | None = None,
         signals: Mapping[Any, SignalSchedule] | None = None,
         forecasts: Mapping[Any, SignalSchedule] | None = None,
         start: Given | None = None,
@@ -187,7 +189,8 @@ class Problem:
             horizon: T; cost and reference are cut to it, or continued with their last values.
             state_cost, input_cost, reference, start, start_covariance, prior_mean, prior_covariance, truth: as in a
                 `Scenario`, or mappings by the names of states, inputs and unknowns, which change only what they name.
-            input_reference, cross_cost, cost_weights, terminal_weights: as in a `Scenario`, where the code knows them.
+            input_reference, cross_cost, cost_weights, terminal_weights, probability, constraint_weight: as in a
+                `Scenario`, where the code knows them.
             signals, forecasts: mappings from a signal to its values, as in a `Scenario`. A signal without a forecast of
                 its own is believed as it is.
             bounds: a mapping from an input to its (lower, upper) bound, None for an open side, or both as (2, NU).
@@ -233,7 +236,10 @@ class Problem:
             bonus=self.bonus if bonus is None else bonus,
             dual_weight=self.dual_weight if dual_weight is None else dual_weight,
             objective=objectives.changed(
-                package, self.objective, steps, input_reference, cross_cost, cost_weights, terminal_weights
+                package,
+                self.objective,
+                steps,
+                *(input_reference, cross_cost, cost_weights, terminal_weights, probability, constraint_weight),
             ),
             signals=changed_signals(self.signals, steps + 1, signals, forecasts),
         )

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import sympy as sp
+from sympy.core.relational import Relational
+from sympy.logic.boolalg import BooleanAtom
 
 from symdual.errors import ModelError, did_you_mean
 from symdual.spec.expressions import as_expression, check_part
@@ -43,15 +45,19 @@ class Terms:
 
 @dataclass(frozen=True)
 class Objective:
-    """The terms of each step and those of the end. With neither, the quadratic form has cross terms or references."""
+    """The terms of each step, those of the end, and constraints g <= 0.
+
+    With none of them, the quadratic form has cross terms or references of inputs.
+    """
 
     stage: Terms = Terms()
     final: Terms = Terms()
+    limits: tuple[sp.Expr, ...] = ()
 
     @property
     def expressions(self) -> tuple[sp.Expr, ...]:
         """All expressions."""
-        return self.stage.expressions + self.final.expressions
+        return self.stage.expressions + self.final.expressions + self.limits
 
     @property
     def constants(self) -> tuple[Constant, ...]:
@@ -70,10 +76,12 @@ class Objective:
             Terms(tuple(e.xreplace(_with_past(e, symbols)) for e in terms.expressions), terms.squares)
             for terms in (self.stage, self.final)
         )
-        return Objective(stage, final)
+        return Objective(stage, final, tuple(g.xreplace(_with_past(g, symbols)) for g in self.limits))
 
     def affine(self, model: Model) -> bool:
-        """Whether all terms are squares of functions that are affine in states and inputs: the cost is quadratic."""
+        """Whether there are no constraints, and all terms are squares of affine functions: the cost is quadratic."""
+        if self.limits:
+            return False
         variables = [*model.states, *model.inputs, *(p for e in self.expressions for p in e.atoms(Previous))]
         return all(
             not terms or (terms.squares and all(_is_affine(e, variables) for e in terms.expressions))
@@ -129,7 +137,42 @@ def merged(objectives: Mapping[str, Objective | None], model: Model) -> Objectiv
                 f'{said}: let one of them have a model of its own, model.named("...")'
             )
         parts[role] = distinct[0] if distinct else Terms()
-    return Objective(**parts)
+    limits = {name: objective.limits for name, objective in present.items() if objective.limits}
+    if len(set(limits.values())) > 1:
+        raise ModelError(
+            f'the scenarios {", ".join(limits)} give the model "{model.name}" different constraints: let one of them '
+            'have a model of its own, model.named("...")'
+        )
+    return Objective(**parts, limits=next(iter(limits.values()), ()))
+
+
+def constraints(given: Sequence[Any], model: Model) -> tuple[sp.Expr, ...]:
+    """Relations as expressions that are at most zero where they hold."""
+    if isinstance(given, (Relational, bool, BooleanAtom)) or not isinstance(given, Iterable):
+        given = [given]
+    return tuple(_constraint(relation, number, model) for number, relation in enumerate(given))
+
+
+def _constraint(relation: Any, number: int, model: Model) -> sp.Expr:
+    what = f"the constraint number {number}"
+    if isinstance(relation, (bool, BooleanAtom)):
+        raise ModelError(f"{what} is {relation}: it contains no state or input")
+    if isinstance(relation, (sp.LessThan, sp.StrictLessThan)):
+        limit = relation.lhs - relation.rhs
+    elif isinstance(relation, (sp.GreaterThan, sp.StrictGreaterThan)):
+        limit = relation.rhs - relation.lhs
+    else:
+        raise ModelError(f"{what} is {relation}, which is not a relation such as position <= 1.0")
+    variables = (*model.states, *model.inputs)
+    allowed = {s.name: s for s in (*variables, *model.unknowns, *([model.time] if model.time else []))}
+    if limit.has(sp.oo, -sp.oo, sp.nan):
+        raise ModelError(f"{what} is {relation}, which contains a value that is NaN or infinite")
+    for symbol in sorted(limit.atoms(Previous), key=str):
+        check_previous(symbol, model.inputs, what)
+    _check(limit, allowed, what, unknowns=True)
+    if not any(s in variables or isinstance(s, Previous) for s in limit.free_symbols):
+        raise ModelError(f"{what} is {relation}, in which there is no state or input: nothing can be done about it")
+    return limit
 
 
 def _with_past(expression: sp.Expr, symbols: Mapping[sp.Symbol, sp.Symbol]) -> dict[sp.Symbol, sp.Symbol]:
@@ -173,11 +216,11 @@ def _terms(
     return Terms(expressions, squares)
 
 
-def _check(expression: Any, allowed: Mapping[str, sp.Symbol], what: str) -> None:
+def _check(expression: Any, allowed: Mapping[str, sp.Symbol], what: str, unknowns: bool = False) -> None:
     if not isinstance(expression, sp.Expr) or expression.is_Matrix:
         raise ModelError(f"{what} is {expression!r}, which is not a scalar SymPy expression")
     for part in sp.preorder_traversal(expression):
-        if isinstance(part, Unknown):
+        if isinstance(part, Unknown) and not unknowns:
             raise ModelError(f'{what} contains the unknown "{part.name}": {_ONLY}')
         if isinstance(part, FeatureSum):
             raise ModelError(f'{what} contains the features "{part.family.name}": {_ONLY}')

@@ -7,7 +7,7 @@ and, where the scenario says so, 2 (u_k - s_k)' N_k (x_k - r_k), u_k - s_k in pl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from symdual.spec.model import Model
 from symdual.spec.names import check_name, natural_order
 from symdual.spec.numbers import Array, as_matrix, as_numbers, as_semidefinite, as_vector, as_weights, require_joint
 from symdual.spec.objective import CostGiven, Objective, final_terms, stage_terms
+from symdual.spec.objective import constraints as constraint_terms
 from symdual.spec.past import Previous, depths, past_inputs
 from symdual.spec.signals import SignalSchedule, table
 
@@ -43,6 +44,10 @@ class Scenario:
             expression that can be differentiated twice. cost_weights: a number for each residual (or one for all, or a
             function of the step), 1 by default.
         terminal_cost, terminal_weights: the same for the last state.
+        constraints: relations in states, inputs, signals and unknowns, such as [position <= 1.0]. They are soft: the
+            squared excess costs constraint_weight (a number, or one for each; None for a thousand times the curvature
+            of the cost), so that a plan always exists. Each is kept with the given probability, at a distance that
+            follows from what is not known and will be learned; `ce` keeps none.
         signals: a mapping from a signal of the model, its cost or its plant to its values: one number, one for each of
             the T + 1 times (a shorter list keeps its last value), or a function of the step. What is left out is to be
             given to `act` at run time.
@@ -74,6 +79,8 @@ class Scenario:
     objective: Objective | None
     cost_weights: Array
     terminal_weights: Array
+    probabilities: Array
+    limit_weights: Array
     signal_names: tuple[str, ...]
     signals: Array
     forecasts: Array
@@ -102,6 +109,9 @@ class Scenario:
         cost_weights: Schedule = 1.0,
         terminal_cost: CostGiven | None = None,
         terminal_weights: ArrayLike = 1.0,
+        constraints: Sequence[Any] | Any = (),
+        probability: ArrayLike = 0.95,
+        constraint_weight: ArrayLike | None = None,
         signals: Mapping[Any, SignalSchedule] | None = None,
         forecasts: Mapping[Any, SignalSchedule] | None = None,
         past: Mapping[Any, ArrayLike] | None = None,
@@ -147,12 +157,20 @@ class Scenario:
         put(input_reference=_schedule(s, horizon, lambda v, w: as_vector(v, m, w), "input_reference"))
         put(cross_cost=_schedule(N, horizon, lambda v, w: as_matrix(v, m, n, w), "cross_cost"))
         require_joint(self.state_cost, self.input_cost, self.cross_cost)
-        more = bool(stage or final) or input_reference is not None or cross_cost is not None
-        put(objective=Objective(stage, final) if more else None)
+        limits = constraint_terms(constraints, model)
+        if limits and any(family.process is not None for family in model.families):
+            raise ModelError("constraints are not for models with a Gaussian process")
+        put(
+            probabilities=_probabilities(probability, len(limits)),
+            limit_weights=_limit_weights(constraint_weight, len(limits)),
+        )
+        more = bool(stage or final or limits) or input_reference is not None or cross_cost is not None
+        asked = Objective(stage, final, limits)
+        put(objective=asked if more else None)
         sizes = len(stage.expressions), len(final.expressions)
         put(cost_weights=_schedule(cost_weights, horizon, lambda v, w: as_weights(v, sizes[0], w), "cost_weights"))
         put(terminal_weights=as_weights(terminal_weights, sizes[1], "terminal_weights"))
-        heard = {s.name: s for s in (*model.signals, *plant.signals, *Objective(stage, final).signals)}
+        heard = {s.name: s for s in (*model.signals, *plant.signals, *asked.signals)}
         names = tuple(natural_order(heard))
         true = table(signals, names, horizon + 1, "signals", None)
         put(signal_names=names, signals=true)
@@ -165,7 +183,7 @@ class Scenario:
         put(prior_covariance=as_semidefinite(given, p, "prior_covariance"))
         first, path = _truths(plant, truth, horizon)
         put(truth=first, truth_path=path, bonus=float(weights[0]), dual_weight=float(weights[1]))
-        expressions = Objective(stage, final).expressions
+        expressions = asked.expressions
         for symbol in sorted({p for e in (*expressions, *model.states) for p in e.atoms(Previous)}, key=str):
             if symbol.steps > horizon:
                 raise ModelError(f"{symbol.written} looks back more steps than the horizon of {horizon} has")
@@ -243,6 +261,8 @@ class Scenario:
         if self.objective is not None:
             arrays |= {"input_reference": self.input_reference, "cross_cost": self.cross_cost}
             arrays |= {"cost_weights": self.cost_weights, "terminal_weights": self.terminal_weights}
+            if self.objective.limits:
+                arrays |= {"probabilities": self.probabilities, "limit_weights": self.limit_weights}
         for column, name in enumerate(self.signal_names):
             arrays[f"signal.{name}"] = np.stack([self.signals[:, column], self.forecasts[:, column]])
         if self.truth_path is not None:
@@ -262,6 +282,18 @@ def _schedule(value: Schedule, steps: int, convert: Callable[[ArrayLike, str], A
     if callable(value):
         return np.stack([convert(value(k), f"{what} at step {k}") for k in range(steps)])
     return np.repeat(convert(value, what)[None], steps, axis=0)
+
+
+def _probabilities(given: ArrayLike, count: int) -> Array:
+    values = as_vector(given, count, "probability")
+    if count and not (values.min() >= 0.5 and values.max() < 1.0):
+        raise ModelError(f"probability must be at least 0.5 and below 1, but is {given!r}")
+    return values
+
+
+def _limit_weights(given: ArrayLike | None, count: int) -> Array:
+    """NaN where a weight is to be chosen by the curvature of the cost."""
+    return np.full(count, np.nan) if given is None else as_weights(given, count, "constraint_weight")
 
 
 def _truths(
