@@ -345,7 +345,7 @@ def parts(
 
 
 class ClosedLoop(NamedTuple):
-    """Along a plan: the filter's covariances S_j|j, the spreads M_j of the estimate (steps + 1), the gains L_j (steps)."""
+    """Along a plan: the filter's covariances S_j|j, the spreads M_j of the estimate (steps + 1), the gains L_j."""
 
     filtered: list[Array]
     spread: list[Array]
@@ -357,7 +357,8 @@ def closed_loop(
 ) -> ClosedLoop:
     """M_{j+1} = (A~ + B~ L) M (A~ + B~ L)' + S_{j+1|j} - S_{j+1|j+1},  L_j = -(Huu + B~'K B~)^-1 (Hzu' + B~'K A~).
 
-    At order 1. The first input is fixed, L_k = 0; inputs at a bound have no gain. S + M is the covariance of z around the plan:
+    At order 1. The first input is fixed, L_k = 0; inputs at a bound have no gain. S + M is the covariance of z around
+    the plan:
 
         Jd = sum_j tr(W~ X_j) + 2 tr(N' L M_j) + tr(U L M_j L'),     X = S + M
     """

@@ -49,10 +49,11 @@ def equations(derivation: Derivation) -> list[Equation]:
 
 
 def _costs(derivation: Derivation) -> dict[str, tuple[Calculus, tuple[sp.Symbol, ...]]]:
-    """The terms of a cost: those of a step have the letter l, those of the end the letter e."""
+    """The terms of a cost: those of a step have the letter l, those of the end the letter e; constraints are g."""
     if derivation.objective is None:
         return {}
-    found = {"l": (derivation.objective.stage, derivation.inputs), "e": (derivation.objective.final, ())}
+    own = derivation.objective
+    found = {"l": (own.stage, derivation.inputs), "e": (own.final, ()), "g": (own.limits, derivation.inputs)}
     return {letter: part for letter, part in found.items() if part[0].program.outputs}
 
 

@@ -55,6 +55,9 @@ _BLOCKS = {
     "l_uu": ("l", "uu", "The cost of a step by the input, twice"),
     "e_x": ("e", "x", "The cost of the end by the state"),
     "e_zz": ("e", "xx", "The cost of the end by the state, twice"),
+    "g_x": ("g", "x", "The constraints by the state"),
+    "g_u": ("g", "u", "The constraints by the input"),
+    "g_theta": ("g", "θ", "The constraints by the unknowns"),
 }
 
 
@@ -314,7 +317,11 @@ class _Article:
                     for i, e in enumerate(terms.expressions)
                 ]
                 parts.append(element("div", *lines, class_="formulas"))
-        parts.append(self._blocks([block for block in _BLOCKS if block.startswith(("l_", "e_"))]))
+        if objective.limits:
+            parts.append(element("h3", "Constraints: at most zero, softly"))
+            lines = [self._setter.assignment(self._typesetter.name(f"g{i}"), g) for i, g in enumerate(objective.limits)]
+            parts.append(element("div", *lines, class_="formulas"))
+        parts.append(self._blocks([block for block in _BLOCKS if block.startswith(("l_", "e_", "g_"))]))
         return join(parts)
 
     # ------------------------------------------------------------------ the code

@@ -74,6 +74,7 @@ def cost_rows(model: Model) -> list[tuple[str, str]]:
     for label, letter, terms in (("cost", "l", model.objective.stage), ("terminal cost", "e", model.objective.final)):
         how = "weighted squares of" if terms.squares else "weighted"
         rows += [(label, f"{how} {letter}{i} = {one_line(e)}") for i, e in enumerate(terms.expressions)]
+    rows += [("constraint", f"{one_line(g)} <= 0") for g in model.objective.limits]
     return rows or [("cost", "quadratic, with cross terms or references of inputs")]
 
 

@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from symdual.errors import SymdualError, did_you_mean
+from symdual.errors import SymdualError, SymdualWarning, did_you_mean
 from symdual.runtime import exact
 from symdual.runtime.border import Records
 from symdual.runtime.evaluate import argument
-from symdual.runtime.limits import chosen_weights
+from symdual.runtime.limits import chosen_weights, violated_at_start
 from symdual.runtime.objective import limits_of, require_finite
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Array, Belief, Problem, checked_belief
@@ -325,6 +325,8 @@ class _Tools:
         if self._searching:
             require_search_width(problem)
         require_finite(package, problem.objective, problem.start, problem.bounds)
+        for sentence in violated_at_start(problem):
+            warnings.warn(sentence, SymdualWarning, stacklevel=4)
         self._cost = cost_pointer(problem, self._kind, steps)
         self._task_record = task_of(problem, name, order)
         self._data: Array = self._task_record["numbers"][0]

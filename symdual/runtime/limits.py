@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from symdual.runtime import evaluate
+from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.objective import limits_of
+from symdual.runtime.signals import place_of
 
 if TYPE_CHECKING:
     from symdual.runtime.problem import Problem
@@ -26,7 +29,7 @@ def chosen_weights(problem: Problem) -> Array:
     weights = problem.objective.limit_weights.copy()
     if not np.isnan(weights).any():
         return weights
-    package, x = problem.package, problem.start
+    package, x = at_start(problem), problem.start
     u = np.clip(np.zeros(package.NU), *problem.bounds)
     slopes = evaluate.limit_slopes(package, x, u, problem.prior.mean[package.NX :])
     curvature = curvature_at_start(problem, x, u)
@@ -54,11 +57,21 @@ def curvature_at_start(problem: Problem, x: Array, u: Array) -> Array:
     return np.diag(np.diag(whole))
 
 
+def at_start(problem: Problem) -> LoadedPackage:
+    """The package with the first values of its signals among its numbers; unset ones keep their usual values."""
+    package = problem.package
+    if problem.signals is None:
+        return package
+    data, place, first = package.numbers["data"].copy(), place_of(package), problem.signals.of(package)[0][0]
+    data[place] = np.where(np.isnan(first), data[place], first)
+    return replace(package, numbers={**package.numbers, "data": data})
+
+
 def violated_at_start(problem: Problem) -> list[str]:
     """Sentences about constraints that the expected first state violates already."""
     if not limits_of(problem.package):
         return []
-    package = problem.package
+    package = at_start(problem)
     u = np.clip(np.zeros(package.NU), *problem.bounds)
     g = evaluate.limit_slopes(package, problem.start, u, problem.prior.mean[package.NX :]).g
     return [

@@ -28,7 +28,7 @@ from symdual.runtime.closed_loop import Luck, Settings, checked_settings, draw, 
 from symdual.runtime.controller import NAMES, controller, require_fit
 from symdual.runtime.evaluate import whole_number
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.objective import has_objective
+from symdual.runtime.objective import has_objective, limits_of
 from symdual.runtime.posterior import capacities
 from symdual.runtime.problem import Problem
 from symdual.runtime.results import (
@@ -99,6 +99,8 @@ class Sweep:
         }
         if has_objective(package):
             identity["cost"] = package.COST
+        if limits_of(package):
+            identity["limits"] = list(package.LIMITS)
         if problem.signals is not None:
             heard, true, believed = problem.signals
             identity["signals"] = {
@@ -124,6 +126,7 @@ class Sweep:
             "parameter": plant.NTHETA,
             "process": len(believed.PROCESSES),
             "loss": 3,
+            "limit": limits_of(believed),
         }
 
     def luck(self, chunks: Sequence[Chunk]) -> Luck:

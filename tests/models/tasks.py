@@ -2,7 +2,7 @@
 
 import sympy as sp
 
-from symdual import Model, Scenario, features, signal, unknown
+from symdual import Model, Scenario, features, previous, signal, unknown
 
 position, velocity, force = sp.symbols("position velocity force")
 
@@ -42,7 +42,7 @@ squeezing = Scenario(
     truth=lambda k: {"b": 0.6 if k < 3 else 1.7},  # a sudden fault
 )
 
-weather, wish = signal("weather", usual=5.0), signal("wish", usual=20.0)
+weather, wish, wall = signal("weather", usual=5.0), signal("wish", usual=20.0), signal("wall", usual=1.0)
 warmth, heat = sp.symbols("warmth heat")
 loss = features.rbf("loss", warmth, centres=[12.0, 14.0, 16.0, 18.0, 20.0, 22.0, 24.0, 26.0], variance=0.2)
 
@@ -75,4 +75,24 @@ sunny = Model(
     dynamics=[warmth + 0.1 * weather + features.gaussian_process("g", warmth, lengthscale=4.0, memory=12) + heat],
     process_noise=1e-2,
     measurement_noise=1e-2,
+)
+
+# constraints on a state, on the change of an input, and on what an unknown makes of a state; a signal in one of them
+walled = Model(
+    states=[position],
+    inputs=[force],
+    dynamics=[position + unknown("b", 1.0, 0.1) * force],
+    process_noise=1e-4,
+    measurement_noise=1e-4,
+    bounds={force: (-2.0, 2.0)},
+)
+walling = Scenario(
+    walled,
+    horizon=6,
+    cost=[position - 2.0, force],
+    cost_weights=[1.0, 0.01],
+    constraints=[position <= wall, force - previous(force) <= 0.7, unknown("b", 1.0, 0.1) * position <= 3.0],
+    probability=[0.95, 0.5, 0.9],
+    signals={wall: 1.0},
+    truth={"b": 1.3},
 )
