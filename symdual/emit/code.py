@@ -510,7 +510,7 @@ class _Facts:
             known["COST"] = _cost_text(model.objective)
             if model.objective.limits:
                 known["WITH_INPUTS"] = _with_inputs(model)
-                known["LIMITS"] = tuple(f"{sp.sstr(g)} <= 0" for g in model.objective.limits)
+                known["LIMITS"] = tuple(f"{_plain(g)} <= 0" for g in model.objective.limits)
         unknowns = [(symbol.name, i, 1) for i, symbol in enumerate(derivation.scalars)]
         unknowns += [(block.symbol.name, block.start, block.count) for block in derivation.weights]
         return InitContext(
@@ -622,10 +622,15 @@ def _with_inputs(model: Model) -> tuple[int, ...]:
     return tuple(int(not g.free_symbols.isdisjoint(model.inputs)) for g in limits)
 
 
+def _plain(expression: sp.Expr) -> str:
+    """An expression as text, in the order in which plain symbols would stand."""
+    return str(sp.sstr(expression.xreplace({s: sp.Symbol(s.name) for s in expression.free_symbols})))
+
+
 def _cost_text(objective: Objective) -> dict[str, list[str]]:
     """The terms of a cost as text, for people."""
     return {
-        f"{role}, {'squared' if terms.squares else 'added'}": [sp.sstr(e) for e in terms.expressions]
+        f"{role}, {'squared' if terms.squares else 'added'}": [_plain(e) for e in terms.expressions]
         for role, terms in (("step", objective.stage), ("end", objective.final))
         if terms
     }
