@@ -17,10 +17,11 @@ from symdual.checks.kernels import EPSILON, TOLERANCE, BlockResult
 from symdual.checks.objective import local_cost
 from symdual.checks.places import Place, places
 from symdual.checks.processes import COMBINED, ProcessTask
+from symdual.checks.slopes import slopes
 from symdual.checks.tuned import Tuned, at
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.objective import Objective, limits_of
+from symdual.runtime.objective import Objective, has_objective, limits_of
 from symdual.runtime.signals import place_of
 from symdual.spec.model import Model
 from symdual.spec.numbers import Array
@@ -207,7 +208,7 @@ class _Task:
                 self._task["limit_weights"] = numbers.limit_weights
         more += () if signals is None else (signals, signals)
         self._signals = signals
-        self._desk = records.desk(HORIZON, records.make_weights(*self._cost[:3], *more), self._task, order=2)
+        self._desk = records.desk(HORIZON, records.make_weights(*self._cost[:3], *more), self._task, 2, True)
         self._held = records.make_belief(*self._belief)
 
     def _objective(self, home: Place) -> Objective:
@@ -241,6 +242,8 @@ class _Task:
         """Pairs of computed and expected numbers, each with the name of what they are."""
         yield from self._filter()
         yield from self._costs()
+        if not has_objective(self._package) and self._signals is None:
+            yield from self._slopes()
         if limits_of(self._package):
             yield from self._limits()
 
@@ -343,6 +346,26 @@ class _Task:
                 label = f"{form.replace('_', ' ')}{'' if learning else ', learning off'}"
                 yield f"nominal cost, {label}", np.array([nominal]), np.array([exact.nominal])
                 yield f"dual cost, {label}", np.array([uncertain]), np.array([exact.uncertain])
+
+    def _slopes(self) -> Iterator[Comparison]:
+        """The slope of the dual cost by the inputs, relative to the largest."""
+        exact = slopes(self._reference, self._noise, self._cost, self._belief, self._inputs)
+        scale = max(float(np.abs(exact).max()), 1e-300)
+        yield "slope of the dual cost", self._slope_by_inputs() / scale, exact / scale
+
+    def _slope_by_inputs(self) -> Array:
+        """dJd / du from the slopes by points and inputs: mu_j = tilt_x + f_x' mu_{j+1}, 2 (tilt_u + f_u' mu_{j+1})."""
+        calls, notes, plan = self._package.calls, self._desk.notes, self._desk.plan[0]
+        self._task["learning"] = 1.0
+        calls.follow(0, HORIZON, self._held, self._inputs, self._desk)
+        calls.tilt(0, HORIZON, 0, self._held, self._desk)
+        found = np.zeros_like(self._inputs)
+        mu = notes["tilt_x"][HORIZON].copy()
+        for j in range(HORIZON - 1, -1, -1):
+            found[j] = 2.0 * (notes["tilt_u"][j] + plan["f_u"][j].T @ mu)
+            mu = notes["tilt_x"][j] + plan["f_x"][j].T @ mu
+        notes["tilt_x"], notes["tilt_u"] = 0.0, 0.0
+        return found
 
     def _cost_of(self, form: str, learning: bool) -> tuple[float, float]:
         """Jbar and Jd of the given inputs."""

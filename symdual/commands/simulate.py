@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     multiple=True,
     default=("dual", "ce"),
     show_default=True,
-    help="oracle, ce, cautious, beb, dual, or exact for the smallest models; may be given several times.",
+    help="oracle, ce, cautious, beb, dual, planned, or exact for the smallest models; may be given several times.",
 )
 @click.option("--runs", default=100, show_default=True, type=int, help="Episodes with each controller.")
 @click.option("--seed", default=0, show_default=True, type=int, help="All controllers meet the same luck.")
@@ -43,6 +43,14 @@ if TYPE_CHECKING:
 )
 @click.option("--order", default=1, show_default=True, type=click.IntRange(1, 2), help="Order of the dual cost.")
 @click.option("--window", metavar="N", type=click.IntRange(min=1), help="Plan N steps ahead instead of to the end.")
+@click.option(
+    "--starts",
+    default=4,
+    show_default=True,
+    type=click.IntRange(1, 8),
+    help="Plans that `planned` improves in a step.",
+)
+@click.option("--no-look-ahead", is_flag=True, help="Let `planned` take the first input of its best plan as it is.")
 @click.option("--jobs", metavar="N", type=click.IntRange(min=1), help="Threads, at most those of the machine [all].")
 @click.option("--cluster", metavar="ADDRESS", help="Run on the Dask cluster with this scheduler (tcp://host:port).")
 @click.option(
@@ -68,6 +76,8 @@ def simulate(
     truth: str | None,
     order: int,
     window: int | None,
+    starts: int,
+    no_look_ahead: bool,
     jobs: int | None,
     cluster: str | None,
     folder: Path,
@@ -83,6 +93,7 @@ def simulate(
     from symdual.report import figures
     from symdual.report.sweeps import summary_table
     from symdual.runtime.closed_loop import Settings
+    from symdual.runtime.foresight import Foresight
     from symdual.runtime.results import Results
     from symdual.runtime.summary import summarise
     from symdual.runtime.sweep import sweep
@@ -93,7 +104,8 @@ def simulate(
     with _executor(jobs, cluster) as executor:
         task = api.prepare(model_file, scenario)
         truth = truth or ("prior" if task.truth is None else "scenario")
-        plan = sweep(task, controllers, runs, seed, Settings(truth=truth, order=order, window=window))
+        foresight = Foresight(starts, look_ahead=not no_look_ahead)
+        plan = sweep(task, controllers, runs, seed, Settings(truth, order, window, None, foresight))
         file = _run_sweep(plan, folder, executor, resume, force)
     with Results(file) as results:
         summary = summarise(results)

@@ -365,6 +365,7 @@ class MotionText(NamedTuple):
     move_vector: str
     move_vector_back: str
     move_parameters: str
+    turn_parameters: str
     move_cost: str
 
 
@@ -416,4 +417,4 @@ def motion_text(transition: str, diffusion: str) -> MotionText:
         parameters = _DENSE_SANDWICH.format(left="i, c", right="k, c", name="S")
         cost = _DENSE_SANDWICH.format(left="c, i", right="c, k", name="K")
     both = "\n".join(text for text in (parameters, _DIFFUSION[diffusion]) if text) or "pass"
-    return MotionText(transition, diffusion, vector, back, both, cost)
+    return MotionText(transition, diffusion, vector, back, both, parameters or "pass", cost)

@@ -129,7 +129,6 @@ class RecordsContext(NamedTuple):
     processes: tuple[ProcessCode, ...]
     expressed: bool
     signals: bool
-    limited: bool
 
 
 class BlocksContext(NamedTuple):
@@ -182,7 +181,6 @@ class NominalContext(NamedTuple):
     name: str
     linear: bool
     expressed: bool
-    limited: bool
 
 
 class ShapedTable(NamedTuple):
@@ -202,6 +200,35 @@ class CurvatureContext(NamedTuple):
     processes: tuple[ProcessCode, ...]
     expressed: bool
     signals: bool
+
+
+class AdjointContext(NamedTuple):
+    """Slopes of the dual cost along a plan."""
+
+    name: str
+    curved_rows: tuple[int, ...]
+    observation_curved_rows: tuple[int, ...]
+
+
+class AdjointBlocksContext(NamedTuple):
+    """Products of the adjoint."""
+
+    name: str
+    selecting: bool
+
+
+class LookAheadContext(NamedTuple):
+    """One step ahead."""
+
+    name: str
+    processes: tuple[ProcessCode, ...]
+
+
+class PlannedContext(NamedTuple):
+    """The controller that plans to learn."""
+
+    name: str
+    diffusion: str
 
 
 class LowRankContext(NamedTuple):
@@ -335,6 +362,14 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
             optional.append(File("limits", "limits", LimitsContext(name, signals, _with_inputs(model))))
         if "values" in facts.objective:
             optional.append(File("convex", "convex", NameContext(name)))
+    selecting = -1 not in s.h_selects
+    if facts.processes:
+        adjoint = [File("adjoint", "adjoint_differences", NameContext(name))]
+    else:
+        adjoint = [
+            File("adjoint_blocks", "adjoint_blocks", AdjointBlocksContext(name, selecting)),
+            File("adjoint", "adjoint", AdjointContext(name, s.curved_rows, s.observation_curved_rows)),
+        ]
     costs = ("structured", *(["lowrank"] if facts.lowrank else []), "second_order", "bonus")
     width = "width" if facts.lowrank else "WIDTH"
     text = block_text(s, facts.transition, width)
@@ -342,7 +377,6 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
     spans = parameter_spans(derivation)
     dual_cost = DualCostContext(name, facts.lowrank, s.input_delay, facts.processes, spans, expressed, signals, limited)
     episode = EpisodeContext(name, facts.square_root, facts.processes, expressed, signals, limited)
-    selecting = -1 not in s.h_selects
     return (
         File("__init__", "__init__", facts.init(digest_placeholder)),
         File("options", "options", NameContext(name)),
@@ -350,7 +384,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         File(
             "records",
             "records",
-            RecordsContext(name, facts.size_lines(), facts.records(), facts.processes, expressed, signals, limited),
+            RecordsContext(name, facts.size_lines(), facts.records(), facts.processes, expressed, signals),
         ),
         File("blocks", "blocks", blocks),
         File("cost_blocks", "cost_blocks", CostBlocksContext(name, text, width)),
@@ -358,7 +392,8 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         File("filter", "filter", FilterContext(name, selecting, facts.square_root, facts.iterated, facts.processes)),
         File("trajectory", "trajectory", TrajectoryContext(name, facts.processes, expressed, signals)),
         File("backward", "backward", ExpressedContext(name, expressed)),
-        File("nominal", "nominal", NominalContext(name, facts.linear, expressed, limited)),
+        File("shelf", "shelf", ExpressedContext(name, expressed)),
+        File("nominal", "nominal", NominalContext(name, facts.linear, expressed)),
         File(
             "curvature",
             "curvature",
@@ -366,6 +401,10 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         ),
         File("riccati", "riccati", RiccatiContext(name, expressed, limited)),
         File("dual_cost", "dual_cost", dual_cost),
+        *adjoint,
+        File("planner", "planner", NameContext(name)),
+        File("look_ahead", "look_ahead", LookAheadContext(name, facts.processes)),
+        File("planned", "planned", PlannedContext(name, facts.diffusion)),
         File("calls", "calls", CallsContext(name, facts.lowrank, expressed, limited)),
         File("candidates", "candidates", CandidatesContext(name, _SEARCH_LIMITS[search])),
         File("search", search, NameContext(name)),
@@ -427,12 +466,15 @@ class _Facts:
             expressed=self.objective is not None,
             signals=bool(self._derivation.model.signals),
             limited=self.limited,
+            observation_curved=bool(self.structure.observation_curved_rows),
         )
 
     def size_lines(self) -> tuple[str, ...]:
         """The constants that every recursion needs; they make the bounds of all inner loops known to the compiler."""
         s = self.structure
         diagonals = sum(count for _, _, count, _ in s.hessian_diagonals)
+        seen = hessian_diagonals(self._derivation, self._derivation.observation_hessian)
+        seen_pairs = len(self._derivation.observation_hessian.pairs)
         return (
             f"NX = {s.nx}  # states",
             f"NU = {s.nu}  # inputs",
@@ -444,6 +486,12 @@ class _Facts:
             f"NS = {s.ns}  # scalar unknowns",
             f"NPAIRS = {s.npairs}  # pairs of vectors in the parameter block of the Hessian",
             f"NDIAG = {diagonals}  # length of the diagonals of the Hessian",
+            f"OBSERVATION_NDIAG = {sum(count for _, _, count, _ in seen)}  # of the Hessian of h",
+            f"OBSERVATION_NPAIRS = {seen_pairs}",
+            "SHELF = 11  # plans: the certainty-equivalent one, the two best, and those on trial",
+            f"KICKS = {6 if s.nu == 1 else 3}  # first inputs tried on either side of the certainty-equivalent one",
+            "STARTS = 3 + 2 * NU * KICKS  # plans that a decision may start from",
+            "LOOKS = STARTS + 60 * NU  # first inputs that are looked at one step ahead",
             f"DATA = {self._layout.size}  # known numbers",
             *self._signal_lines(),
             *self._term_lines(),

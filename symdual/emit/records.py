@@ -43,6 +43,7 @@ def records(
     lowrank: bool,
     transition: str,
     diffusion: str,
+    observation_curved: bool,
     expressed: bool = False,
     signals: bool = False,
     limited: bool = False,
@@ -53,9 +54,12 @@ def records(
         _step(expressed, limited),
         _note(processes, limited),
         _bend(),
+        _pull(observation_curved),
+        _kept(),
+        _story(),
         _weights(expressed, signals),
         _task(transition, diffusion, expressed, limited),
-        _space(square_root, iterated, processes, lowrank, transition, expressed, limited),
+        _space(square_root, iterated, processes, lowrank, transition, observation_curved, expressed, limited),
     )
 
 
@@ -116,6 +120,8 @@ def _note(processes: bool, limited: bool) -> Record:
         Field("root", ("NY", "NY"), "innovation covariance, then its Cholesky factor L"),
         Field("pivots", ("NY",), "1 / L_aa, zero for a component that is left out"),
         Field("lam", ("NX",), "costate of the next time"),
+        Field("tilt_x", ("NX",), "slope, halved, of what a plan minimises besides L: by the state"),
+        Field("tilt_u", ("NU",), "by the input"),
     ]
     if processes:
         fields += [
@@ -146,6 +152,61 @@ def _bend() -> Record:
             Field("diagonals", ("NDIAG",), "diagonals between weights"),
             Field("left", ("NPAIRS", "NTHETA"), "pairs of vectors: left right' + right left'"),
             Field("right", ("NPAIRS", "NTHETA"), ""),
+        ),
+    )
+
+
+def _pull(observation_curved: bool) -> Record:
+    fields = [
+        Field("Lx", ("NU", "NX"), "feedback on the estimate: states"),
+        Field("Lt", ("NU", "WIDTH"), "parameters"),
+        Field("reach_x", ("NX", "NX"), "rows of the states of K (A + B L): states"),
+        Field("reach_t", ("NX", "WIDTH"), "parameters"),
+        Field("Ax", ("NX", "NX"), "1/2 dJd/df_x"),
+        Field("At", ("NX", "WIDTH"), "1/2 dJd/df_theta"),
+        Field("B", ("NX", "NU"), "1/2 dJd/df_u"),
+    ]
+    if observation_curved:
+        fields += [
+            Field("Cx", ("NY", "NX"), "1/2 dJd/dh_x, of the next time"),
+            Field("Ct", ("NY", "WIDTH"), "1/2 dJd/dh_theta"),
+        ]
+    return Record("PULL", "how the dual cost depends on each time of a plan; only for planners", tuple(fields))
+
+
+def _kept() -> Record:
+    return Record(
+        "KEPT",
+        "a plan that is kept from decision to decision, a record for each time",
+        (
+            Field("z", ("NZ",), "augmented state"),
+            Field("u", ("NU",), "input"),
+            Field("Lx", ("NU", "NX"), "feedback on the estimate: states"),
+            Field("Lt", ("NU", "WIDTH"), "parameters"),
+            Field("begin", (), "in the first record: the time of the plan"),
+            Field("steps", (), "in the first record: its length; 0 for none"),
+        ),
+    )
+
+
+def _story() -> Record:
+    return Record(
+        "STORY",
+        "how a decision of a planning controller came about",
+        (
+            Field("starts", (), "number of plans to start from"),
+            Field("start_u", ("STARTS", "NU"), "their first inputs: certainty-equivalent, kept, kicked"),
+            Field("start_cost", ("STARTS",), "J before it was improved"),
+            Field("plan_cost", ("STARTS",), "J afterwards, or NaN"),
+            Field("taken", ("STARTS",), "1, 2, ... for those that were improved"),
+            Field("steps", (), "improvements of all plans"),
+            Field("won", (), "the start of the best plan"),
+            Field("plan_u", ("NU",), "first input of the best plan"),
+            Field("looks", (), "number of first inputs that were looked at one step ahead"),
+            Field("screened", (), "of these, those that were looked at before the best ones were moved"),
+            Field("look_u", ("LOOKS", "NU"), "these inputs"),
+            Field("look_cost", ("LOOKS",), "their cost with the next measurement taken into account"),
+            Field("reach", ("2", "NU"), "how far below and above the certainty-equivalent input Jbar stays below J"),
         ),
     )
 
@@ -189,6 +250,8 @@ def _task(transition: str, diffusion: str, expressed: bool, limited: bool) -> Re
             Field("bonus", (), "tau of the exploration bonus"),
             Field("iterations", (), "limit of Gauss-Newton steps"),
             Field("tolerance", (), "relative decrease of the cost at which a plan counts as converged"),
+            Field("starts", (), "plans that a planning controller improves"),
+            Field("looking", (), "1: it looks one step ahead"),
             *([Field("ends", ("NE",), "weights of the terms of the cost of the end")] if expressed else []),
             *([Field("limit_weights", ("NC",), "of squared excesses of constraints")] if limited else []),
             *([Field("quantiles", ("NC",), "distances to be kept, in deviations")] if limited else []),
@@ -202,6 +265,7 @@ def _space(
     processes: bool,
     lowrank: bool,
     transition: str,
+    observation_curved: bool,
     expressed: bool,
     limited: bool,
 ) -> Record:
@@ -234,12 +298,30 @@ def _space(
         Field("free", ("NU",), "1 for each input that no bound holds"),
         Field("slope", ("NU",), ""),
         Field("trial", ("NU",), ""),
+        Field("first", ("NU",), "a first input on trial"),
+        Field("aside", ("NU",), "another one"),
         Field("factor", ("NU", "NU"), "Cholesky factor of the inputs' curvature"),
         Field("inverse", ("NU",), "inverse pivots of it"),
         Field("Mx", ("NU", "NX"), "right-hand side of the Riccati recursion: states"),
         Field("Mt", ("NU", "WIDTH"), "parameters"),
         Field("y", ("NR", "WIDTH"), "half of what f_theta adds to the parameters' cost-to-go"),
     ]
+    if not processes:
+        fields += [
+            Field("nothing", ("NX", "NX"), "zeros"),
+            Field("loss_x", ("NY", "NX"), "a cost-to-go times the filter's gain: states"),
+            Field("loss_t", ("NY", "WIDTH"), "parameters"),
+            Field("inner_loss", ("NY", "NY"), "the gain times that"),
+            Field("rows_x", ("NX", "NX"), "rows of the states of a matrix on z: states"),
+            Field("rows_t", ("NX", "WIDTH"), "parameters"),
+        ]
+    if observation_curved and not processes:
+        fields += [
+            Field("core", ("NX + NS", "NZ"), "second derivatives of a row of h: states and scalar unknowns"),
+            Field("diagonals", ("OBSERVATION_NDIAG",), "diagonals between weights"),
+            Field("left", ("OBSERVATION_NPAIRS", "NTHETA"), "pairs of vectors"),
+            Field("right", ("OBSERVATION_NPAIRS", "NTHETA"), ""),
+        ]
     if square_root:
         fields += [
             Field("tall", ("2 * max(NZ, NY)", "NZ"), "rows to be made triangular"),
@@ -265,6 +347,7 @@ def _space(
         fields += [
             Field("process", ("SCRATCH_ROWS", "SCRATCH_WIDTH"), "of `process`"),
             Field("kept", ("PROCESSES", "2"), "indices in use and scale of each process before a plan"),
+            Field("kept_before", ("PROCESSES", "2"), "the same before an imagined step"),
         ]
     if lowrank:
         fields += [

@@ -39,6 +39,12 @@ class Desk(Protocol):
     def space(self) -> Records: ...  # noqa: D102
     @property
     def forms(self) -> Records: ...  # noqa: D102
+    @property
+    def pulls(self) -> Records: ...  # noqa: D102
+    @property
+    def shelf(self) -> Records: ...  # noqa: D102
+    @property
+    def story(self) -> Records: ...  # noqa: D102
 
 
 class Table(Protocol):
@@ -59,9 +65,10 @@ class RecordsModule(Protocol):
     NTHETA: int
     NZ: int
     BLOCKS: np.dtype[Any]
+    KEPT: np.dtype[Any]
     STEP: np.dtype[Any]
 
-    def desk(self, steps: int, weights: Records, task: Records, order: int = ...) -> Desk:
+    def desk(self, steps: int, weights: Records, task: Records, order: int = ..., planning: bool = ...) -> Desk:
         """A desk for plans of at most `steps` steps."""
 
     def make_task(self, Q: Array, R: Array, D: Array, Xi: Array, bounds: Array, data: Array) -> Records:
@@ -143,6 +150,9 @@ class DualCostModule(Protocol):
 class CallsModule(Protocol):
     """Entries for callers in Python."""
 
+    def tilt(self, k: int, end: int, slot: int, belief: Records, desk: Desk) -> None:
+        """The slopes of the dual cost along a plan, to the notes."""
+
     def expand_stage(self, k: int, step: Records, desk: Desk) -> float:
         """The cost of a step, where it is given by expressions; slope and curvature go to the step."""
 
@@ -204,7 +214,6 @@ class DecisionModule(Protocol):
         belief: Records,
         desk: Desk,
         u: Array,
-        certain: bool,
         states: Array,
         inputs: Array,
     ) -> float:

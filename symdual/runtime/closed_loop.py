@@ -18,6 +18,7 @@ from symdual.errors import SymdualError
 from symdual.runtime.border import Records
 from symdual.runtime.controller import (
     NAMES,
+    SEARCHED,
     controller,
     cost_kind,
     cost_pointer,
@@ -26,6 +27,7 @@ from symdual.runtime.controller import (
     weights_of,
 )
 from symdual.runtime.evaluate import whole_number
+from symdual.runtime.foresight import USUAL, Foresight
 from symdual.runtime.forks import require_threads
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.named import held
@@ -107,12 +109,14 @@ class Settings:
         order: of the dual cost, 1 or 2.
         window: None for the fixed end of the problem, or the length of a moving horizon.
         length: the number of steps; the problem's horizon by default, and free with a moving horizon.
+        foresight: how much `planned` does for a decision.
     """
 
     truth: str = "scenario"
     order: int = 1
     window: int | None = None
     length: int | None = None
+    foresight: Foresight = USUAL
 
 
 def checked_settings(settings: Settings) -> Settings:
@@ -236,7 +240,7 @@ def run_part(problem: Problem, name: str, luck: Luck, settings: Settings) -> Epi
     longer = task if settings.window is None else task.extended(max(0, steps + settings.window - task.horizon))
     planned = task.horizon if settings.window is None else settings.window
     kind = cost_kind(task, name, settings.order, planned)
-    if kind != "certain":
+    if kind in SEARCHED:
         require_search_width(task)
     require_finite(package, task.objective, task.start, task.bounds)
     diary = _diary(package, count, steps)
@@ -247,18 +251,19 @@ def run_part(problem: Problem, name: str, luck: Luck, settings: Settings) -> Epi
         module.Plant(plant.plant.move, plant.plant.measure, plant.numbers["data"], plant.WORK, *_heard(longer, steps)),
         module.Controls(
             cost_pointer(task, kind, planned),
-            kind != "certain",
+            kind in SEARCHED,
             longer.floors,
             settings.window or 0,
             name == "oracle",
             planned + 1 if kind == "second_order" else 1,
+            planned + 1 if kind == "planned" else 1,
         ),
         module.Luck(
             np.ascontiguousarray(np.hstack([luck.starts, luck.truths])), luck.process, luck.measurement, luck.wander
         ),
         _priors(task, luck.truths if name == "oracle" else None, count),
         weights_of(longer),
-        task_of(task, name, settings.order),
+        task_of(task, name, settings.order, settings.foresight),
         diary,
     )
     diary.variances[:, :, processes_of(package)] = np.nan

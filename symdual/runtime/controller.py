@@ -7,6 +7,7 @@
 | `cautious` | Jbar + Jd with learning of theta switched off                                          |
 | `beb`      | Jbar + tau tr S_theta at the first step at which u_k can show in it                    |
 | `dual`     | Jbar + w Jd                                                                            |
+| `planned`  | Jbar + w Jd, over all inputs of the plan, then looked at one step ahead                |
 | `exact`    | the expected cost itself, for the smallest problems only (see `symdual.runtime.exact`) |
 """
 
@@ -23,6 +24,7 @@ from symdual.errors import SymdualError, SymdualWarning, did_you_mean
 from symdual.runtime import exact
 from symdual.runtime.border import Records
 from symdual.runtime.evaluate import argument
+from symdual.runtime.foresight import USUAL, Foresight, Planned, first_plans, lay_out, taken_up, told
 from symdual.runtime.limits import chosen_weights, violated_at_start
 from symdual.runtime.objective import limits_of, require_finite
 from symdual.runtime.posterior import MemoryWarning, losses
@@ -30,16 +32,21 @@ from symdual.runtime.problem import Array, Belief, Problem, checked_belief
 from symdual.runtime.signals import Forecast, place_of, require_set, signals_of, with_forecast
 from symdual.runtime.warm import touch_filter
 
-NAMES = ("oracle", "ce", "cautious", "beb", "dual", "exact")
+NAMES = ("oracle", "ce", "cautious", "beb", "dual", "planned", "exact")
+SEARCHED = ("structured", "lowrank", "second_order", "bonus", "exact")  # costs that are searched over the first input
 STATUS = ("converged", "iteration limit", "stalled", "not finite", "bad argument")
 
 
 class State(NamedTuple):
-    """What a controller carries from step to step: the time, the belief, and the input that was applied last."""
+    """What a controller carries from step to step: the time, the belief, the input applied last, and its plans.
+
+    `oracle`, `ce` and `planned` go on with the plans of the step before; the others make new ones (None).
+    """
 
     k: int
     belief: Belief
     u: Array | None
+    plans: Records | None = None
 
 
 class Statistics(NamedTuple):
@@ -71,7 +78,8 @@ class Info(NamedTuple):
     J, its certainty-equivalent part Jbar, and its uncertain part (Jd, or tr S_theta for `beb`). `planned_states` and
     `planned_inputs` are the nominal plan through the chosen input. `status` is that of the certainty-equivalent plan;
     `evaluations`, `fallbacks` (from order 2 to order 1) and `iterations` are sums over all candidates, and `order` is
-    that of the cost that was minimised: 1 where a candidate that might have won fell back.
+    that of the cost that was minimised: 1 where a candidate that might have won fell back. `planned` tells what the
+    controller of that name tried; None for the others, and where there was nothing to learn.
     """
 
     k: int
@@ -90,6 +98,7 @@ class Info(NamedTuple):
     fallbacks: int
     iterations: int
     order: int
+    planned: Planned | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,12 +114,14 @@ class Controller:
         order: 1 (the paper's) or 2 (with the curvature of the dynamics) for `dual`. Where a candidate that might have
             won falls back to order 1, the whole decision is made at order 1.
         window: None to plan to the fixed end of the problem, or the length of a moving horizon for endless operation.
+        foresight: how much `planned` does for a decision.
     """
 
     problem: Problem
     name: str
     order: int = 1
     window: int | None = None
+    foresight: Foresight = USUAL
     _tools: _Tools = field(init=False, repr=False)
     _live: list[State] = field(init=False, repr=False, default_factory=list)
 
@@ -128,17 +139,20 @@ class Controller:
             raise SymdualError(
                 'the oracle needs a problem without uncertain parameters; use controller(problem, "oracle")'
             )
-        object.__setattr__(self, "_tools", _Tools(self.problem, self.name, self.order, self.window))
+        object.__setattr__(self, "_tools", _Tools(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle what was asked for and what `act` remembers; the compiled functions are looked up again."""
-        asked = (self.problem, self.name, self.order, self.window)
-        return _restored, (*asked, tuple(self._live), self._tools.heard)
+        arguments = (self.problem, self.name, self.order, self.window, self.foresight)
+        return _restored, (arguments, tuple(self._live), self._tools.heard)
 
-    def init(self, belief: Belief | None = None) -> State:
-        """The state before the first step, from a belief or from the problem's prior."""
+    def init(self, belief: Belief | None = None, guess: ArrayLike | None = None) -> State:
+        """The state before the first step, from a belief or from the problem's prior.
+
+        `guess` are inputs (steps, NU) from which the first plan may start, beside the starts that it has anyway.
+        """
         start = self.problem.prior if belief is None else checked_belief(self.problem.package, belief)
-        return State(0, start, None)
+        return State(0, start, None, None if guess is None else self._tools.guessed(guess))
 
     def step(
         self, state: State, y: ArrayLike | None = None, signals: Forecast | None = None
@@ -150,21 +164,21 @@ class Controller:
         """
         self._tools.hear(state.k, signals)
         informed, statistics = self.update(state, y)
-        u, status = self._tools.decide(state.k, informed.belief)
+        u, status, plans = self._tools.decide(informed)
         info = self._tools.story(state.k, state.belief, informed.belief, statistics, u, status)
-        return State(state.k + 1, informed.belief, u), u.copy(), info
+        return State(state.k + 1, informed.belief, u, plans), u.copy(), info
 
     def update(self, state: State, y: ArrayLike | None = None) -> tuple[State, Statistics]:
         """Take the measurement of this step without choosing an input: predict with the input before, then update."""
         belief, statistics = self._tools.observe(state, self._measurement(y))
-        return State(state.k, belief, None), statistics
+        return State(state.k, belief, None, state.plans), statistics
 
     def choose(self, state: State) -> tuple[State, Array]:
         """Choose the input of this step without measuring; `update` must have been called if an input was applied."""
         if state.u is not None:
             raise SymdualError(f"the input before step {state.k} is not in the belief yet: call update first")
-        u, _ = self._tools.decide(state.k, state.belief)
-        return State(state.k + 1, state.belief, u), u.copy()
+        u, _, plans = self._tools.decide(state)
+        return State(state.k + 1, state.belief, u, plans), u.copy()
 
     def act(self, y: ArrayLike | None = None, signals: Forecast | None = None) -> Array:
         """Take a measurement and return the input to apply; the controller remembers its own state (see `reset`).
@@ -175,8 +189,8 @@ class Controller:
         state = self._live[0] if self._live else self.init()
         self._tools.hear(state.k, signals)
         belief, _ = self._tools.observe(state, self._measurement(y))
-        u, _ = self._tools.decide(state.k, belief)
-        self._live[:] = [State(state.k + 1, belief, u)]
+        u, _, plans = self._tools.decide(State(state.k, belief, None, state.plans))
+        self._live[:] = [State(state.k + 1, belief, u, plans)]
         return u.copy()
 
     def observe(self, y: ArrayLike | None = None) -> Belief:
@@ -189,13 +203,12 @@ class Controller:
 
     def change(self, **numbers: Any) -> None:
         """Go on with other numbers of the task, by the arguments of `Problem.changed`: references, weights, bounds."""
-        changed = self.problem.changed(**numbers)
-        object.__setattr__(self, "problem", changed)
-        object.__setattr__(self, "_tools", _Tools(changed, self.name, self.order, self.window))
+        object.__setattr__(self, "problem", self.problem.changed(**numbers))
+        object.__setattr__(self, "_tools", _Tools(self))
 
-    def reset(self, belief: Belief | None = None) -> None:
-        """Forget what `act` has learned."""
-        self._live[:] = [self.init(belief)]
+    def reset(self, belief: Belief | None = None, guess: ArrayLike | None = None) -> None:
+        """Forget what `act` has learned; the arguments are those of `init`."""
+        self._live[:] = [self.init(belief, guess)]
 
     @property
     def belief(self) -> Belief:
@@ -209,10 +222,8 @@ class Controller:
         return argument(unmasked(y), shape, "the measurement y")
 
 
-def _restored(
-    problem: Problem, name: str, order: int, window: int | None, live: tuple[State, ...], heard: Problem | None
-) -> Controller:
-    copied = Controller(problem, name, order, window)
+def _restored(arguments: tuple[Any, ...], live: tuple[State, ...], heard: Problem | None) -> Controller:
+    copied = Controller(*arguments)
     copied._live[:] = live
     if heard is not None:
         copied._tools.use(heard)
@@ -227,7 +238,12 @@ def unmasked(y: ArrayLike) -> ArrayLike:
 
 
 def controller(
-    problem: Problem, name: str, order: int = 1, window: int | None = None, truth: Array | None = None
+    problem: Problem,
+    name: str,
+    order: int = 1,
+    window: int | None = None,
+    truth: Array | None = None,
+    foresight: Foresight = USUAL,
 ) -> Controller:
     """Make a controller; the oracle is given the problem's truth, or `truth` when that is drawn anew."""
     if name == "oracle":
@@ -235,7 +251,7 @@ def controller(
         if known is None:
             raise SymdualError("the oracle needs the true parameters, and the scenario has none; give truth=")
         problem = problem.for_oracle(known)
-    return Controller(problem, name, order, window)
+    return Controller(problem, name, order, window, foresight)
 
 
 def cost_kind(problem: Problem, name: str, order: int, steps: int) -> str:
@@ -244,8 +260,13 @@ def cost_kind(problem: Problem, name: str, order: int, steps: int) -> str:
         return "certain"
     if name == "beb":
         return "bonus"
-    if name == "exact":
-        return "exact"
+    if name == "planned" and not (problem.objective is None and problem.signals is None):
+        raise SymdualError(
+            f'the controller "planned" does not know costs by expressions, constraints or signals yet, which '
+            f"{problem.package.name} has; use dual"
+        )
+    if name in ("exact", "planned"):
+        return name
     if name == "dual" and order == 2:
         return "second_order"
     # a moving horizon meets other weights at each step
@@ -258,7 +279,7 @@ def cost_pointer(problem: Problem, kind: str, steps: int) -> Any:
     return exact.cost_pointer(problem, steps) if kind == "exact" else problem.package.decision.cost_pointer(kind)
 
 
-def task_of(problem: Problem, name: str, order: int) -> Records:
+def task_of(problem: Problem, name: str, order: int, foresight: Foresight = USUAL) -> Records:
     """The task record of a controller: noise, bounds and data of the model, weights of its cost."""
     package = problem.package
     noise, data = package.noise, package.numbers["data"]
@@ -267,6 +288,7 @@ def task_of(problem: Problem, name: str, order: int) -> Records:
     task["learning"] = 0.0 if name == "cautious" else 1.0
     task["bonus"] = problem.bonus
     task["order"] = order if name == "dual" else 1
+    foresight.write(task)
     if problem.objective is not None:
         task["ends"] = problem.objective.terminal_weights
         if limits_of(package):
@@ -302,7 +324,7 @@ def require_fit(problem: Problem, name: str, order: int, steps: int) -> None:
     """Raise when a controller cannot plan `steps` steps of a problem, before anything is compiled for it."""
     if name == "exact":
         exact.coefficient(problem, steps)
-    if cost_kind(problem, name, order, steps) != "certain":
+    if cost_kind(problem, name, order, steps) in SEARCHED:
         require_search_width(problem)
 
 
@@ -313,22 +335,23 @@ class _Tools:
     compiled loop.
     """
 
-    def __init__(self, problem: Problem, name: str, order: int, window: int | None) -> None:
+    def __init__(self, controller: Controller) -> None:
+        problem, order, window = controller.problem, controller.order, controller.window
         self._problem = problem
         self._window = window
         self._package = package = problem.package
         self.measurement_shape = (package.NY,)
         self._steps = steps = problem.horizon if window is None else window
         self._order = order
-        self._kind = cost_kind(problem, name, order, steps)
-        self._searching = self._kind != "certain"
+        self._kind = cost_kind(problem, controller.name, order, steps)
+        self._searching = self._kind in SEARCHED
         if self._searching:
             require_search_width(problem)
         require_finite(package, problem.objective, problem.start, problem.bounds)
         for sentence in violated_at_start(problem):
             warnings.warn(sentence, SymdualWarning, stacklevel=4)
         self._cost = cost_pointer(problem, self._kind, steps)
-        self._task_record = task_of(problem, name, order)
+        self._task_record = task_of(problem, controller.name, order, controller.foresight)
         self._data: Array = self._task_record["numbers"][0]
         self._forgetful = ""
         self._records = package.records
@@ -356,7 +379,8 @@ class _Tools:
         """Plan with the numbers of a task from now on."""
         self._task = task
         self._floors = task.floors.tolist()
-        self._desk = self._records.desk(self._steps, weights_of(task), self._task_record, self._order)
+        planning = self._kind == "planned"
+        self._desk = self._records.desk(self._steps, weights_of(task), self._task_record, self._order, planning)
 
     @property
     def heard(self) -> Problem | None:
@@ -436,9 +460,15 @@ class _Tools:
             self.use(self._task.extended(self._task.horizon + self._window))
         return k, k + self._window
 
-    def decide(self, k: int, belief: Belief) -> tuple[Array, int]:
-        """Choose the input of step k; returns it with the status of the certainty-equivalent plan."""
+    def guessed(self, guess: ArrayLike) -> Records:
+        """Plans that follow given inputs, for the first step."""
+        return first_plans(self._problem, self._kind, self._steps, guess)
+
+    def decide(self, state: State) -> tuple[Array, int, Records | None]:
+        """Choose the input of a step; returns it, the status of the certainty-equivalent plan, and plans to keep."""
+        k, belief = state.k, state.belief
         start, end = self._times(k)
+        lay_out(self._desk, state.plans, start - k)
         if self._kind == "exact" and belief.covariance[0, 0] > 1e-9 * self._package.noise.process[0, 0]:
             raise SymdualError(f'the controller "exact" needs a measurement at step {k}')
         if self._signals:
@@ -448,8 +478,8 @@ class _Tools:
             self._address, self._searching, self._floors[start], start, end, held, self._desk, self._table, u
         )
         if status == self._not_finite:
-            raise SymdualError(f"the certainty-equivalent plan at step {k} is not finite")
-        return u, int(status)
+            raise SymdualError(f"the certainty-equivalent plan at step {k} is not finite, from whatever start")
+        return u, int(status), taken_up(self._desk, self._kind, start - k)
 
     # ------------------------------------------------------------ story
 
@@ -469,7 +499,7 @@ class _Tools:
             measured=statistics.measured,
             candidates=candidates,
             costs=out[:, :3].copy(),
-            parts=self._parts(k, after, u, report),
+            parts=self._parts(k, after, u, inputs, report),
             planned_states=states,
             planned_inputs=inputs,
             status=STATUS[status],
@@ -477,9 +507,10 @@ class _Tools:
             fallbacks=int(report[module.REPORT_FALLBACKS]),
             iterations=int(report[module.REPORT_ITERATIONS]),
             order=int(report[module.REPORT_ORDER]),
+            planned=told(self._desk) if self._kind == "planned" else None,
         )
 
-    def _parts(self, k: int, belief: Belief, u: Array, report: Array) -> Parts:
+    def _parts(self, k: int, belief: Belief, u: Array, inputs: Array, report: Array) -> Parts:
         module, task = self._package.candidates, self._task_record
         nominal, uncertain = float(report[module.REPORT_NOMINAL]), float(report[module.REPORT_UNCERTAIN])
         if self._kind in ("certain", "exact"):
@@ -489,6 +520,9 @@ class _Tools:
         weight = float(task["weight"][0])
         if task["learning"][0] == 0.0 or limits_of(self._package):  # whose distances hold with learning only
             return Parts(nominal, weight * uncertain, 0.0, 0.0)
+        if self._kind == "planned":
+            still = weight * self._unlearned_along(k, belief, inputs)
+            return Parts(nominal, still, uncertain - still, 0.0)
         still = weight * self._unlearned(k, belief, u, int(report[module.REPORT_ORDER]))
         return Parts(nominal, still, weight * uncertain - still, 0.0)
 
@@ -506,10 +540,26 @@ class _Tools:
         finally:
             self._task_record["learning"] = 1.0
 
+    def _unlearned_along(self, k: int, belief: Belief, inputs: Array) -> float:
+        """Jd of the plan with given inputs if nothing more were learned about the parameters."""
+        start, end = self._times(k)
+        calls, held = self._package.calls, self._hold(belief)
+        self._task_record["learning"] = 0.0
+        try:
+            calls.follow(start, end, held, inputs, self._desk)
+            return calls.jd_structured(start, end, 0, 1, held, self._desk)[0]
+        finally:
+            self._task_record["learning"] = 1.0
+
     def _plan(self, k: int, belief: Belief, u: Array) -> tuple[Array, Array]:
-        """The plan whose cost was compared: the certainty-equivalent one, or after a search the one through u."""
+        """The plan whose cost was compared: one on the shelf, or after a search the one through u."""
         start, end = self._times(k)
         states, inputs = np.zeros((end - start + 1, self._package.NX)), np.zeros((end - start, self._nu))
+        if not self._searching:
+            learning = self._kind == "planned" and self._desk.story["starts"][0] > 0.0
+            kept = self._desk.shelf[1 if learning else 0]
+            states[:], inputs[:] = kept["z"][: len(states), : self._package.NX], kept["u"][: len(inputs)]
+            return states, inputs
         held = self._hold(belief)
-        self._package.decision.plan_of(start, end, held, self._desk, u, not self._searching, states, inputs)
+        self._package.decision.plan_of(start, end, held, self._desk, u, states, inputs)
         return states, inputs

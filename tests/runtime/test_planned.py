@@ -1,0 +1,243 @@
+"""The controller that plans to learn, and plans that are neither given up nor forgotten."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from symdual.errors import SymdualError
+from symdual.paper.experiments.extra import regret, with_prior
+from symdual.runtime import evaluate
+from symdual.runtime.closed_loop import Settings, draw, run, simulate
+from symdual.runtime.controller import controller
+from symdual.runtime.foresight import Foresight
+from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.problem import Belief, Problem, problem
+
+SIGN = """
+import sympy as sp
+from symdual import Model, Scenario, unknown
+x, u = sp.symbols("x u")
+b = unknown("b", mean=0.0, variance=1.0)
+sign = Model([x], [u], [x + b * u], process_noise=1e-2, measurement_noise=1e-2)
+scenario = Scenario(sign, horizon=10, input_cost=0.1, start=2.0)
+"""
+
+# from rest it leaves the numbers within seven steps, and so does what is best for its linearisation
+RUNAWAY = """
+import sympy as sp
+from symdual import Model, Scenario, unknown
+x, u = sp.symbols("x u")
+b = unknown("b", mean=1.0, variance=1e-4)
+runaway = Model([x], [u], [x + x**3 + b * u], process_noise=1e-6, measurement_noise=1e-6, bounds={u: (-40, 40)})
+scenario = Scenario(runaway, horizon=12, input_cost=1e-3, start=3.0)
+"""
+
+PRIOR = Settings(truth="prior")
+
+
+@pytest.fixture(scope="session")
+def sign_package(make: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
+    """x' = x + b u with a gain of unknown sign."""
+    return make("sign", SIGN)
+
+
+@pytest.fixture
+def sign(sign_package: LoadedPackage) -> Problem:
+    """Ten steps from x = 2."""
+    return problem(sign_package)
+
+
+def test_a_gain_of_unknown_sign_is_probed(sign: Problem) -> None:
+    """Around a plan with u = 0 the dual cost sees no value in probing; one step ahead it shows."""
+    assert controller(sign, "dual").act()[0] == pytest.approx(0.0, abs=1e-6)
+    assert abs(controller(sign, "planned").act()[0]) > 0.2
+    found = simulate(sign, ["planned", "ce", "beb"], 60, seed=3, settings=PRIOR)
+    assert found["planned"].costs.mean() < 0.4 * found["ce"].costs.mean()
+    assert found["planned"].costs.mean() < 1.05 * found["beb"].costs.mean()
+
+
+@pytest.mark.parametrize(("horizon", "mean", "worst"), [(2, 1e-3, 1e-2), (3, 5e-3, 2e-2)])
+def test_the_first_input_is_nearly_that_of_exact_dual_control(
+    toy: Problem, horizon: int, mean: float, worst: float
+) -> None:
+    """The share of the least possible cost that is lost, over priors of the toy's gain."""
+    lost = []
+    for gain in (0.0, 0.5, 1.0, 2.0):
+        for variance in (0.3, 1.0, 3.0, 10.0):
+            task = with_prior(toy, gain, variance, horizon)
+            least = controller(task, "exact").step(controller(task, "exact").init())[2].costs[:, 0].min()
+            lost.append(regret(task, ("planned",))["planned"] / least)
+    assert np.mean(lost) < mean
+    assert np.max(lost) < worst
+
+
+def test_where_there_is_nothing_to_learn_it_is_ce_to_the_bit(waves_package: LoadedPackage) -> None:
+    task = problem(waves_package)
+    nx = task.package.NX
+    covariance = task.prior.covariance.copy()
+    covariance[nx:, nx:] = 0.0
+    task = replace(task, prior=Belief(task.prior.mean, covariance, None))
+    found = simulate(task, ["planned", "ce"], 8, seed=1)
+    np.testing.assert_array_equal(found["planned"].inputs, found["ce"].inputs)
+
+
+def test_a_plan_is_never_worse_than_the_one_before_continued(waves_package: LoadedPackage) -> None:
+    """Without noise and with known parameters the first plan comes true, whatever a fresh start would find."""
+    task = problem(waves_package)
+    known = replace(task, prior=Belief(task.prior.mean, np.zeros_like(task.prior.covariance), None))
+    ce, state = controller(known, "ce"), None
+    planned, spent, x = [], [0.0], known.start
+    for k in range(known.horizon):
+        state = ce.init() if state is None else state
+        state, u, info = ce.step(state, None if k == 0 else x)
+        planned.append(spent[-1] + info.parts.certainty_equivalent)
+        error = x - known.reference[k]
+        spent.append(spent[-1] + error @ known.state_cost[k] @ error + u @ known.input_cost[k] @ u)
+        x = info.planned_states[1]
+    assert np.all(np.diff(planned) <= 1e-9 * planned[0])
+
+
+def test_a_plan_that_starts_outside_the_numbers_is_found_step_by_step(
+    make: Callable[[str, str], LoadedPackage],
+) -> None:
+    task = problem(make("runaway", RUNAWAY))
+    for name in ("ce", "dual"):
+        _, _, info = controller(task, name).step(controller(task, name).init())
+        assert np.isfinite(info.planned_states).all()
+        assert abs(info.planned_states[-1, 0]) < 0.1
+    found = simulate(task, ["ce", "planned"], 5, settings=PRIOR)
+    assert all(not episodes.outcomes.any() for episodes in found.values())
+
+
+def test_the_story_tells_what_was_tried_and_what_was_chosen(sign: Problem) -> None:
+    planned = controller(sign, "planned")
+    state, u, info = planned.step(planned.init())
+    told = info.planned
+    assert told is not None
+    assert told.starts[told.won].improved == min(s.improved for s in told.starts if np.isfinite(s.improved))
+    assert all(not s.improved > s.cost for s in told.starts)
+    best = min(told.looks, key=lambda look: look.cost)
+    np.testing.assert_array_equal(best.u, u)
+    assert info.parts.certainty_equivalent + info.parts.caution + info.parts.probing == pytest.approx(best.cost)
+    np.testing.assert_array_equal(info.planned_inputs[0], u)
+    assert state.plans is not None
+    without = controller(sign, "planned", foresight=Foresight(starts=1, look_ahead=False))
+    _, u, info = without.step(without.init())
+    assert info.planned is not None
+    assert info.planned.looks == ()
+    np.testing.assert_array_equal(info.planned.plan_input, u)
+    assert sum(np.isfinite(s.improved) for s in info.planned.starts) == 1
+
+
+def test_steps_are_pure_and_can_be_stored(sign: Problem) -> None:
+    planned = controller(sign, "planned")
+    state, _, _ = planned.step(planned.init())
+    first = planned.step(state, [1.5])
+    planned.step(first[0], [0.3])
+    again = planned.step(pickle.loads(pickle.dumps(state)), [1.5])
+    np.testing.assert_array_equal(first[1], again[1])
+    assert first[0].plans is not None
+    assert again[0].plans is not None
+    assert first[0].plans.tobytes() == again[0].plans.tobytes()
+    live = controller(sign, "planned")
+    live.act()
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(live)).act([1.5]), first[1])
+
+
+def test_an_episode_in_python_is_the_compiled_one(sign: Problem) -> None:
+    """The compiled loop keeps plans as `State` does, and forgets them when the next episode begins."""
+    known = replace(sign, truth=np.array([0.7]))
+    luck = draw(known, Settings(), np.random.SeedSequence(4).spawn(2))
+    episodes = run(known, "planned", luck, Settings())
+    planned = controller(known, "planned")
+    for n in range(2):
+        state, x, y = planned.init(), luck.starts[n], None
+        for k in range(known.horizon):
+            state, u, _ = planned.step(state, y)
+            np.testing.assert_allclose(u, episodes.inputs[n, k], rtol=1e-7, atol=1e-9)
+            x = evaluate.dynamics(known.package, x, u, luck.truths[n]) + luck.process[n, k]
+            y = x + luck.measurement[n, k]
+
+
+def test_the_number_of_threads_changes_nothing(sign: Problem) -> None:
+    import numba
+
+    before = numba.get_num_threads()
+    try:
+        numba.set_num_threads(1)
+        alone = simulate(sign, ["planned"], 6, seed=2, settings=PRIOR)["planned"]
+        numba.set_num_threads(before)
+        together = simulate(sign, ["planned"], 6, seed=2, settings=PRIOR)["planned"]
+    finally:
+        numba.set_num_threads(before)
+    np.testing.assert_array_equal(alone.inputs, together.inputs)
+
+
+def test_several_inputs_and_bounds(pair_package: LoadedPackage) -> None:
+    task = problem(pair_package)
+    found = simulate(task, ["planned", "ce"], 4, settings=PRIOR)
+    assert not found["planned"].outcomes.any()
+    narrow = task.changed(bounds=np.array([[0.1, 0.1], [0.1001, 0.1001]]))
+    np.testing.assert_allclose(controller(narrow, "planned").act(), 0.1, atol=1.1e-4)
+
+
+def test_edges_of_a_task(sign: Problem) -> None:
+    one = with_prior(sign, 0.5, 1.0, 1)
+    # one step: the least of 4 + .1 u^2 + (2 + .5 u)^2 + u^2 and the noise
+    assert controller(one, "planned").act()[0] == pytest.approx(-1.0 / 1.35, rel=1e-3)
+    flat = replace(sign, state_cost=np.zeros_like(sign.state_cost))
+    assert controller(flat, "planned").act()[0] == pytest.approx(0.0, abs=1e-6)
+    moving = controller(sign, "planned", window=3)
+    inputs = [moving.act(y) for y in (None, [1.9], [1.5], [np.nan], *[[0.4]] * 12)]
+    assert np.isfinite(inputs).all()
+
+
+def test_a_guess_is_improved(waves_package: LoadedPackage) -> None:
+    """The plan costs no more than the guess does, nor than what a fresh start gives at once."""
+    task = problem(waves_package)
+    ce = controller(task, "ce")
+    for seed in range(8):
+        guess = np.random.default_rng(seed).uniform(-1, 1, size=(task.horizon, 1))
+        _, _, info = ce.step(ce.init(guess=guess))
+        assert info.parts.certainty_equivalent <= _cost(task, guess)
+    # a plan that is there already stays
+    _, _, fresh = ce.step(ce.init())
+    _, _, same = ce.step(ce.init(guess=fresh.planned_inputs))
+    np.testing.assert_allclose(same.planned_inputs, fresh.planned_inputs, atol=1e-4)
+
+
+def _cost(task: Problem, inputs: np.ndarray) -> float:
+    x, total = task.start, 0.0
+    for k, u in enumerate(inputs):
+        error = x - task.reference[k]
+        total += error @ task.state_cost[k] @ error + u @ task.input_cost[k] @ u
+        x = evaluate.dynamics(task.package, x, u, task.prior.mean[task.package.NX :], k)
+    error = x - task.reference[task.horizon]
+    return float(total + error @ task.state_cost[task.horizon] @ error)
+
+
+@pytest.mark.parametrize(
+    ("guess", "words"),
+    [
+        (np.zeros((3, 1)), r"the guess must have shape \(8, 1\), but has \(3, 1\)"),
+        (np.full((8, 1), 1.5), 'the guess for the input "u" at step 0 is 1.5, outside its bounds -1 and 1'),
+        (np.full((8, 1), np.nan), "the guess has entries that are not finite"),
+        ("straight on", "the guess must be an array of numbers"),
+    ],
+)
+def test_a_guess_that_is_none(waves_package: LoadedPackage, guess: object, words: str) -> None:
+    with pytest.raises(SymdualError, match=words):
+        controller(problem(waves_package), "ce").init(guess=guess)  # type: ignore[arg-type]
+
+
+def test_a_search_takes_no_guess_and_starts_are_counted(toy: Problem) -> None:
+    with pytest.raises(SymdualError, match="only the controllers oracle, ce and planned start from a guess"):
+        controller(toy, "dual").init(guess=np.zeros((2, 1)))
+    for wrong in (0, 9, 2.5):
+        with pytest.raises(SymdualError, match="starts must be"):
+            controller(toy, "planned", foresight=Foresight(starts=wrong))  # type: ignore[arg-type]
