@@ -2,7 +2,7 @@
 
     dA = f_zz dz + f_zu du (and dB, dC alike),     dP = dA S A' + A dS A' + A S dA'
     dS+ = (I - G C) dP (I - G C)' - S+ dC' G' - G dC S+,        G the gain of the filter
-    dK = F' dK+ F + F' K+ (dA + dB L) + (.)',                    F = A + B L: L is optimal, so its own change does not count
+    dK = F' dK+ F + F' K+ (dA + dB L) + (.)',      F = A + B L: L is optimal, so its own change does not count
     dJd = tr { sum_j W_j dS_j + dK_{j+1} (P - S) + K_{j+1} (dP - dS) }
 
 The generated code goes the other way, back from Jd to all inputs at once (`adjoint`): the two share no formula.
@@ -55,7 +55,7 @@ def _steps(
         A, B = dense.augmented(model, noise, j, states[j], u)
         K, P = to_go.matrices[j], spread.predicted[j]
         C = model.observation_jacobian(j + 1, states[j + 1])
-        G = np.linalg.solve(dense.innovation_covariance(C, P, noise.measurement), C @ P).T
+        G = np.asarray(np.linalg.solve(dense.innovation_covariance(C, P, noise.measurement), C @ P).T, np.float64)
         bends = np.stack([model.hessian(j, states[j], u, row) for row in np.eye(model.nx)])
         L = np.zeros((model.nu, model.nz))
         free = (u > cost.bounds[0]) & (u < cost.bounds[1])
@@ -98,7 +98,7 @@ def _slope(
 
 
 def _moved_sight(model: dense.DenseModel, time: int, z: Array, dz: Array) -> Array:
-    """The change of the Jacobian of h along dz: differences of eighth order, exact to rounding where h is polynomial."""
+    """The change of the Jacobian of h along dz, by differences of eighth order."""
     length = float(np.abs(dz).max())
     if length == 0.0:
         return np.zeros((model.ny, model.nz))

@@ -404,6 +404,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         *adjoint,
         File("planner", "planner", NameContext(name)),
         File("look_ahead", "look_ahead", LookAheadContext(name, facts.processes)),
+        File("starts", "starts", NameContext(name)),
         File("planned", "planned", PlannedContext(name, facts.diffusion)),
         File("calls", "calls", CallsContext(name, facts.lowrank, expressed, limited)),
         File("candidates", "candidates", CandidatesContext(name, _SEARCH_LIMITS[search])),
