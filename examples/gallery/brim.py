@@ -28,8 +28,8 @@ def report(found: dict[str, Episodes]) -> str:
         error = own.costs.std(ddof=1) / np.sqrt(len(own.costs))
         known = np.sqrt(own.variances[:, WANTED, 2]).mean()
         lines.append(
-            f"{name:9s} level at the end {own.states[:, -1, 0].mean():.3f}, over the brim {100 * over:.1f} %, deviation "
-            f"of the strength {known:.3f}, L {own.costs.mean():.3f} +- {error:.3f}"
+            f"{name:9s} level at the end {own.states[:, -1, 0].mean():.3f}, over the brim {100 * over:.1f} %, "
+            f"deviation of the strength {known:.3f}, L {own.costs.mean():.3f} +- {error:.3f}"
         )
     gain = found["cautious"].costs - found["dual"].costs
     lines.append(

@@ -117,6 +117,7 @@ class LimitsContext(NamedTuple):
 
     name: str
     signals: bool
+    moving: bool
     with_inputs: tuple[int, ...]
 
 
@@ -358,8 +359,9 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
     if facts.objective is not None:
         optional.append(File("objective", "objective", facts.objective))
         optional.append(File("cost_bends", "cost_bends", facts.objective))
-        if model.objective is not None and limited:
-            optional.append(File("limits", "limits", LimitsContext(name, signals, _with_inputs(model))))
+        if limited:
+            moving = facts.transition != "identity"
+            optional.append(File("limits", "limits", LimitsContext(name, signals, moving, _with_inputs(model))))
         if "values" in facts.objective:
             optional.append(File("convex", "convex", NameContext(name)))
     selecting = -1 not in s.h_selects

@@ -84,6 +84,7 @@ walled = Model(
     dynamics=[position + unknown("b", 1.0, 0.1) * force],
     process_noise=1e-4,
     measurement_noise=1e-4,
+    transition=0.99,
     bounds={force: (-2.0, 2.0)},
 )
 walling = Scenario(
