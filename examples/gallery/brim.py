@@ -40,17 +40,21 @@ def report(found: dict[str, Episodes]) -> str:
 
 def draw(found: dict[str, Episodes], path: Path) -> None:
     """Median and 90 % of the levels, strokes and what is unknown of the pump."""
-    figure = Figure(figsize=(7.5, 6.4), layout="constrained")
-    axes = figure.subplots(3, 1, sharex=True)
+    figure = Figure(figsize=(7.5, 8.0), layout="constrained")
+    axes = figure.subplots(4, 1, sharex=True)
     for name, own in found.items():
-        rows = (own.states[:, :, 0], own.inputs[:, :, 0], np.sqrt(own.variances[:, :, 2]))
+        levels = own.states[:, :, 0]
+        rows = (levels, levels, own.inputs[:, :, 0], np.sqrt(own.variances[:, :, 2]))
         for panel, values in zip(axes, rows, strict=True):
             low, middle, high = np.quantile(values, [0.05, 0.5, 0.95], axis=0)
             panel.plot(middle, color=COLOURS[name], lw=1.6, label=name)
             panel.fill_between(np.arange(len(middle)), low, high, color=COLOURS[name], alpha=0.13, lw=0)
-    axes[0].axhline(1.0, color="black", lw=1.0, ls="--", label="brim")
-    axes[0].legend(frameon=False, fontsize=8, loc="upper left", ncols=4)
-    for panel, label in zip(axes, ("level", "stroke", "deviation of the strength"), strict=True):
+    for panel in axes[:2]:
+        panel.axhline(1.0, color="black", lw=1.0, ls="--", label="brim")
+    axes[0].legend(frameon=False, fontsize=8, loc="lower right")
+    axes[1].set_ylim(0.8, 1.12)
+    labels = ("level", "level near the brim", "stroke", "deviation of the strength")
+    for panel, label in zip(axes, labels, strict=True):
         panel.set_ylabel(label)
         panel.axvspan(0, WANTED, color="black", alpha=0.04, lw=0)
         panel.grid(alpha=0.25, lw=0.6)
