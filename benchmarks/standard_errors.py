@@ -1,10 +1,11 @@
 """Are the standard errors of a fit honest? How often 95 % intervals contain the truth, over many simulated recordings.
 
-    python benchmarks/standard_errors.py [--seeds 100] [--rows 300]
+    python benchmarks/standard_errors.py [--seeds 100] [--first 0] [--rows 300]
 
 A cart with friction, drive and a spring of unknown strengths, of which only the position is measured, every tenth time
 not at all. The intervals are value +- 1.96 standard errors for unknowns and first states, and on the scale of
-logarithms for variances. Under the truth, the number of hits of each quantity is binomial.
+logarithms for variances. If they are honest, the number of hits of each quantity is binomial, and errors in units of
+their standard errors have mean zero and deviation one.
 """
 
 from __future__ import annotations
@@ -58,37 +59,39 @@ def recorded(about: Subject, rows: int, seed: int) -> tuple[dict[str, Any], dict
     return {"force": inputs, "position": seen}, truth
 
 
-def covered(about: Subject, rows: int, seed: int, method: str) -> dict[str, bool]:
-    """Whether the interval of each quantity contains its true value."""
+def errors(about: Subject, rows: int, seed: int, method: str) -> dict[str, float]:
+    """Value minus truth of each quantity in units of its standard error."""
     table, truth = recorded(about, rows, seed)
     result = fit_series(about, read_all(table, about.package), method=method, starts=1)
-    hits = {}
+    found = {}
     for e in result.estimates:
         if e.deviation is None:
             continue
         if "noise" in e.name:
-            hits[e.name] = abs(np.log(truth[e.name] / e.value)) <= 1.96 * e.deviation / e.value
+            found[e.name] = float(np.log(e.value / truth[e.name]) * e.value / e.deviation)
         else:
-            hits[e.name] = abs(truth[e.name] - e.value) <= 1.96 * e.deviation
-    return hits
+            found[e.name] = float((e.value - truth[e.name]) / e.deviation)
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=100)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--rows", type=int, default=300)
     parser.add_argument("--method", default="map", choices=["map", "likelihood"])
     chosen = parser.parse_args()
     started = time.process_time()
     with tempfile.TemporaryDirectory() as folder:
         about = subject(cart(), folder=folder)
-        found = [covered(about, chosen.rows, seed, chosen.method) for seed in range(chosen.seeds)]
-    total = []
-    for name in sorted({name for hits in found for name in hits}):
-        own = [hits[name] for hits in found if name in hits]
-        total += own
-        print(f"{name:30s} {np.mean(own):.3f} of {len(own)}")
-    print(f"{'together':30s} {np.mean(total):.3f} of {len(total)}")
+        seeds = range(chosen.first, chosen.first + chosen.seeds)
+        found = [errors(about, chosen.rows, seed, chosen.method) for seed in seeds]
+    names = sorted({name for one in found for name in one})
+    columns = {name: np.array([one[name] for one in found if name in one]) for name in names}
+    for name, own in (columns | {"together": np.concatenate(list(columns.values()))}).items():
+        inside, spread = float(np.mean(np.abs(own) <= 1.96)), own.std(ddof=1)
+        middle = f"errors {own.mean():+.2f} +- {spread / np.sqrt(len(own)):.2f}, deviation {spread:.2f}"
+        print(f"{name:30s} {inside:.3f} +- {np.sqrt(inside * (1 - inside) / len(own)):.3f} of {len(own)}; {middle}")
     print(f"{time.process_time() - started:.0f} s of processor time")
 
 

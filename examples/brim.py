@@ -10,8 +10,9 @@ with a probability of 0.95. Who does not know the pump has to keep away from the
     dual     0.967              1.8 %                     0.011                                 2.035 +- 0.050
 
 While it waits, `dual` draws the level far down, where strong strokes are safe and tell most; it knows the pump twice
-as well when it matters, and goes nearer to the brim than `cautious`. `ce` is over the brim at every second step. L counts the cost without the constraint: by that, what `dual` gains at
-the brim does not quite pay for its strokes in these thirteen steps (0.023 +- 0.010 more than `cautious`, run by run).
+as well when it matters, and goes nearer to the brim than `cautious`. `ce` is over the brim at every second step. L
+counts the cost without the constraint: by that, what `dual` gains at the brim does not quite pay for its strokes in
+these thirteen steps (0.023 +- 0.010 more than `cautious`, run by run).
 """
 
 import sympy as sp

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from symdual import __version__
 from symdual.checks.kernels import BlockResult, check_kernels
+from symdual.checks.likelihood import check_likelihood
 from symdual.checks.recursions import check_recursions
 from symdual.derive.derivation import Derivation, derive
 from symdual.emit.package import input_digest, package
@@ -156,9 +157,9 @@ def check(
     """Generate what is out of date, then compare everything that is compiled with independent oracles.
 
     The kernels are compared with 50-digit values and with differences of the model as written, the recursions with
-    dense ones; `recursions=False` leaves the latter out, which take longer to compile. Returns the results by model; a
-    model passes when all of its blocks do. A package that was edited by hand is not written again but checked as it is,
-    and each edited file is a miss of its own.
+    dense ones, the likelihood of a recording with 50 digits; `recursions=False` leaves the last two out, which take
+    longer to compile. Returns the results by model; a model passes when all of its blocks do. A package that was edited
+    by hand is not written again but checked as it is, and each edited file is a miss of its own.
     """
     parent = _parent(folder)
     works = _works(source)
@@ -182,12 +183,16 @@ def check(
             progress(name, share * fraction)
 
         def second(fraction: float, name: str = name) -> None:
-            progress(name, share + share * fraction)
+            progress(name, 0.5 + 0.4 * fraction)
+
+        def third(fraction: float, name: str = name) -> None:
+            progress(name, 0.9 + 0.1 * fraction)
 
         loaded = load_edited(place) if edited[name] else load(place)
         results[name] = check_kernels(work.model, loaded, points, progress=first, scenarios=work.scenarios)
         if recursions:
             results[name] += check_recursions(work.model, loaded, progress=second, scenarios=work.scenarios)
+            results[name] += check_likelihood(work.model, loaded, progress=third, scenarios=work.scenarios)
         results[name] += [BlockResult(f"file {file}", "manifest", 1, math.inf, False) for file in edited[name]]
     return results
 

@@ -252,7 +252,8 @@ def _constant(part: sp.Basic) -> Bounded | Verdict | None:
     if part in (sp.true, sp.false):
         return Verdict(part == sp.true, False)
     if isinstance(part, sp.Float):
-        return Bounded(mpmath.mpf(float(part)), 0.0)
+        exact = mpmath.mpf(part._mpf_)
+        return Bounded(mpmath.mpf(float(part)), 0.0) if abs(exact) < OVERFLOW else Bounded(exact, math.inf)
     if isinstance(part, sp.Rational):
         value = mpmath.mpf(int(part.p)) / int(part.q)
         return Bounded(value, float(abs(value - float(value))) if abs(value) < OVERFLOW else math.inf)

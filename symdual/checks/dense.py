@@ -158,6 +158,32 @@ def update(model: DenseModel, noise: Noise, time: int, belief: Belief, y: Array,
     return Belief(mean, left @ P @ left.T + K @ effective @ K.T)
 
 
+def update_iterated(model: DenseModel, noise: Noise, time: int, belief: Belief, y: Array) -> Belief:
+    """The most probable z, by Gauss-Newton steps z <- m + K (y - h(z) - C (m - z)), halved while they do not help.
+
+    The covariance is that of the linearisation there; NaN entries of y are missing.
+    """
+    measured = ~np.isnan(y)
+    R = noise.measurement[np.ix_(measured, measured)]
+    start, z = belief.mean, belief.mean
+
+    def unlikely(at: Array) -> float:
+        error = (y - model.observation(time, at))[measured]
+        moved = at - start
+        return float(moved @ np.linalg.lstsq(belief.covariance, moved)[0] + error @ np.linalg.solve(R, error))
+
+    for _ in range(100):
+        C = model.observation_jacobian(time, z)[measured]
+        gain = np.linalg.solve(innovation_covariance(C, belief.covariance, R), C @ belief.covariance).T
+        step = start + gain @ ((y - model.observation(time, z))[measured] - C @ (start - z)) - z
+        share = 1.0
+        while share > 1e-9 and unlikely(z + share * step) > unlikely(z):
+            share *= 0.5
+        z = z + share * step
+    linearised = update(model, noise, time, Belief(z, belief.covariance), y)
+    return Belief(z, linearised.covariance)
+
+
 def rollout(model: DenseModel, noise: Noise, k: int, z: Array, inputs: Array) -> Array:
     """Augmented states (len(inputs) + 1, nz) of the noise-free model from time k."""
     states = [z]

@@ -54,11 +54,11 @@ def check_recursions(
     if package.PROCESSES:
         return _judged(lambda random: ProcessTask(model, package, home(random), random), "Gram matrix", seed, progress)
     signals = _signals(package, np.random.default_rng(seed + 2))
-    reference = dense_model(package, signals)
+    reference, iterated = dense_model(package, signals), model.filter == "iterated"
     asked = model.objective
 
     def task(random: np.random.Generator) -> _Task:
-        return _Task(package, reference, home(random), random, asked, signals)
+        return _Task(package, reference, home(random), random, iterated, asked, signals)
 
     results = _judged(task, "dense", seed, progress)
     random = np.random.default_rng(seed + 1)
@@ -164,10 +164,12 @@ class _Task:
         reference: dense.DenseModel,
         home: Place,
         random: np.random.Generator,
+        iterated: bool = False,
         asked: Asked | None = None,
         signals: Array | None = None,
     ) -> None:
         self._package, self._reference, self._random = package, reference, random
+        self._iterated = iterated
         n, m = reference.nx, reference.nu
         self._scale = np.concatenate([0.2 * home.x_spread, home.theta_spread])
         x, _, theta = home.draw(random, share=0.3)
@@ -287,15 +289,24 @@ class _Task:
         yield from self._both("predicted", "", predicted, expected)
         y = self._reference.observation(1, expected.mean) + self._surprise
         for name, learning in (("update", True), ("update_consider", False)):
-            exact = dense.update(self._reference, self._noise, 1, expected, y, learning=learning)
+            exact = self._updated(expected, y) if learning else self._considered(expected, y)
             got = self._filtered(self._belief, u, y, name)
             label = "updated" if learning else "considered"
             yield from self._both(label, "", got, exact)
         y[0] = np.nan
         if len(y) > 1:
-            exact = dense.update(self._reference, self._noise, 1, expected, y)
+            exact = self._updated(expected, y)
             got = self._filtered(self._belief, u, y, "update")
             yield from self._both("updated", ", one entry missing", got, exact)
+
+    def _updated(self, belief: dense.Belief, y: Array) -> dense.Belief:
+        """What the filter should make of a measurement."""
+        update = dense.update_iterated if self._iterated else dense.update
+        return update(self._reference, self._noise, 1, belief, y)
+
+    def _considered(self, belief: dense.Belief, y: Array) -> dense.Belief:
+        """The same where nothing is learned about the parameters."""
+        return dense.update(self._reference, self._noise, 1, belief, y, learning=False)
 
     def _both(self, label: str, condition: str, got: dense.Belief, exact: dense.Belief) -> Iterator[Comparison]:
         """Means and covariances in units of the belief's deviations."""

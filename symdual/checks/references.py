@@ -18,6 +18,7 @@ from typing import NamedTuple
 import mpmath
 import numpy as np
 import sympy as sp
+from numpy.typing import NDArray
 
 from symdual.checks.arithmetic import DIGITS, OVERFLOW, Bounded, Number, known, plus, times
 from symdual.checks.boundaries import boundaries, on_and_beside, root
@@ -106,6 +107,7 @@ class References:
         self._names = [s.name for s in derivation.core]
         self._names += [b.symbol.name for b in derivation.weights for _ in range(b.count)]
         self._names += [s.name for s in derivation.inputs]
+        self._order: list[NDArray[np.int64]] = []  # of each weight array: its features, shuffled
 
     # ------------------------------------------------------------ points
 
@@ -161,11 +163,14 @@ class References:
         written = {function: self._written(function, point) for function in self._calculi}
         if any(not _is_double(value) for values in written.values() for value in values):
             return None
+        self._order = [self._random.permutation(block.count) for block in self._d.weights]
         found = []
         for function, values in written.items():
             derived = list(self._from_symbols(function, point))
             found += derived
             bounds = {(e.order, e.place): e.allowed if mpmath.isfinite(e.exact) else 0.0 for e in derived}
+            # a state by a weight is derived once and found twice in the kernel's matrix
+            bounds = {(2, place[::-1]): allowed for (order, place), allowed in bounds.items() if order == 2} | bounds
             found += [self._expected(WRITTEN, function, (i,), (), v, bounds[0, (i,)]) for i, v in enumerate(values)]
             # where the derived expressions have no value the model may still have a derivative
             if differences or any(not mpmath.isfinite(e.exact) for e in derived):
@@ -185,17 +190,17 @@ class References:
             yield self._expected(SYMBOLS, function, (i,), (), *values.scalar(expression))
             for j, symbol in scalars:
                 yield self._expected(SYMBOLS, function, (i,), (j,), *values.scalar(calculus.jacobian(i, symbol)))
-            for block in d.weights:
+            for number, block in enumerate(d.weights):
                 vector = calculus.weight_jacobian(i, block.symbol)
-                for n in self._sample(block.count):
+                for n in self._sample(number):
                     j = self._nx + block.start + n
                     yield self._expected(SYMBOLS, function, (i,), (j,), *values.vector(vector, n))
         for i, one in scalars:
             for j, other in scalars:
                 yield self._expected(SYMBOLS, function, (), (i, j), *values.scalar(hessian.entry(one, other)))
-            for block in d.weights:
+            for number, block in enumerate(d.weights):
                 vector = hessian.mixed(one, block.symbol)
-                for n in self._sample(block.count):
+                for n in self._sample(number):
                     j = self._nx + block.start + n
                     yield self._expected(SYMBOLS, function, (), (i, j), *values.vector(vector, n))
         yield from self._weights_by_weights(function, values, hessian)
@@ -218,11 +223,11 @@ class References:
 
     def _weights_by_weights(self, function: str, values: SymbolicValues, hessian: Hessian) -> Iterator[Expected]:
         """diagonal + sum_c (phi_c rho_c' + rho_c phi_c')."""
-        for a in self._d.weights:
-            for b in self._d.weights:
+        for number, a in enumerate(self._d.weights):
+            for another, b in enumerate(self._d.weights):
                 diagonal = hessian.diagonal(a.symbol, b.symbol) if a.family == b.family else ()
-                for i in self._sample(a.count, 4):
-                    for j in sorted({*self._sample(b.count, 4), min(i, b.count - 1)}):
+                for i in self._sample(number, 4):
+                    for j in sorted({*self._sample(another, 4), min(i, b.count - 1)}):
                         terms = [values.vector(diagonal, i)] if i == j else []
                         for pair in hessian.pairs:
                             for left, right in ((pair.left, pair.right), (pair.right, pair.left)):
@@ -277,7 +282,7 @@ class References:
                 ]
             for i, exact in enumerate(slopes):
                 noise = sizes[i] * (NOISE + WIDTH * STEP) / steps[j]
-                allowed = bounds.get((1, (i, j)), 0.0) + float(noise)
+                allowed = bounds[1, (i, j)] + float(noise)
                 yield self._expected(DIFFERENCES, function, (i,), (j,), _without(exact, noise), allowed)
         for i in chosen:
             for j in chosen:
@@ -289,14 +294,14 @@ class References:
                         wider = second_difference(contracted, coordinates, i, j, (2 * pair[0], 2 * pair[1]))
                         exact = exact if _agree(exact, wider, SMOOTH * abs(exact) + noise) else mpmath.nan
                     for index in ((i, j), (j, i)):
-                        allowed = bounds.get((2, index), 0.0) + float(noise)
+                        allowed = bounds[2, index] + float(noise)
                         yield self._expected(DIFFERENCES, function, (), index, _without(exact, noise), allowed)
 
     def _chosen(self, function: str) -> list[int]:
         """The coordinates of all scalars, and of a few weights of each array."""
         chosen = list(range(len(self._d.core)))
-        for block in self._d.weights:
-            chosen += [self._nx + block.start + n for n in self._sample(block.count, 3)]
+        for number, block in enumerate(self._d.weights):
+            chosen += [self._nx + block.start + n for n in self._sample(number, 3)]
         return chosen + ([self._nz + a for a in range(len(self._d.inputs))] if function in _WITH_INPUTS else [])
 
     # ------------------------------------------------------------ both
@@ -307,10 +312,9 @@ class References:
         block = " by ".join([function, ", ".join(self._names[j] for j in by)]) if by else function
         return Expected(block, oracle, function, len(by), row + by, exact, allowed)
 
-    def _sample(self, count: int, most: int = 12) -> list[int]:
-        if count <= most:
-            return list(range(count))
-        return sorted(int(i) for i in self._random.choice(count, size=most, replace=False))
+    def _sample(self, number: int, most: int = 12) -> list[int]:
+        """Some features of weight array `number`: at one point the same for all, a smaller choice within a larger."""
+        return sorted(int(i) for i in self._order[number][:most])
 
 
 def _product(one: Bounded, other: Bounded) -> Bounded:

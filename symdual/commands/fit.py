@@ -15,6 +15,8 @@ from symdual.errors import SymdualError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from symdual.fitting.task import Task
+
 
 @click.command()
 @model_file_argument
@@ -68,22 +70,23 @@ def fit(
     """Fit the unknowns, noise levels and first states of MODEL.py to recordings in the format of `symdual replay`.
 
     NAME is an unknown, a family, process_noise, measurement_noise, drift or start, or an entry of these such as
-    process_noise[velocity]. Everything that the model leaves open is fitted by default. In a model with Gaussian
-    processes their hyperparameters are fitted instead.
+    process_noise[velocity]. Everything that the model leaves open is fitted by default. Gaussian processes have their
+    hyperparameters fitted together with the noise.
     """
-    from symdual.fitting.task import processes
+    from symdual.fitting.task import processes, read_task
     from symdual.spec.loading import load_model_file
 
     contents = load_model_file(model_file)
     asked = [contents.models[name]] if name in contents.models else list(contents.models.values())
     console = new_console()
     if any(processes(model) for model in asked) and _scenario_has_process(contents, scenario):
-        if only or hold or full or likelihood or held_out or resample or len(data_files) > 1:
+        if full or likelihood or held_out or resample or anyway or figures is not None:
             raise SymdualError(
-                "a model with Gaussian processes has its hyperparameters fitted to one recording; --only, --hold, "
-                "--full, --likelihood, --validate and --resample are for models without"
+                "--full, --likelihood, --validate, --resample, --anyway and --figures are for models without Gaussian "
+                "processes"
             )
-        _hyperparameters(console, model_file, data_files[0], name, scenario, file, json_file)
+        task = read_task(model_file, data_files, name, scenario, only, hold)
+        _with_processes(console, task, model_file, file, json_file)
         return
     from symdual.estimation.fit import fit_series, subject
     from symdual.estimation.result import sentences
@@ -134,29 +137,19 @@ def _scenario_has_process(contents: Any, scenario: str | None) -> bool:
     return bool(processes(contents.scenarios[scenario].model))
 
 
-def _hyperparameters(
-    console: Console,
-    model_file: Path,
-    data_file: Path,
-    name: str | None,
-    scenario: str | None,
-    file: Path | None,
-    json_file: Path | None,
-) -> None:
-    """Fit the hyperparameters of Gaussian processes."""
+def _with_processes(console: Console, task: Task, model_file: Path, file: Path | None, json_file: Path | None) -> None:
+    """Fit the hyperparameters of Gaussian processes together with the noise; the unknowns follow from them."""
     from symdual.fitting.result import fit as run
-    from symdual.fitting.task import read_task
     from symdual.report.fits import fit_table, summary
     from symdual.spec.fitted import write
     from symdual.whole_file import require_writable
 
-    task = read_task(model_file, data_file, name, scenario)
     place = model_file.with_name(f"{task.model.name}.fit.json") if file is None else file
     require_writable(place)
     with late_progress() as report:
         result = run(task, lambda what: report(what, None))
     write(place, result.to_json())
-    used = f"{len(task.times)} rows, {task.steps} steps, {result.measured} measurements used"
+    used = f"{len(task.times)} rows, {task.steps - len(task.breaks)} steps, {result.measured} measurements used"
     console.print(headed(task.model.name, f": {used}"))
     console.print(fit_table(result))
     console.print(summary(result))

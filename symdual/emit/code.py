@@ -279,28 +279,11 @@ class CallsContext(NamedTuple):
     limited: bool
 
 
-class LikelihoodContext(NamedTuple):
-    """The likelihood of a recording, with its gradient."""
+class GradientContext(NamedTuple):
+    """The gradient of the likelihood of a recording."""
 
     name: str
-    nx: int
-    nu: int
-    ny: int
-    ns: int
-    ntheta: int
-    nz: int
-    nr: int
-    nhr: int
-    npairs: int
-    theta_rows: tuple[int, ...]
-    h_theta_rows: tuple[int, ...]
-    curved_rows: tuple[int, ...]
-    observation_curved_rows: tuple[int, ...]
-    diagonals: Diagonals
-    diagonal_size: int
-    observation_diagonals: Diagonals
-    observation_diagonal_size: int
-    observation_pairs: int
+    tables: tuple[ShapedTable, ...]
 
 
 class EpisodeContext(NamedTuple):
@@ -347,7 +330,12 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
     elif not signals:
         # the belief on a process is relative to a prior that the plain recursions of the likelihood do not know, and
         # they do not know of numbers that change with time either
-        optional.append(File("likelihood", "likelihood", facts.likelihood()))
+        gradient = GradientContext(name, facts.curvature_tables())
+        optional += [
+            File("likelihood", "likelihood", NameContext(name)),
+            File("likelihood_gradient", "likelihood_gradient", gradient),
+            File("information", "information", NameContext(name)),
+        ]
     if facts.square_root:
         optional.append(File("square_root", "square_root", SquareRootContext(name, facts.transition, facts.diffusion)))
     if facts.iterated:
@@ -597,30 +585,15 @@ class _Facts:
             huu_nonzero=s.huu_nonzero,
         )
 
-    def likelihood(self) -> LikelihoodContext:
-        """The likelihood of a recording."""
-        s, derivation = self.structure, self._derivation
-        observation_diagonals = hessian_diagonals(derivation, derivation.observation_hessian)
-        return LikelihoodContext(
-            name=derivation.model.name,
-            nx=s.nx,
-            nu=s.nu,
-            ny=s.ny,
-            ns=s.ns,
-            ntheta=s.ntheta,
-            nz=s.nz,
-            nr=self.nr,
-            nhr=self.nhr,
-            npairs=s.npairs,
-            theta_rows=s.theta_rows,
-            h_theta_rows=s.h_theta_rows,
-            curved_rows=s.curved_rows,
-            observation_curved_rows=s.observation_curved_rows,
-            diagonals=s.hessian_diagonals,
-            diagonal_size=sum(count for _, _, count, _ in s.hessian_diagonals),
-            observation_diagonals=observation_diagonals,
-            observation_diagonal_size=sum(count for _, _, count, _ in observation_diagonals),
-            observation_pairs=len(derivation.observation_hessian.pairs),
+    def curvature_tables(self) -> tuple[ShapedTable, ...]:
+        """Where f and h have second derivatives, row by row."""
+        s, shape, meaning = self.structure, ".reshape(-1, 4)", "row and column in z, count, start"
+        observed = hessian_diagonals(self._derivation, self._derivation.observation_hessian)
+        return (
+            ShapedTable("CURVED_ROWS", s.curved_rows, "", "rows of f that have second derivatives"),
+            ShapedTable("DIAGONALS", s.hessian_diagonals, shape, f"of theirs between weights: {meaning}"),
+            ShapedTable("H_CURVED_ROWS", s.observation_curved_rows, "", "rows of h that have second derivatives"),
+            ShapedTable("H_DIAGONALS", observed, shape, meaning),
         )
 
     def hessian_tables(self) -> tuple[ShapedTable, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import sympy as sp
 from sympy.printing.codeprinter import PrintMethodNotImplementedError
 from sympy.printing.pycode import PythonCodePrinter
@@ -19,14 +21,14 @@ class KernelPrinter(PythonCodePrinter):
         super().__init__({"fully_qualified_modules": True, "strict": True})
 
     def _print_Float(self, expression: sp.Float) -> str:
-        return repr(float(expression))
+        return _number(expression)
 
     def _print_Rational(self, expression: sp.Rational) -> str:
         # the quotient is rounded here, once, instead of being an operation of the generated code
-        return repr(float(expression))
+        return _number(expression)
 
     def _print_Integer(self, expression: sp.Integer) -> str:
-        return repr(float(expression))
+        return _number(expression)
 
     def _print_Pow(self, expression: sp.Pow, rational: bool = False) -> str:
         base, exponent = expression.args
@@ -59,6 +61,15 @@ class KernelPrinter(PythonCodePrinter):
     def _print_monomial(self, expression: sp.Expr) -> str:
         base, power = (self._print(argument) for argument in expression.args)
         return f"math.pow({base}, {power})"
+
+
+def _number(expression: sp.Number) -> str:
+    """A number in full precision; beyond double precision, a literal that is infinity."""
+    try:
+        value = float(expression)
+    except OverflowError:
+        value = math.copysign(math.inf, 1 if expression > 0 else -1)
+    return repr(value).replace("inf", "1e999")
 
 
 _PRINTER = KernelPrinter()

@@ -49,6 +49,7 @@ def records(
     limited: bool = False,
 ) -> tuple[Record, ...]:
     """All records of a package, with those fields only that its model needs."""
+    likelihood = () if processes else (_row(), _back(), _h_bend())
     return (
         _blocks(square_root),
         _step(expressed, limited),
@@ -60,6 +61,7 @@ def records(
         _weights(expressed, signals),
         _task(transition, diffusion, expressed, limited),
         _space(square_root, iterated, processes, lowrank, transition, observation_curved, expressed, limited),
+        *likelihood,
     )
 
 
@@ -380,3 +382,66 @@ def _space(
             Field("seen_t", ("WIDTH",), ""),
         ]
     return Record("SPACE", "scratch of one thread; nothing in it outlives the function that writes it", tuple(fields))
+
+
+def _row() -> Record:
+    return Record(
+        "ROW",
+        "a belief on the active entries of z with what a row of a recording makes of it; of `likelihood`",
+        (
+            Field("z", ("NZ",), "mean"),
+            Field("P", ("NZ", "NZ"), "covariance of the active entries"),
+            Field("work", ("WORK",), "of the kernels"),
+            Field("next", ("NX",), "f"),
+            Field("f_x", ("NX", "NX"), ""),
+            Field("f_u", ("NX", "NU"), ""),
+            Field("f_theta", ("NR", "NTHETA"), ""),
+            Field("F", ("NX", "NZ"), "[f_x f_theta]"),
+            Field("h", ("NY",), ""),
+            Field("h_x", ("NY", "NX"), ""),
+            Field("h_theta", ("NHR", "NTHETA"), ""),
+            Field("H", ("NY", "NZ"), "[h_x h_theta]"),
+            Field("AP", ("NZ", "NZ"), "A P"),
+            Field("moved", ("NZ",), "D theta"),
+            Field("e", ("NY",), "innovation"),
+            Field("PC", ("NZ", "NY"), "P C'"),
+            Field("S", ("NY", "NY"), "covariance of the innovation"),
+            Field("V", ("NY", "NY"), "its inverse"),
+            Field("w", ("NY",), "V e"),
+            Field("white", ("NY",), "whitened innovation"),
+            Field("gain", ("NZ", "NY"), "K = P C' V"),
+        ),
+    )
+
+
+def _back() -> Record:
+    return Record(
+        "BACK",
+        "scratch of `likelihood_gradient`",
+        (
+            Field("into", ("NZ",), "derivatives by the mean on their way"),
+            Field("along", ("NZ",), "B_i"),
+            Field("costate", ("NX",), "zero, but for the row that is bent"),
+            Field("multiplier", ("NY",), ""),
+            Field("LA", ("NZ", "NZ"), "Lam A"),
+            Field("LK", ("NZ", "NY"), "Lam K"),
+            Field("Plam", ("NZ",), "P lam"),
+            Field("seen", ("NY",), "C P lam"),
+            Field("b", ("NY",), "V C P lam"),
+            Field("G", ("NY", "NY"), "derivatives by R"),
+            Field("CG", ("NZ", "NY"), ""),
+        ),
+    )
+
+
+def _h_bend() -> Record:
+    return Record(
+        "H_BEND",
+        "second derivatives of a row of h",
+        (
+            Field("core", ("NX + NS", "NZ"), "rows of the states and scalar unknowns"),
+            Field("diagonals", ("OBSERVATION_NDIAG",), "diagonals between weights"),
+            Field("left", ("OBSERVATION_NPAIRS", "NTHETA"), "pairs of vectors: left right' + right left'"),
+            Field("right", ("OBSERVATION_NPAIRS", "NTHETA"), ""),
+        ),
+    )

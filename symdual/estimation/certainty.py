@@ -3,9 +3,14 @@
 With the second derivatives M of -log p(y | psi) - log p(psi), psi is about N(psi^, M^-1). Coordinates at a bound count
 as known for the others. Directions in which M has no curvature are not determined at all.
 
-What the recordings tell of the N fitted entries of z_0 depends on the noise phi, which is uncertain itself: log|M| has
-the slope -2 tilt by phi (`symdual.estimation.objective`). With phi ~ N(phi^, C), their part of M is smaller on average
-than at phi^ by about exp(-c' C c / 2), c = 2 tilt / N.
+What the recordings tell of the fitted entries z of z_0 depends on the noise phi, which is uncertain itself, and more so
+towards large noise: p(phi | y) is skewed, as the posterior of a variance is that makes Student's t of a normal
+distribution. So their covariance is averaged over phi,
+
+    cov z = E cov(z | phi) + cov E(z | phi)
+
+along each axis of the covariance of phi, with weights p(phi | y) by Laplace's method (`Objective.without_places`) at
+points one deviation apart.
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from symdual.estimation.objective import Objective
 from symdual.estimation.quantities import Indices, Quantities
 from symdual.estimation.search import Optimum
 from symdual.runtime.problem import Array
@@ -26,6 +32,10 @@ NOTHING = 0.02
 WIDEST = 100.0
 #: Correlations from here on are named.
 CLOSE = 0.9
+#: Where the average over the noise is taken, in deviations beside its most probable value.
+DISTANCES = (-4.0, -3.0, -2.0, -1.0, 1.0, 2.0, 3.0, 4.0)
+#: Points of less than this share of the largest weight are left out.
+LIGHTEST = 1e-4
 
 
 class Certainty(NamedTuple):
@@ -60,8 +70,9 @@ class Correlation(NamedTuple):
         )
 
 
-def certainty(quantities: Quantities, optimum: Optimum, with_prior: bool) -> Certainty:
+def certainty(objective: Objective, optimum: Optimum) -> Certainty:
     """The covariance of the quantities around the maximum."""
+    quantities, with_prior = objective.likelihood.quantities, objective.with_prior
     M, noise = optimum.curvature, np.arange(quantities.size) >= quantities.places
     bound = np.array(optimum.at_bound) != 0
     # noise that is not told from none at all; the others are judged as if it were known
@@ -69,7 +80,8 @@ def certainty(quantities: Quantities, optimum: Optimum, with_prior: bool) -> Cer
     lost = noise & (M.diagonal() < (0.0 if with_prior else widest**-2))
     free = np.flatnonzero(~bound & ~lost)
     covariance, hidden = _inverse(M, free)
-    covariance, _ = _inverse(_weakened(quantities, optimum, M, covariance), free)
+    if objective.tilts and not optimum.kinked:
+        covariance = covariance + _excess(objective, optimum.psi, covariance)
     lost[free] = hidden
     covariance[lost] = 0.0
     covariance[:, lost] = 0.0
@@ -79,15 +91,34 @@ def certainty(quantities: Quantities, optimum: Optimum, with_prior: bool) -> Cer
     return Certainty(covariance, tuple(verdicts))
 
 
-def _weakened(quantities: Quantities, optimum: Optimum, M: Array, covariance: Array) -> Array:
-    """M with what the recordings tell of z_0 as it is on average over the uncertain noise."""
-    places = slice(0, quantities.places)
-    slope = 2.0 * optimum.tilt / max(quantities.places, 1)
-    share = math.exp(-0.5 * min(float(slope @ covariance @ slope), 2.0))
-    prior = quantities.prior_precision()[places, places] if share < 1.0 else 0.0
-    weak = M.copy()
-    weak[places, places] = prior + share * (M[places, places] - prior)
-    return weak
+def _excess(objective: Objective, psi: Array, covariance: Array) -> Array:
+    """What the average over the noise adds to the covariance at its most probable value."""
+    q = objective.likelihood.quantities
+    places, noise = slice(0, q.places), slice(q.places, q.size)
+    low, high = np.array(q.bounds).reshape(-1, 2).T
+    values, axes = np.linalg.eigh(covariance[noise, noise])
+    known = values > 1e-12
+    here, level = np.linalg.pinv(objective.expected_curvature(psi), hermitian=True), objective.without_places(psi)
+    excess = np.zeros_like(covariance)
+    for length, axis in zip(np.sqrt(values[known]), axes.T[known], strict=True):
+        step = covariance[:, noise] @ axis / length  # entries of z_0 follow the noise
+        weights, inner, square = 1.0, np.zeros_like(here), 0.0
+        for t in DISTANCES:
+            at = np.clip(psi + t * step, low, high)
+            weight = math.exp(min(objective.without_places(at) - level, 0.0))
+            if weight > LIGHTEST:
+                weights, square = weights + weight, square + weight * t**2
+                inner += weight * (np.linalg.pinv(objective.expected_curvature(at), hermitian=True) - here)
+        excess[places, places] += inner / weights
+        excess += (square / weights - 1.0) * np.outer(step, step)
+    return _positive(excess, covariance)
+
+
+def _positive(excess: Array, covariance: Array) -> Array:
+    """The excess without directions in which it is negative, in units of the deviations."""
+    unit = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    values, vectors = np.linalg.eigh(excess / np.outer(unit, unit))
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T * np.outer(unit, unit))
 
 
 def _verdict(bound: int, lost: bool, kept: bool) -> str:

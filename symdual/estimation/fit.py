@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from symdual.errors import SymdualError, did_you_mean
 from symdual.estimation.certainty import Certainty, certainty, correlations, prior_deviations
 from symdual.estimation.likelihood import Filter, Likelihood
+from symdual.estimation.objective import Objective
 from symdual.estimation.quantities import START, Quantities, Setting, choose, unknown_names
 from symdual.estimation.result import Estimate, FirstState, Fit
 from symdual.estimation.search import Optimum, Report, maximise
@@ -102,8 +103,9 @@ def fit_series(
     likelihood = Likelihood(quantities, series)
     _require_room(likelihood)
     with threadpool_limits(limits=1):  # the matrices are small: threads would only wait for each other
-        optimum = maximise(likelihood, method == "map", starts, report)
-    found = certainty(quantities, optimum, method == "map")
+        objective = Objective(likelihood, method == "map")
+        optimum = maximise(objective, starts, report)
+        found = certainty(objective, optimum)
     estimates = tuple(_estimates(quantities, optimum, found, method == "map"))
     unknowns = len(quantities.constants)
     labels = unknown_names(about.package)
@@ -170,8 +172,8 @@ def _refuse_processes(model: Model) -> None:
     for family in model.families:
         if family.process is not None:
             raise SymdualError(
-                f'{model.name} has the Gaussian process "{family.name}", of which only the hyperparameters can be '
-                "fitted, by `symdual fit` or symdual.fitting"
+                f'{model.name} has the Gaussian process "{family.name}": fit it with `symdual fit`, or with '
+                "read_task of symdual.fitting.task and fit of symdual.fitting.result"
             )
 
 
@@ -266,7 +268,7 @@ def _require_sense(about: Subject, series: Sequence[Series]) -> None:
             k = int(far[0])
             raise SymdualError(
                 f'{one.name}, line {one.lines[k]}: "{label}" is {one.measurements[k, column]:g}, but the model expects '
-                f"{filtered.outputs[k, column]:.4g} +- {deviation[k]:.2g}, {off[k] / deviation[k]:.0f} deviations off: "
+                f"{filtered.outputs[k, column]:.4g} +- {deviation[k]:.2g}, {off[k] / deviation[k]:.4g} deviations off: "
                 "check the unit of the column and the noise of the model, or fit it anyway"
             )
 

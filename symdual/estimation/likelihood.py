@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,11 +54,10 @@ class Filter(NamedTuple):
         K, na, NZ, NY = len(measurements), len(self.active), self.package.NZ, self.package.NY
         means, covariances = np.zeros((K + 1, NZ)), np.zeros((K + 1, na, na))
         outputs, spreads, whites, stats = (np.full((K, c), np.nan) for c in (NY, NY, NY, 3))
-        likelihood = self.package.likelihood.forward(
-            *(self.mean, self.covariance, self.active, inputs, measurements, self.process_noise),
-            *(self.measurement_noise, self.transition, self.package.numbers["data"], expected),
-            *(means, covariances, outputs, spreads, whites, stats),
-        )
+        emitted = self.package.likelihood
+        trace = emitted.Trace(means, covariances, outputs, spreads, whites, stats)
+        recording = emitted.Recording(inputs, measurements)
+        likelihood = emitted.forward(self._setting(expected), recording, trace, emitted.rows())
         return Filtered(means, covariances, outputs, spreads, whites, stats, float(likelihood))
 
     def back(
@@ -73,11 +72,9 @@ class Filter(NamedTuple):
         na, NZ, NY = len(self.active), self.package.NZ, self.package.NY
         mean, covariance = (np.zeros(NZ), np.zeros((na, na))) if last is None else (last[0].copy(), last[1].copy())
         noise, measured, applied = np.zeros((na, na)), np.zeros((NY, NY)), np.zeros_like(inputs)
-        self.package.likelihood.reverse(
-            *(self.active, inputs, measurements, self.measurement_noise, self.transition),
-            *(self.package.numbers["data"], expected, filtered.means, filtered.covariances),
-            *(mean, covariance, noise, measured, applied),
-        )
+        emitted = self.package.likelihood_gradient
+        slopes = emitted.Slopes(mean, covariance, noise, measured, applied)
+        emitted.reverse(*self._given(inputs, measurements, filtered, expected), slopes, self._rows(), emitted.sheet())
         return mean, covariance, noise, measured, applied
 
     def information(
@@ -94,22 +91,33 @@ class Filter(NamedTuple):
         After each of so many equal parts of the recording; the last is that of all of it.
         """
         gathered = np.zeros((parts, directions.shape[1], directions.shape[1]))
-        self.package.likelihood.information(
-            *(self.active, inputs, measurements, self.measurement_noise, self.transition),
-            *(self.package.numbers["data"], expected, filtered.means, filtered.covariances),
-            *(np.ascontiguousarray(directions), gathered),
-        )
+        given = self._given(inputs, measurements, filtered, expected)
+        self.package.information.information(*given, np.ascontiguousarray(directions), gathered, self._rows())
         return gathered
 
     def forecast(self, inputs: Array, measurements: Array, filtered: Filtered, length: int) -> tuple[Array, Array]:
-        """Expected measurements 1 to `length` steps after each row and their variances, (K, length, NY) both."""
+        """Expected measurements 1 to `length` steps after each row and their variances, (K, length, NY) both.
+
+        They are NaN beyond the last row.
+        """
         shape = (len(measurements), length, self.package.NY)
-        outputs, spreads = np.zeros(shape), np.zeros(shape)
-        self.package.likelihood.forecast(
-            *(self.active, inputs, measurements, self.process_noise, self.measurement_noise, self.transition),
-            *(self.package.numbers["data"], filtered.means, filtered.covariances, outputs, spreads),
-        )
+        outputs, spreads = np.full(shape, np.nan), np.full(shape, np.nan)
+        given = self._given(inputs, measurements, filtered, expected=False)
+        self.package.likelihood.forecast(*given, outputs, spreads, self._rows())
         return outputs, spreads
+
+    def _setting(self, expected: bool) -> Any:
+        numbers = self.package.numbers["data"]
+        noise = self.process_noise, self.measurement_noise, self.transition
+        return self.package.likelihood.Setting(self.mean, self.covariance, self.active, *noise, numbers, expected)
+
+    def _given(self, inputs: Array, measurements: Array, filtered: Filtered, expected: bool) -> tuple[Any, Any, Any]:
+        """Setting, recording and trace."""
+        emitted = self.package.likelihood
+        return self._setting(expected), emitted.Recording(inputs, measurements), emitted.Trace(*filtered[:-1])
+
+    def _rows(self) -> Any:
+        return self.package.likelihood.rows()
 
 
 class Likelihood:

@@ -49,6 +49,11 @@ class Objective:
         places = slice(0, self.likelihood.quantities.places)
         return np.asarray(self.likelihood.information(psi) + self.precision[places, places])
 
+    def without_places(self, psi: Array) -> float:
+        """log p(y | phi) by Laplace's method, for psi at the maximum over the entries of z_0; up to a constant."""
+        level = self.at(psi)[0] - float(self.tilt @ (psi - self._begin))
+        return level - 0.5 * self._volume(psi) if math.isfinite(level) else -math.inf
+
     @property
     def tilts(self) -> bool:
         """Whether there is noise, and something that takes it up."""

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from symdual.errors import SymdualError
-from symdual.estimation.likelihood import Likelihood, Value
+from symdual.estimation.likelihood import Value
 from symdual.estimation.objective import Objective
 from symdual.estimation.quantities import Indices
 from symdual.runtime.problem import Array
@@ -50,7 +50,7 @@ class Optimum(NamedTuple):
     `value` is log p(y | psi) with its gradient, `first` the same where the search began; `curvature` (size, size) is
     minus the second derivatives of the objective, `at_bound` -1, 0 or 1 for each coordinate, `decrement` what is left;
     `kinked` says that the search ended at a jump of the objective, where no step improves it although its slope is not
-    zero; `tilt` (size,) is the slope of -1/2 log|M| by noise at the end.
+    zero.
     """
 
     psi: Array
@@ -61,7 +61,6 @@ class Optimum(NamedTuple):
     starts: tuple[Start, ...]
     decrement: float
     kinked: bool
-    tilt: Array
 
     @property
     def converged(self) -> bool:
@@ -75,11 +74,9 @@ class Optimum(NamedTuple):
         return sum(start.end_objective > best - SAME for start in self.starts)
 
 
-def maximise(
-    likelihood: Likelihood, with_prior: bool = True, starts: int = 5, report: Report = lambda text, share: None
-) -> Optimum:
+def maximise(objective: Objective, starts: int = 5, report: Report = lambda text, share: None) -> Optimum:
     """Search for the psi that explains the recordings best."""
-    return _Search(Objective(likelihood, with_prior), starts, report).run()
+    return _Search(objective, starts, report).run()
 
 
 class _Search:
@@ -114,7 +111,6 @@ class _Search:
             starts=tuple(ends),
             decrement=decrement,
             kinked=kinked,
-            tilt=self.objective.tilt,
         )
 
     def _at_rest(self, psi: Array) -> tuple[Array, Array, float, bool]:

@@ -21,6 +21,7 @@ import numpy as np
 
 from symdual.estimation.fit import Subject, first_states, fitted_filter, subject
 from symdual.estimation.likelihood import Likelihood
+from symdual.estimation.objective import Objective
 from symdual.estimation.quantities import Quantities, as_matrix, unknown_names
 from symdual.estimation.result import FirstState, Fit
 from symdual.estimation.search import maximise
@@ -220,7 +221,7 @@ def _start(about: Subject, result: Fit, one: Series) -> FirstState | None:
         recordings=(one.name,),
         first_states=first_states(known_now, [one]),
     )
-    optimum = maximise(Likelihood(quantities, [one]), True, 1)
+    optimum = maximise(Objective(Likelihood(quantities, [one]), with_prior=True), starts=1)
     whole = covariance[:nx, :nx].copy()
     states = quantities.states
     whole[states] = 0.0

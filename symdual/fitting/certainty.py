@@ -27,7 +27,7 @@ _FLATTEST = 1e-6  # curvature below this is none
 class Certainty(NamedTuple):
     """The standard deviation of log h, and what is to be said of it.
 
-    The verdict is "determined", "flat", "at its lower bound" or "at its upper bound".
+    The verdict is "determined", "flat", "at its lower bound", "at its upper bound" or "held".
     """
 
     deviation: float
@@ -35,13 +35,15 @@ class Certainty(NamedTuple):
 
 
 def certainty(optimum: Optimum) -> list[Certainty]:
-    """For each hyperparameter; those at a bound count as known for the others."""
+    """For each entry of psi; those at a bound, or held, count as known for the others."""
     free = [i for i, bound in enumerate(optimum.at_bound) if not bound]
     deviations = np.full(len(optimum.psi), np.inf)
     if free:
         curvatures, directions = np.linalg.eigh(curvature(optimum.evidence, optimum.psi)[np.ix_(free, free)])
         deviations[free] = np.sqrt((directions**2 / np.maximum(curvatures, _FLATTEST)).sum(axis=1))
-    return [Certainty(float(d), _verdict(float(d), b)) for d, b in zip(deviations, optimum.at_bound, strict=True)]
+    held = [name in optimum.evidence.task.held for name in optimum.evidence.task.names]
+    each = zip(deviations, optimum.at_bound, held, strict=True)
+    return [Certainty(float(d), "held" if fixed else _verdict(float(d), b)) for d, b, fixed in each]
 
 
 def _verdict(deviation: float, bound: int) -> str:

@@ -7,7 +7,8 @@ K_ij = tau(t_i, t_j) kappa(s_i, s_j) for values of the same output and zero othe
     d log p / d psi = 1/2 tr( H' (a a' - G^-1) H dK/dpsi ),       a = G^-1 w,       psi = log of the hyperparameters
 
 dK/dpsi comes from the derivatives of the kernel by its constants, found symbolically. More measurements than values are
-first turned so that H ends in zeros (H = Q R): what stands there is noise, whatever psi.
+first turned so that H ends in zeros (H = Q R): what stands there is noise, whatever psi. Deviations of noise among psi
+are new whitenings; the derivatives by them come from `score`.
 """
 
 from __future__ import annotations
@@ -22,12 +23,15 @@ from scipy.linalg import cho_solve, qr, solve_triangular
 from symdual.derive.branches import derivative
 from symdual.errors import SymdualError
 from symdual.fitting.linearised import Block, Linearised, MeanFunction
+from symdual.fitting.noise import Noises
+from symdual.fitting.score import Score, score
 from symdual.fitting.task import Task
-from symdual.fitting.whitening import Whitened
+from symdual.fitting.whitening import Whitened, whiten
 from symdual.spec.numbers import Array
 from symdual.spec.numeric import as_numpy
 from symdual.spec.symbols import Family
 
+SAME = 1e-13  #: logarithms of deviations that differ by no more are the same
 #: Shares of the mean of its diagonal that are added to G, one after another, until it is positive definite.
 JITTERS = (0.0, *(10.0**n for n in range(-15, -5)))
 
@@ -81,7 +85,7 @@ class Posterior(NamedTuple):
 
 
 class Evidence:
-    """The marginal likelihood of one linearisation as a function of psi, in the order of the task's hyperparameters."""
+    """The marginal likelihood of one linearisation as a function of psi; the task has the noise of one psi."""
 
     def __init__(
         self, task: Task, functions: Sequence[CovarianceFunction], system: Linearised, whitened: Whitened
@@ -90,6 +94,7 @@ class Evidence:
         self.functions = functions
         _require_finite(whitened.residual @ whitened.residual, np.sum(whitened.response**2))
         self._names = [str(c.name) for c in task.hyperparameters]
+        self._own, self._beside = task.psi[len(self._names) :], self
         self._constant = whitened.log_determinant + len(whitened.residual) * math.log(2.0 * math.pi)
         self._residual, self._response = whitened.residual, whitened.response
         if self._response.shape[0] > self._response.shape[1]:
@@ -100,8 +105,42 @@ class Evidence:
         #: H for each output of each process
         self._responses = [[np.ascontiguousarray(self._response[:, c]) for c in b.columns] for b in system.blocks]
 
+    def under(self, psi: Array) -> Evidence:
+        """The same linearisation under the noise of psi."""
+        noise = psi[len(self._names) :]
+        for known in (self, self._beside):
+            if np.all(np.abs(noise - known._own) < SAME):
+                return known
+        task = self.task.under(psi)
+        self._beside = Evidence(task, self.functions, self.system, whiten(task, self.system))
+        return self._beside
+
     def at(self, psi: Array) -> Value:
         """log p and its gradient."""
+        own, count = self.under(psi), len(self._names)
+        value = own._by_hyperparameters(psi[:count])
+        if not self.task.noises:
+            return value
+        noises = Noises(own.task.process_noise, own.task.measurement_noise)
+        by_noise = noises.pulled(own.task.noises, own.score(psi).slopes)
+        _require_finite(by_noise)
+        return value._replace(gradient=np.concatenate([value.gradient, by_noise]))
+
+    def score(self, psi: Array) -> Score:
+        """The derivatives by the noise, and what is known of z_0 given the data."""
+        own = self.under(psi)
+        covariances = own._covariances(psi)
+        factor, _ = own._factor(covariances)
+        V = np.zeros((own._response.shape[1],) * 2)
+        reached = np.zeros((len(factor), len(V)))  # H K
+        for K, (block, _, _, responses) in zip(covariances, own._each(), strict=True):
+            for columns, H in zip(block.columns, responses, strict=True):
+                V[np.ix_(columns, columns)] = K
+                reached[:, columns] = H @ K
+        half = solve_triangular(factor, reached, lower=True)
+        return score(own.task, self.system, own.whitened, own.posterior(psi).values, V - half.T @ half)
+
+    def _by_hyperparameters(self, psi: Array) -> Value:
         factor, jitter = self._factor(self._covariances(psi))
         half = solve_triangular(factor, self._residual, lower=True)
         gradient = np.zeros(len(psi))
@@ -123,6 +162,8 @@ class Evidence:
 
     def posterior(self, psi: Array) -> Posterior:
         """The processes given the data: E g = K v with the weights v = H' G^-1 w."""
+        if (own := self.under(psi)) is not self:
+            return own.posterior(psi)
         covariances = self._covariances(psi)
         factor, _ = self._factor(covariances)
         a = cho_solve((factor, True), self._residual)

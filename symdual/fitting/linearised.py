@@ -128,6 +128,8 @@ class Lineariser:
                 gains[:, :n, g] = np.stack([values.scalar(calculus.jacobian(i, symbol)) for i in range(n)], axis=1)
                 offset -= gains[:, :, g] * values.scalar(symbol)[:, None]
         offset[:, :n] -= np.einsum("tij,tj->ti", transition, z)[:, :n]
+        between = np.isin(times, list(self.task.breaks))
+        transition[between, :n], gains[between], offset[between, :n] = 0.0, 0.0, self.task.start[:n]
         _require_finite(times, transition, gains, offset)
         return transition, gains, offset, self._blocks(values, times)
 

@@ -56,8 +56,9 @@ class _Search:
     def __init__(self, task: Task, report: Report) -> None:
         self.task, self.report = task, report
         self.trajectories = Trajectories(task)
-        self.start = np.log([c.value for c in task.hyperparameters])
-        self.bounds = [(p - REACH, p + REACH) for p in self.start]
+        self.start = task.psi
+        reach = [0.0 if name in task.held else REACH for name in task.names]
+        self.bounds = [(p - r, p + r) for p, r in zip(self.start, reach, strict=True)]
 
     def run(self) -> Optimum:
         psi = self.start
@@ -75,23 +76,26 @@ class _Search:
             if converged or rounds == ROUNDS:
                 break
             psi = self._inner(evidence, psi, rounds)
-        at_bound = [int(p > high - 1e-6) - int(p < low + 1e-6) for p, (low, high) in zip(psi, self.bounds, strict=True)]
+        at_bound = [
+            int(p > high - 1e-6) or -int(p < low + 1e-6) for p, (low, high) in zip(psi, self.bounds, strict=True)
+        ]
         return Optimum(psi, value, before.log_likelihood, evidence, posterior, at_bound, rounds, converged)
 
     def _require_enough(self, evidence: Evidence) -> None:
         showing = int(np.any(evidence.whitened.response != 0, axis=1).sum())
-        needed = len(self.start) + 1
-        if showing < needed:
+        count = len(self.task.hyperparameters)
+        if showing < count + 1:
             raise SymdualError(
                 f"only {showing} measurements of the recording depend on a Gaussian process; to fit "
-                f"{len(self.start)} hyperparameters takes at least {needed}"
+                f"{count} hyperparameters takes at least {count + 1}"
             )
 
     def _best(self, evidence: Evidence) -> Array:
         """The best psi of searches from the model's own values and from others around them, always the same ones."""
         random = np.random.Generator(np.random.PCG64(0))
         ends = [self._inner(evidence, self.start, 0)]
-        for start in self.start + random.uniform(-NEAR, NEAR, (STARTS, len(self.start))):
+        near = np.array([min(NEAR, high - low) for low, high in self.bounds])
+        for start in self.start + near * random.uniform(-1.0, 1.0, (STARTS, len(self.start))):
             with suppress(SymdualError):  # a kernel may be infinite far from the model's own values
                 ends.append(self._inner(evidence, start, 0))
         return max(ends, key=lambda psi: evidence.at(psi).log_likelihood)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from symdual.derive.derivation import Derivation, derive
 from symdual.emit.code import measurement_names
 from symdual.errors import SymdualError, did_you_mean
+from symdual.fitting.noise import NoiseEntry, Noises, chosen, open_entries
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.replay import read_recording, steps_between
 from symdual.spec.loading import ModelFile, load_model_file
@@ -60,6 +61,8 @@ class Task:
 
     z = (x, theta), theta being the unknowns that belong to no process. Row k of the recording lies before step
     `times[k]`; `inputs` (T, U) are those of each step; `measurements` (K, Y) have NaN where nothing was measured.
+    Several recordings lie one after the other, with a step of `breaks` between them: it leads to the start, whatever
+    was before. psi are the logarithms of the hyperparameters and of the deviations of `noises`; `held` are not fitted.
     """
 
     derivation: Derivation
@@ -74,6 +77,10 @@ class Task:
     inputs: Array
     measurements: Array
     ignored: tuple[str, ...] = ()
+    recordings: tuple[str, ...] = ()
+    breaks: frozenset[int] = frozenset()
+    noises: tuple[NoiseEntry, ...] = ()
+    held: frozenset[str] = frozenset()
 
     @property
     def model(self) -> Model:
@@ -97,6 +104,31 @@ class Task:
         return tuple(c for c in self.model.constants if c.name in own)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the entries of psi."""
+        return (*(str(c.name) for c in self.hyperparameters), *(entry.name for entry in self.noises))
+
+    @property
+    def psi(self) -> Array:
+        """psi of the model's own numbers."""
+        variances = [Noises(self.process_noise, self.measurement_noise).variance(entry) for entry in self.noises]
+        return np.concatenate([np.log([c.value for c in self.hyperparameters]), 0.5 * np.log(variances)])
+
+    def under(self, psi: Array) -> Task:
+        """The task with the noise of psi."""
+        noises = Noises(self.process_noise, self.measurement_noise)
+        process_noise, measurement_noise = noises.scaled(self.noises, psi[len(self.hyperparameters) :])
+        return replace(self, process_noise=process_noise, measurement_noise=measurement_noise)
+
+    def noise_at(self, t: int) -> Array:
+        """The covariance of the noise on z in step t."""
+        if t not in self.breaks:
+            return self.process_noise
+        n, noise = len(self.model.states), np.zeros_like(self.process_noise)
+        noise[:n, :n] = self.start_covariance[:n, :n]
+        return noise
+
+    @property
     def constants(self) -> dict[str, float]:
         """All known numbers of the model by name."""
         numbers = {c.name: c.value for c in self.model.constants}
@@ -108,15 +140,44 @@ def processes(model: Model) -> tuple[Family, ...]:
     return tuple(family for family in model.families if family.process is not None)
 
 
-def read_task(model_file: Path, data_file: Path, name: str | None = None, scenario: str | None = None) -> Task:
-    """The task that a model file and a recording in the format of `symdual replay` describe."""
+def read_task(
+    model_file: Path,
+    data_files: Path | Sequence[Path],
+    name: str | None = None,
+    scenario: str | None = None,
+    only: Sequence[str] = (),
+    hold: Sequence[str] = (),
+) -> Task:
+    """The task that a model file and recordings as for `symdual replay` describe; by default all is fitted."""
     contents = load_model_file(model_file)
     model = _chosen_model(contents, name)
-    return task_for(model, _chosen_scenario(contents, model, scenario), data_file)
+    task = task_for(model, _chosen_scenario(contents, model, scenario), data_files)
+    return fitting(task, only, hold)
 
 
-def task_for(model: Model, scenario: Scenario, data_file: Path) -> Task:
-    """The task for a model with the start and the prior of a scenario."""
+def fitting(task: Task, only: Sequence[str] = (), hold: Sequence[str] = ()) -> Task:
+    """The task with the noise among what is fitted: what is named, or all but what is held."""
+    names = z_names(task.derivation)
+    outputs = measurement_names(task.derivation)
+    noises = Noises(task.process_noise, task.measurement_noise)
+    entries = open_entries(names, len(task.model.states), outputs, noises)
+    groups = {family.name: [str(c.name) for c in family.constants] for family in task.families}
+    for entry in entries:
+        groups.setdefault(entry.name.partition("[")[0], []).append(entry.name)
+    wanted = chosen(groups, only, hold)
+    held = {name for own in groups.values() for name in own} - wanted
+    return replace(task, noises=tuple(e for e in entries if e.name in wanted), held=frozenset(held))
+
+
+def z_names(derivation: Derivation) -> list[str]:
+    """The names of z = (x, theta) without processes; weights of a family are numbered."""
+    own = {block.symbol for block in derivation.processes}
+    names = [s.name for s in derivation.core]
+    return names + [f"{b.symbol.name}[{i}]" for b in derivation.weights if b.symbol not in own for i in range(b.count)]
+
+
+def task_for(model: Model, scenario: Scenario, data_files: Path | Sequence[Path]) -> Task:
+    """The task for a model with the start and the prior of a scenario; of the noise, nothing is fitted."""
     if model.memory:
         raise SymdualError(f"{model.name} remembers inputs (`previous`), with which no hyperparameters are fitted")
     if model.signals:
@@ -125,15 +186,18 @@ def task_for(model: Model, scenario: Scenario, data_file: Path) -> Task:
         )
     derivation = derive(model)
     _require_positive(model)
-    package = _columns(derivation)
-    recording = read_recording(data_file, package)
-    counts = steps_between(recording, package)
-    _require_fit(data_file, recording.measurements, sum(counts), derivation)
+    files = [data_files] if isinstance(data_files, Path) else list(data_files)
+    together = _joined(files, _columns(derivation))
+    drifts = _drifts(derivation, together.steps)
+    if len(files) > 1 and any(d.persistence != 1.0 or np.any(d.scales != 1.0) for d in drifts.values()):
+        raise SymdualError(f"the Gaussian process of {model.name} drifts: fit its recordings one by one")
+    _require_fit(files[0], together.measurements, together.steps, derivation)
     kept = _parameters(derivation)
     n, z = len(model.states), len(model.states) + len(kept)
     covariance, noise = np.zeros((z, z)), np.zeros((z, z))
     covariance[:n, :n] = scenario.start_covariance
-    covariance[n:, n:] = scenario.prior_covariance[np.ix_(kept, kept)]
+    prior = scenario.prior_covariance
+    covariance[n:, n:] = (np.diag(prior) if prior.ndim == 1 else prior)[np.ix_(kept, kept)]
     noise[:n, :n] = model.process_noise
     noise[n:, n:] = np.diag(np.zeros(len(kept)) if model.drift is None else model.drift[kept])
     return Task(
@@ -144,11 +208,49 @@ def task_for(model: Model, scenario: Scenario, data_file: Path) -> Task:
         persistence=np.ones(len(kept)) if model.transition is None else model.transition[kept],
         process_noise=noise,
         measurement_noise=model.measurement_noise,
-        drifts=_drifts(derivation, sum(counts)),
-        times=np.cumsum(counts),
-        inputs=np.repeat(recording.inputs[:-1], counts[1:], axis=0),
-        measurements=recording.measurements,
-        ignored=tuple(recording.ignored),
+        drifts=drifts,
+        times=together.times,
+        inputs=together.inputs,
+        measurements=together.measurements,
+        ignored=together.ignored,
+        recordings=tuple(file.name for file in files),
+        breaks=together.breaks,
+    )
+
+
+class _Joined(NamedTuple):
+    """Recordings one after the other, with a step between them."""
+
+    times: Indices
+    inputs: Array
+    measurements: Array
+    breaks: frozenset[int]
+    ignored: tuple[str, ...]
+
+    @property
+    def steps(self) -> int:
+        return len(self.inputs)
+
+
+def _joined(files: Sequence[Path], package: LoadedPackage) -> _Joined:
+    times, inputs, measurements, breaks, ignored, begin = [], [], [], [], [], 0
+    for number, file in enumerate(files):
+        recording = read_recording(file, package)
+        counts = steps_between(recording, package)
+        if number:
+            breaks.append(begin - 1)
+            inputs.append(np.zeros((1, recording.inputs.shape[1])))
+        times.append(begin + np.cumsum(counts))
+        inputs.append(np.repeat(recording.inputs[:-1], counts[1:], axis=0))
+        measurements.append(recording.measurements)
+        ignored += [name for name in recording.ignored if name not in ignored]
+        begin = int(times[-1][-1]) + 1
+    return _Joined(
+        np.concatenate(times),
+        np.concatenate(inputs),
+        np.concatenate(measurements),
+        frozenset(breaks),
+        tuple(ignored),
     )
 
 

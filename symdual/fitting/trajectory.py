@@ -40,23 +40,24 @@ class Trajectories:
 
     def constants(self, psi: Array) -> dict[str, float]:
         """All known numbers of the model under psi."""
-        fitted = {str(c.name): float(np.exp(p)) for c, p in zip(self.task.hyperparameters, psi, strict=True)}
+        fitted = {str(c.name): float(np.exp(p)) for c, p in zip(self.task.hyperparameters, psi, strict=False)}
         return self.task.constants | fitted
 
     def evidence(self, estimate: Estimate, psi: Array) -> Evidence:
         """The marginal likelihood of the system linearised along an estimate made under psi."""
         system = self.lineariser.along(estimate.trajectory, estimate.mean, self.constants(psi))
-        return Evidence(self.task, self.functions, system, whiten(self.task, system))
+        task = self.task.under(psi)
+        return Evidence(task, self.functions, system, whiten(task, system))
 
     def first(self, psi: Array) -> Estimate:
         """The filtered trajectory when the processes are nothing but noise."""
-        task, lineariser, constants = self.task, self.lineariser, self.constants(psi)
+        task, lineariser, constants = self.task.under(psi), self.lineariser, self.constants(psi)
         mean, covariance = task.start.copy(), task.start_covariance.copy()
         rows = {int(t): row for row, t in enumerate(task.times)}
         trajectory = []
         for t in range(task.steps + 1):
             if t in rows:
-                mean, covariance = self._corrected(mean, covariance, rows[t], t, constants)
+                mean, covariance = self._corrected(task, mean, covariance, rows[t], t, constants)
             trajectory.append(mean)
             if t < task.steps:
                 A, B, c, blocks = lineariser.steps(mean[None], np.array([t]), lineariser.prior, constants)
@@ -66,16 +67,16 @@ class Trajectories:
                     variances = function.pairs(block.points, block.points, values)
                     noise[block.columns] = task.drifts[block.family.name].scales[t] * variances
                 mean = A[0] @ mean + c[0]
-                covariance = A[0] @ covariance @ A[0].T + task.process_noise + (B[0] * noise) @ B[0].T
+                covariance = A[0] @ covariance @ A[0].T + task.noise_at(t) + (B[0] * noise) @ B[0].T
         return Estimate(np.array(trajectory), lineariser.prior)
 
     def _corrected(
-        self, mean: Array, covariance: Array, row: int, t: int, constants: dict[str, float]
+        self, task: Task, mean: Array, covariance: Array, row: int, t: int, constants: dict[str, float]
     ) -> tuple[Array, Array]:
         C, d = (part[0] for part in self.lineariser.observed(mean[None], np.array([t]), constants))
-        y = self.task.measurements[row]
+        y = task.measurements[row]
         used = np.isfinite(y)
-        C, S = C[used], C[used] @ covariance @ C[used].T + self.task.measurement_noise[np.ix_(used, used)]
+        C, S = C[used], C[used] @ covariance @ C[used].T + task.measurement_noise[np.ix_(used, used)]
         gain = covariance @ C.T @ np.linalg.pinv(S, hermitian=True)
         return mean + gain @ (y[used] - C @ mean - d[used]), covariance - gain @ C @ covariance
 

@@ -90,7 +90,7 @@ class _Filter:
             if t < task.steps:
                 A = system.transition[t]
                 self.mean = A @ self.mean + system.offset[t]
-                self.covariance = A @ self.covariance @ A.T + task.process_noise
+                self.covariance = A @ self.covariance @ A.T + task.noise_at(t)
                 self.response[:, : t * values] = A @ self.response[:, : t * values]
                 self.response[:, t * values : (t + 1) * values] = system.gains[t]
         first = updates[0]

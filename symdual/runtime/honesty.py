@@ -1,4 +1,8 @@
-"""Is a belief as wrong as it says? The one place that judges this, for recordings, sweeps and experiments."""
+"""Is a belief as wrong as it says? The one place that judges this, for recordings, sweeps and experiments.
+
+The band is that of a claim, not of a hint: at 95 % one honest filter in twenty would be called dishonest, and a sweep
+makes many such comparisons. The ratio and its band are always printed beside the word.
+"""
 
 from __future__ import annotations
 

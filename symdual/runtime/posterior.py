@@ -10,6 +10,7 @@ and the same with derivatives of kappa for the slopes of g.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -19,6 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from symdual.errors import SymdualError, did_you_mean
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Array, Belief
+
+LOST = 1e-5  #: a negative variance of this share of the prior's is no longer rounding
 
 
 class MemoryWarning(UserWarning):
@@ -67,13 +70,24 @@ def posterior(
     scale = data[package.DATA_ENTRIES[f"{name}_state"][0] + package.process.SCALE]
     values, slopes = rows[:, 0], rows[:, 1:]
     prior_slopes = scale * np.diagonal(kernel[1:], axis1=1, axis2=2).T
+    covariance = scale * kernel[0] + values @ relative @ values.T
+    _say_if_lost(name, np.diag(covariance), scale * np.diag(kernel[0]))
     return Posterior(
         mean=values @ alpha,
-        covariance=scale * kernel[0] + values @ relative @ values.T,
+        covariance=covariance,
         with_states=belief.covariance[: package.NX, own] @ values.T,
         slope_mean=slopes @ alpha,
         slope_variance=prior_slopes + np.einsum("nqi,ij,nqj->nq", slopes, relative, slopes),
     )
+
+
+def _say_if_lost(name: str, variances: Array, prior: Array) -> None:
+    """Warn where the difference of prior and what was learned is negative by more than rounding may leave."""
+    worst = float(np.min(variances / prior, initial=0.0))
+    if worst < -LOST:
+        message = f"the Gaussian process {name} has lost its digits: a variance is {worst:.2g} times the prior's"
+        advice = "its measurements are too many or too exact; more process noise on the states that it drives helps"
+        warnings.warn(f"{message}; {advice}", MemoryWarning, stacklevel=3)
 
 
 def remembered(package: LoadedPackage, belief: Belief, process: str | None = None) -> Array:

@@ -94,11 +94,7 @@ def warm(
         while waiting or running:
             while waiting and len(running) < (os.cpu_count() or 1):
                 part = waiting.pop(0)
-                command = [sys.executable, "-c", _PROGRAM, str(folder), part]
-                running[part] = (
-                    subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True),
-                    time.perf_counter(),
-                )
+                running[part] = _started(folder, part), time.perf_counter()
             progress(", ".join(running), len(seconds) / total)
             for part, (process, started) in list(running.items()):
                 if process.poll() is not None:
@@ -112,6 +108,14 @@ def warm(
             process.communicate()
     progress("", 1.0)
     return seconds
+
+
+def _started(folder: Path, part: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", _PROGRAM, str(folder), part]
+    try:
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    except OSError as problem:
+        raise SymdualError(f"{sys.executable} cannot be started to compile {folder}: {problem.strerror}") from problem
 
 
 _PROGRAM = "import sys; from symdual.runtime.warm import main; main(*sys.argv[1:])"

@@ -187,6 +187,8 @@ def test_small_deviations_are_kept() -> None:
         sp.Integer(10) ** 200 * x * sp.Integer(10) ** 100,
         sp.Float("1e300") * x * v,
         sp.exp(-sp.exp(5 * x)),
+        sp.exp(-(x**2) * 1e300),  # its second derivative has a constant beyond double precision
+        sp.exp(-(x**2) * 10**300),
         sp.Piecewise((1 / x, sp.log(x) > 0), (v, True)),
     ],
 )
@@ -230,6 +232,18 @@ def test_points_lie_on_and_beside_every_boundary() -> None:
         assert min(map(abs, values)) < 1e-15
         assert any(0 < value < 1e-2 for value in values)
         assert any(-1e-2 < value < 0 for value in values)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_sign_that_rounding_may_turn_is_no_miss(seed: int, interpreted: Callable[[Model], Any]) -> None:
+    """On a kink double precision may take either side: in both halves of the second derivative, for every feature."""
+    centres = {"p": np.linspace(-1.2, 0.3, 15)}
+    g = features.custom("g", x, lambda s, c, p: (s * c + s) / 15, {"c": (0.5, 1.0)}, centres)
+    q = features.custom("q", g - v, lambda s, c, p: (s + c * (s * p - 1)) / 15, {"c": (0.5, 1.0)}, centres)
+    model = Model([x, v], [u], [v + u, sp.Abs(sp.tanh(q) - sp.Rational(1, 7))], name="kink")
+    found = references(model, 1, seed)
+    assert any(point.boundary for point, _ in found)
+    assert all(result.passed for result in compare(interpreted(model), found))
 
 
 def test_a_slope_that_is_nan_only_on_a_boundary_is_a_miss(interpreted: Callable[..., Any]) -> None:

@@ -26,7 +26,12 @@ def test_sound_recursions_pass_to_rounding(package: LoadedPackage) -> None:
     results = check_recursions(MODEL, package)
     assert {r.oracle for r in results} == {"dense", "optimiser"}
     assert all(r.passed for r in results)
-    assert max(r.error for r in results if r.oracle == "dense") < 1e-12
+    errors = {r.block: r.error for r in results if r.oracle == "dense"}
+    # an update takes away up to 1e5 times what it leaves here (R is small beside the belief, and b is vague), so five
+    # digits go with the difference; nothing else may lose any
+    assert errors.pop("updated covariance") < 1e-11
+    assert errors.pop("considered covariance") < 1e-12
+    assert max(errors.values()) < 1e-14
 
 
 @pytest.mark.parametrize(

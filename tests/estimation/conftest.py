@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import mpmath
+import numba
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
 from symdual import Model
-from symdual.checks.arithmetic import DIGITS, Number
-from symdual.checks.exact import ExactModel, first_difference
 from symdual.derive.derivation import derive
 from symdual.emit.package import package
 from symdual.estimation.fit import Subject, subject
@@ -47,83 +46,30 @@ def interpreted_likelihood(interpreted: Callable[[Model], Any]) -> Callable[[Mod
 
     def run(model: Model) -> Any:
         named = model if model.name else model.named("anonymous")
-        found = interpreted(named)
-        source = package(derive(named)).files["likelihood.py"].decode()
-        source = source.replace(
-            "from numba import njit", "def njit(**options):\n    return lambda function: function\n"
-        )
-        source = source.replace("from . import one_name\n\n__name__ = one_name(__spec__)\n", "")
-        module = types.ModuleType("likelihood")
-        module.__dict__.update(found.kernels.__dict__)
-        exec(compile(re.sub(r"from \.kernels import .*", "", source), "likelihood", "exec"), module.__dict__)
-        found.likelihood = module
+        found, files = interpreted(named), package(derive(named)).files
+        options: dict[str, Any] = {key: {} for key in ("ALLOCATING", "ENTRY", "INNER", "INNER_ALLOCATING", "ORDERED")}
+        modules = {"kernels": vars(found.kernels), "options": options}
+        for name in ("records", "blocks", "likelihood", "likelihood_gradient", "information"):
+            modules[name] = _executed(name, files[f"{name}.py"].decode(), modules)
+            setattr(found, name, types.SimpleNamespace(**modules[name]))
         found.name = named.name
         return found
 
     return run
 
 
-class ExactFilter:
-    """log p(y) of the extended Kalman filter with 50 digits, from the model as written; derivatives by differences."""
-
-    def __init__(self, model: Model, active: list[int]) -> None:
-        self.model, self.active = ExactModel(model), active
-        self.nx, self.nu = len(model.states), len(model.inputs)
-
-    def __call__(
-        self, mean: Any, P: Any, inputs: Array, measurements: Array, Q: Any, R: Any, D: Any, expected: bool = False
-    ) -> tuple[Number, Any, Any]:
-        """The log-likelihood, and the mean and covariance after the last row."""
-        with mpmath.workdps(DIGITS):
-            return self._run([mpmath.mpf(v) for v in mean], _m(P), inputs, measurements, _m(Q), _m(R), _m(D), expected)
-
-    def _run(
-        self, z: list[Number], P: Any, inputs: Array, measurements: Array, Q: Any, R: Any, D: Any, expected: bool
-    ) -> tuple[Number, Any, Any]:
-        total = mpmath.mpf(0)
-        rows = len(measurements)
-        for k in range(rows):
-            used = [a for a in range(measurements.shape[1]) if not np.isnan(measurements[k, a])]
-            if used:
-                h, C = self._linear(lambda p, k=k: self.model.observation(k, p[: self.nx], p[self.nx :]), z)
-                h, C = [h[a] for a in used], mpmath.matrix([[C[a, j] for j in range(C.cols)] for a in used])
-                S = C * P * C.T + mpmath.matrix([[R[a, b] for b in used] for a in used])
-                e = mpmath.matrix(
-                    [0 if expected else mpmath.mpf(float(measurements[k, a])) - v for a, v in zip(used, h, strict=True)]
-                )
-                V = S**-1
-                total -= ((e.T * V * e)[0] + mpmath.log(mpmath.det(S)) + len(used) * mpmath.log(2 * mpmath.pi)) / 2
-                step = P * C.T * V * e
-                for i, place in enumerate(self.active):
-                    z[place] += step[i]
-                P = P - P * C.T * V * C * P
-            if k + 1 < rows:
-                u = [mpmath.mpf(v) for v in inputs[k]]
-                f, F = self._linear(lambda p, k=k, u=u: self.model.dynamics(k, p[: self.nx], u, p[self.nx :]), z)
-                A = mpmath.zeros(len(self.active))
-                for i in range(self.nx):
-                    for j in range(len(self.active)):
-                        A[i, j] = F[i, j]
-                moving = self.active[self.nx :]
-                for i in range(len(moving)):
-                    for j in range(len(moving)):
-                        A[self.nx + i, self.nx + j] = D[i, j]
-                old = [z[place] for place in moving]
-                for i, place in enumerate(moving):
-                    z[place] = mpmath.fsum(D[i, j] * old[j] for j in range(len(moving)))
-                z[: self.nx] = f
-                P = A * P * A.T + Q
-        return total, z, P
-
-    def _linear(self, function: Callable[[list[Number]], list[Number]], z: list[Number]) -> tuple[list[Number], Any]:
-        """The value, and the derivatives by the active entries."""
-        columns = [first_difference(function, z, place) for place in self.active]
-        return function(z), mpmath.matrix([list(row) for row in zip(*columns, strict=True)])
-
-
-def _m(value: Any) -> Any:
-    rows = value.tolist() if isinstance(value, np.ndarray) else value
-    return mpmath.matrix(rows) if len(rows) else mpmath.matrix(0, 0)
+def _executed(name: str, source: str, modules: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """What a module of a package defines, with numba's decorators idle; other modules of the package are given."""
+    tree, names = ast.parse(source), {"__name__": name, "njit": lambda **options: lambda function: function}
+    for node in [n for n in tree.body if isinstance(n, ast.ImportFrom) and (n.level or n.module == "numba")]:
+        if node.level and node.module:
+            names |= {alias.name: modules[node.module][alias.name] for alias in node.names}
+        elif not node.level:
+            names |= {alias.name: getattr(numba, alias.name) for alias in node.names if alias.name != "njit"}
+        tree.body.remove(node)
+    tree.body = [n for n in tree.body if not (isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "__name__")]
+    exec(compile(tree, name, "exec"), names)
+    return names
 
 
 # ------------------------------------------------------------------------------------------------ a compiled cart

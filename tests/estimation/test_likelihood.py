@@ -11,13 +11,12 @@ import pytest
 import sympy as sp
 
 from symdual import Model, features, unknown
+from symdual.checks.likelihood import ExactFilter, Numbers, check_likelihood
 from symdual.estimation.likelihood import Filter
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import problem
 from symdual.runtime.replay import Recording, replay
 from symdual.spec.numbers import Array
-
-from .conftest import ExactFilter
 
 x, v, u, k = sp.symbols("x v u k")
 STEP = mpmath.mpf(10) ** -15
@@ -67,11 +66,9 @@ class Case:
 
     def exact(self, model: Model, expected: bool = False, **changed: Any) -> tuple[mpmath.mpf, Any, Any]:
         f = self.filter
-        given = {"mean": f.mean, "P": f.covariance, "Q": f.process_noise, "R": f.measurement_noise} | changed
-        run = ExactFilter(model, list(self.active))
-        inputs = changed.pop("inputs", self.inputs)
-        given.pop("inputs", None)
-        return run(given["mean"], given["P"], inputs, self.measurements, given["Q"], given["R"], f.transition, expected)
+        own = Numbers(f.mean, f.covariance, f.process_noise, f.measurement_noise, self.inputs)
+        run = ExactFilter(model, list(self.active), f.transition)
+        return run(own._replace(**changed), self.measurements, expected)
 
 
 @pytest.mark.parametrize("name", list(MODELS))
@@ -92,10 +89,8 @@ def test_value_and_gradient_against_50_digits(name: str, interpreted_likelihood:
             found.append(mean[i])
             wanted.append((case.exact(model, mean=up)[0] - case.exact(model, mean=down)[0]) / (2 * STEP))
         random = np.random.default_rng(1)
-        for key, slope in (("P", covariance), ("Q", noise), ("R", measured)):
-            base = {"P": case.filter.covariance, "Q": case.filter.process_noise, "R": case.filter.measurement_noise}[
-                key
-            ]
+        for key, slope in (("covariance", covariance), ("process_noise", noise), ("measurement_noise", measured)):
+            base = getattr(case.filter, key)
             root = random.normal(size=base.shape)
             along = root + root.T
             up, down = (mpmath.matrix(base.tolist()) + sign * STEP * mpmath.matrix(along.tolist()) for sign in (1, -1))
@@ -297,3 +292,34 @@ def test_every_kind_of_model_has_the_gradient_of_its_likelihood(
     h = 1e-4
     difference = (8 * (at(h) - at(-h)) - at(2 * h) + at(-2 * h)) / (12 * h)
     assert slope == pytest.approx(difference, rel=1e-5, abs=1e-6)
+
+
+# ------------------------------------------------------------------------------------------------ in `symdual check`
+
+
+def test_check_compares_the_likelihood(interpreted_likelihood: Callable[[Model], Any]) -> None:
+    model = MODELS["features"]()
+    package = interpreted_likelihood(model)
+    results = check_likelihood(model, package)
+    assert len(results) == 6 and all(r.passed for r in results)
+    assert max(r.error for r in results) < 1e-13
+    forward, reverse = package.likelihood.forward, package.likelihood_gradient.reverse
+
+    def larger(*arguments: Any) -> float:
+        return float(forward(*arguments) * (1 + 1e-7))
+
+    def steeper(setting: Any, recording: Any, trace: Any, slopes: Any, *scratch: Any) -> None:
+        reverse(setting, recording, trace, slopes, *scratch)
+        slopes.noise[0, 0] *= 1 + 1e-7
+        slopes.inputs[1] += 1e-7 * slopes.inputs[0]
+
+    package.likelihood.forward, package.likelihood_gradient.reverse = larger, steeper
+    missed = {r.block for r in check_likelihood(model, package) if not r.passed}
+    package.likelihood.forward, package.likelihood_gradient.reverse = forward, reverse
+    assert missed == {"likelihood", "likelihood by process noise", "likelihood by inputs"}
+
+
+def test_check_says_where_the_likelihood_is_not_finite(interpreted_likelihood: Callable[[Model], Any]) -> None:
+    model = Model([x], [u], [sp.exp(sp.exp(sp.exp(10 + x**2))) + u], name="beyond")
+    (result,) = check_likelihood(model, interpreted_likelihood(model))
+    assert result.passed and result.undefined == 1

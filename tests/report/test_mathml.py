@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -31,10 +32,15 @@ Value = Callable[[dict[str, int]], float]
 
 
 def visible(node: ET.Element) -> Iterator[ET.Element]:
-    """What is seen beside each other: grouping that nobody sees is dissolved, the lines of a table are joined."""
+    """What is seen beside each other: grouping that nobody sees is dissolved, lines are joined; cases stay a table."""
     if node.tag in ("math", "mrow", "mtr", "mtd", "mtable"):
+        before = None
         for child in node:
-            yield from visible(child)
+            if child.tag == "mtable" and before is not None and before.text == "{":
+                yield child
+            else:
+                yield from visible(child)
+            before = child
     elif node.tag != "mspace":
         yield node
 
@@ -54,6 +60,15 @@ class Reader:
         "min": min,
         "arctan": math.atan,
         "\N{GREEK SMALL LETTER SIGMA}": lambda a: 1 / (1 + math.exp(-a)),
+    }
+
+    RELATIONS: ClassVar[dict[str, Callable[[float, float], bool]]] = {
+        ">": operator.gt,
+        "<": operator.lt,
+        "≥": operator.ge,
+        "≤": operator.le,
+        "=": operator.eq,
+        "≠": operator.ne,
     }
 
     def __init__(
@@ -95,7 +110,7 @@ class Reader:
 
     def _product(self) -> Value:
         factors: list[Value] = []
-        ends = ("+", "\N{MINUS SIGN}", ")", ",", *(["|"] if self.inside_bars else []))
+        ends = ("+", "\N{MINUS SIGN}", ")", ",", *self.RELATIONS, *(["|"] if self.inside_bars else []))
         while self.tokens and self._peek() not in ends:
             if self._peek() in ("\u2062", "·"):
                 self.tokens.pop()
@@ -124,9 +139,26 @@ class Reader:
             closing = self.tokens.pop().text
             assert closing == {"(": ")", "|": "|"}[token.text]
             return inner if closing == ")" else lambda i: abs(inner(i))
+        if token.tag == "mo" and token.text == "{":
+            return self._cases(self.tokens.pop())
         if self._peek() == "\u2061":
             return self._call(token)
         return self._atom(token)
+
+    def _cases(self, table: ET.Element) -> Value:
+        """The first line whose condition holds; "otherwise" holds always."""
+        lines = [(self.expression(list(visible(value))), self._condition(case)) for value, case in table]
+        return lambda i: next(value(i) for value, holds in lines if holds(i))
+
+    def _condition(self, case: ET.Element) -> Callable[[dict[str, int]], bool]:
+        words, *tokens = visible(case)
+        if words.text == "otherwise":
+            return lambda i: True
+        assert words.text == "if\u00a0"
+        place = next(n for n, token in enumerate(tokens) if token.tag == "mo" and token.text in self.RELATIONS)
+        compare = self.RELATIONS[tokens[place].text or ""]
+        left, right = self.expression(tokens[:place]), self.expression(tokens[place + 1 :])
+        return lambda i: compare(left(i), right(i))
 
     def _call(self, head: ET.Element) -> Value:
         self.tokens.pop()
@@ -270,13 +302,26 @@ def look_alikes() -> Model:
 
 
 def curves() -> Model:
-    """Functions and powers of many shapes; what has cases is typeset with them, and read elsewhere."""
+    """Functions and powers of many shapes; the derivative of a maximum has cases."""
     k = unknown("k")
-    motion = sp.sqrt(1 + k**2 * x**2) / (1 + sp.Abs(x)) - sp.tanh(k * v) ** 3 / 7 + (2 + x * v) ** sp.Rational(5, 2)
+    motion = sp.sqrt(1 + k**2 * x**2) / (1 + sp.Abs(x)) - sp.tanh(k * v) ** 3 / 7 + sp.Max(x, k, v) ** sp.Rational(5, 2)
     return Model([x, v], [u], [motion, (v - x) * (x - v) * sp.atan(u) - 1e-7 * sp.log(2 + x**2)], name="curves")
 
 
-WRITTEN_HERE = {"nested": nested, "taken": index_is_taken, "alike": look_alikes, "curves": curves}
+def guarded() -> Model:
+    """Cases that hold and cases that do not, with a family inside and outside."""
+    bump = features.rbf("bump", x, centres=[-1.0, 0.0, 1.0], lengthscale=0.9)
+    motion = sp.Piecewise((sp.sqrt(x) * bump, x > 5), (x * v * bump, x > 0), (x, True)) - sp.Min(u, x * v) * bump
+    return Model([x, v], [u], [motion, v * sp.Piecewise((u**2, sp.Ne(u, 0)), (x, True))], name="guarded")
+
+
+WRITTEN_HERE = {
+    "nested": nested,
+    "taken": index_is_taken,
+    "alike": look_alikes,
+    "curves": curves,
+    "guarded": guarded,
+}
 FILES = {
     "vehicle": "examples/vehicle.py",
     "greenhouse": "examples/greenhouse.py",

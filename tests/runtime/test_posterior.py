@@ -431,11 +431,13 @@ def test_a_sweep_says_once_what_was_not_kept(hill: Problem, tmp_path: Path) -> N
     assert expected.startswith("ce: the Gaussian process g was not kept exactly")
 
 
+def _without_noise(package: LoadedPackage) -> LoadedPackage:
+    numbers = package.numbers | {"process_noise": np.zeros((2, 2)), "measurement_noise": np.zeros((2, 2))}
+    return replace(package, numbers=numbers)
+
+
 def test_a_thousand_measurements_in_one_place_without_noise(hill_package: LoadedPackage) -> None:
-    quiet = replace(
-        hill_package,
-        numbers=hill_package.numbers | {"process_noise": np.zeros((2, 2)), "measurement_noise": np.zeros((2, 2))},
-    )
+    quiet = _without_noise(hill_package)
     belief = _filtered(quiet, np.zeros((1000, 1)), np.zeros((1000, 2)))
     assert np.isfinite(belief.covariance).all() and np.isfinite(belief.mean).all()
     found = posterior(quiet, belief, [0.0, 1e-9, 0.5])
@@ -443,14 +445,41 @@ def test_a_thousand_measurements_in_one_place_without_noise(hill_package: Loaded
     assert len(remembered(quiet, belief)) == 1
     raised = belief.memory[quiet.DATA_ENTRIES["g_state"][0] + quiet.process.RAISED]  # type: ignore[index]
     assert raised == 1000
-    # and points that are almost the same
-    # how near the function is to zero there is a matter of luck: over seeds, from nothing to 0.1 of a prior of 1.3
-    found = []
-    for seed in range(9):
-        near = _filtered(quiet, np.zeros((60, 1)), 1e-9 * np.random.default_rng(seed).normal(size=(60, 2)))
-        assert np.isfinite(near.covariance).all()
-        found.append(abs(posterior(quiet, near, [0.0]).mean[0]))
-    assert np.median(found) < 1e-2
+
+
+@pytest.mark.parametrize("spread", [1e-9, 1e-5, 1e-2, 0.3])
+def test_measurements_without_noise_are_neither_lost_nor_trusted_too_much(
+    hill_package: LoadedPackage, spread: float
+) -> None:
+    """On the flat, with places that are almost the same or not: the hill is flat there, and unknown elsewhere."""
+    quiet = _without_noise(hill_package)
+    for seed in range(6):
+        inputs, x, measured = spread * np.random.default_rng(seed).normal(size=(60, 1)), np.zeros(2), []
+        for (u,) in inputs:
+            x = np.array([x[0] + 0.4 * x[1], 0.9 * x[1] + u])
+            measured.append(x)
+        belief = _filtered(quiet, inputs, np.array(measured))
+        found = posterior(quiet, belief, [0.0, 0.5, 6.0])
+        np.testing.assert_allclose(found.mean[:2], 0.0, atol=1e-6)
+        assert found.deviation[0] < 1e-2
+        if spread == 1e-9:  # only g(0) is known: 1 - kappa(0, 1/2)^2
+            assert found.deviation[1] == pytest.approx(np.sqrt(1 - np.exp(-1 / 9)), rel=1e-4)
+        assert np.all(np.diag(found.covariance) > -1e-6) and found.deviation[2] > 0.1
+
+
+def test_measurements_that_contradict_a_model_without_noise(hill_package: LoadedPackage) -> None:
+    """Without noise a position that is off by 1e-9 is impossible; what follows is finite, but makes no sense."""
+    impossible = 1e-9 * np.random.default_rng(3).normal(size=(60, 2))
+    belief = _filtered(_without_noise(hill_package), np.zeros((60, 1)), impossible)
+    assert np.isfinite(belief.covariance).all() and np.isfinite(belief.mean).all()
+
+
+def test_lost_digits_are_said(hill_package: LoadedPackage) -> None:
+    belief = _filtered(hill_package, np.zeros((3, 1)), np.zeros((3, 2)))
+    start = hill_package.NX + hill_package.UNKNOWNS[hill_package.PROCESSES["g"][0]][0]
+    belief.covariance[start, start] -= 5.0
+    with pytest.warns(MemoryWarning, match="g has lost its digits: a variance is -.* process noise"):
+        posterior(hill_package, belief, [0.0])
 
 
 def test_endless_operation_stays_sound(hill_package: LoadedPackage) -> None:

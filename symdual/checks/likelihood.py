@@ -1,0 +1,226 @@
+"""Checks the likelihood of a recording and its gradient: an extended Kalman filter with 50 digits, and its differences.
+
+The filter here knows the model as written only. Its Jacobians are differences, and so is the gradient: along one random
+direction for each kind of number that the likelihood depends on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import mpmath
+import numpy as np
+
+from symdual.checks.arithmetic import DIGITS, Number
+from symdual.checks.exact import ExactModel, first_difference
+from symdual.checks.kernels import BlockResult
+from symdual.checks.places import Place, places
+from symdual.estimation.likelihood import Filter
+from symdual.runtime import evaluate
+from symdual.runtime.loading import LoadedPackage
+from symdual.spec.model import Model
+from symdual.spec.numbers import Array
+from symdual.spec.scenario import Scenario
+
+TOLERANCE = 1e-9
+CONDITION = 1e3  #: how often what the last bits of the numbers make in the result is no fault
+ROWS = 4
+MOST_ACTIVE = 3  #: unknowns that are uncertain in the filter
+_STEP = mpmath.mpf(10) ** -15  # of a difference, in units of the direction
+KINDS = ("start", "start covariance", "process noise", "measurement noise", "inputs")
+
+
+class Numbers(NamedTuple):
+    """What the likelihood depends on: first mean and covariance, Q, R, inputs."""
+
+    mean: Any
+    covariance: Any
+    process_noise: Any
+    measurement_noise: Any
+    inputs: Any
+
+
+class ExactFilter:
+    """log p(y) of the extended Kalman filter with 50 digits, from the model as written."""
+
+    def __init__(self, model: Model, active: Iterable[int], transition: Array) -> None:
+        self.model, self.active, self.transition = ExactModel(model), list(active), transition
+        self.nx = len(model.states)
+
+    def __call__(self, numbers: Numbers, measurements: Array, expected: bool = False) -> tuple[Number, Any, Any]:
+        """The log-likelihood, and the mean and covariance after the last row."""
+        with mpmath.workdps(DIGITS):
+            z, P, Q, R = [mpmath.mpf(v) for v in numbers.mean], *(_matrix(m) for m in numbers[1:4])
+            total = mpmath.mpf(0)
+            for k, y in enumerate(measurements):
+                gained, P = self._updated(k, z, P, R, y, expected)
+                total += gained
+                if k + 1 < len(measurements):
+                    P = self._predicted(k, z, P, Q, [mpmath.mpf(v) for v in numbers.inputs[k]])
+            return total, z, P
+
+    def _updated(self, k: int, z: list[Number], P: Any, R: Any, y: Array, expected: bool) -> tuple[Number, Any]:
+        """What a row adds to the log-likelihood, and the covariance after it; z is moved."""
+        used = [a for a, value in enumerate(y) if not np.isnan(value)]
+        if not used:
+            return mpmath.mpf(0), P
+        h, C = self._linear(lambda p: self.model.observation(k, p[: self.nx], p[self.nx :]), z)
+        C = mpmath.matrix([[C[a, j] for j in range(C.cols)] for a in used])
+        S = C * P * C.T + mpmath.matrix([[R[a, b] for b in used] for a in used])
+        e = mpmath.matrix([0 if expected else mpmath.mpf(float(y[a])) - h[a] for a in used])
+        V = S**-1
+        step = P * C.T * V * e
+        for i, place in enumerate(self.active):
+            z[place] += step[i]
+        level = (e.T * V * e)[0] + mpmath.log(mpmath.det(S)) + len(used) * mpmath.log(2 * mpmath.pi)
+        return -level / 2, P - P * C.T * V * C * P
+
+    def _predicted(self, k: int, z: list[Number], P: Any, Q: Any, u: list[Number]) -> Any:
+        """The covariance after a step; z is moved."""
+        f, F = self._linear(lambda p: self.model.dynamics(k, p[: self.nx], u, p[self.nx :]), z)
+        D, moving = self.transition, self.active[self.nx :]
+        A = mpmath.zeros(len(self.active))
+        for i in range(self.nx):
+            for j in range(len(self.active)):
+                A[i, j] = F[i, j]
+        for i in range(len(moving)):
+            for j in range(len(moving)):
+                A[self.nx + i, self.nx + j] = D[i, j]
+        old = [z[place] for place in moving]
+        for i, place in enumerate(moving):
+            z[place] = mpmath.fsum(D[i, j] * old[j] for j in range(len(moving)))
+        z[: self.nx] = f
+        return A * P * A.T + Q
+
+    def _linear(self, function: Callable[[list[Number]], list[Number]], z: list[Number]) -> tuple[list[Number], Any]:
+        """A function and its derivatives by the active entries of z."""
+        return function(z), mpmath.matrix([first_difference(function, z, place) for place in self.active]).T
+
+
+def _matrix(values: Any) -> Any:
+    return values if isinstance(values, mpmath.matrix) else mpmath.matrix(np.asarray(values).tolist())
+
+
+class LikelihoodTask:
+    """A random recording of a few rows where the model lives, with some unknowns in the filter and some constant."""
+
+    def __init__(self, package: LoadedPackage, home: Place, random: np.random.Generator) -> None:
+        self.package = package
+        nx, nz = package.NX, package.NZ
+        self.active = np.array([*range(nx), *range(nx, nz, 2)][: nx + MOST_ACTIVE], dtype=np.int64)
+        size, scale = len(self.active), np.concatenate([0.2 * home.x_spread, home.theta_spread])
+        transition = package.numbers["transition"]
+        unknowns = self.active[nx:] - nx
+        square = transition if transition.ndim == 2 else np.diag(transition)
+        self.transition = np.ascontiguousarray(square[np.ix_(unknowns, unknowns)])
+        x, u, theta = home.draw(random, share=0.3)
+        inputs = np.clip(u + 0.3 * home.u_spread * random.normal(size=(ROWS, package.NU)), *self._bounds())
+        self.measurements, seen = self._recorded(x, theta, inputs, random, scale)
+        noise = _covariance(random, size, 0.1 * scale[self.active])
+        self.numbers = Numbers(
+            mean=np.concatenate([x, theta]),
+            covariance=_covariance(random, size, scale[self.active]),
+            process_noise=noise,
+            measurement_noise=_covariance(random, package.NY, 0.3 * seen),
+            inputs=inputs,
+        )
+        self.direction = Numbers(
+            mean=scale * random.normal(size=nz),
+            covariance=_covariance(random, size, scale[self.active]),
+            process_noise=_covariance(random, size, 0.1 * scale[self.active]),
+            measurement_noise=_covariance(random, package.NY, 0.3 * seen),
+            inputs=home.u_spread * random.normal(size=inputs.shape),
+        )
+
+    def _bounds(self) -> tuple[Array, Array]:
+        return self.package.numbers["lower"], self.package.numbers["upper"]
+
+    def _recorded(
+        self, x: Array, theta: Array, inputs: Array, random: np.random.Generator, scale: Array
+    ) -> tuple[Array, Array]:
+        """Measurements of a path, some of them missing, and how far a deviation of z moves each."""
+        at = evaluate.observation_jacobian(self.package, x, theta)
+        slope = np.hstack([np.abs(at.h_x), np.abs(at.h_theta)]) @ scale
+        seen, rows = np.where(np.isfinite(slope) & (slope > 0), slope, 1.0), []
+        for k, u in enumerate(inputs):
+            rows.append(evaluate.observation(self.package, x, theta, k) + 0.5 * seen * random.normal(size=len(seen)))
+            x = evaluate.dynamics(self.package, x, u, theta, k)
+        rows[1][0] = np.nan
+        return np.array(rows), seen
+
+    def emitted(self, numbers: Numbers) -> tuple[float, Numbers]:
+        """The emitted likelihood and its derivatives."""
+        own = Filter(
+            self.package, numbers.mean, numbers.covariance, self.active, *numbers[2:4], transition=self.transition
+        )
+        filtered = own.run(numbers.inputs, self.measurements)
+        if not np.isfinite(filtered.log_likelihood):
+            return np.nan, Numbers(*(np.full(np.shape(n), np.nan) for n in numbers))
+        return filtered.log_likelihood, Numbers(*own.back(numbers.inputs, self.measurements, filtered))
+
+    def along(self, slopes: Numbers, kind: int) -> float:
+        """The derivative along the direction of one kind of number."""
+        return float(np.sum(slopes[kind] * self.direction[kind]))
+
+    def moved(self, kind: int, step: Any) -> Numbers:
+        """The numbers with one kind moved along its direction, exactly."""
+        at, by = self.numbers[kind], self.direction[kind]
+        flat = [mpmath.mpf(a) + step * mpmath.mpf(b) for a, b in zip(at.ravel(), by.ravel(), strict=True)]
+        rows = flat if at.ndim == 1 else [flat[i * at.shape[1] : (i + 1) * at.shape[1]] for i in range(len(at))]
+        return self.numbers._replace(**{Numbers._fields[kind]: rows if kind in (0, 4) else mpmath.matrix(rows)})
+
+    def with_other_last_bits(self, random: np.random.Generator) -> Numbers:
+        """The same numbers with a mean that differs by rounding."""
+        factors = 1.0 + np.finfo(np.float64).eps * random.normal(size=len(self.numbers.mean))
+        return self.numbers._replace(mean=self.numbers.mean * factors)
+
+
+def _covariance(random: np.random.Generator, size: int, deviations: Array) -> Array:
+    root = random.normal(size=(size, size))
+    return np.asarray((0.3 * root @ root.T / max(size, 1) + 0.7 * np.eye(size)) * np.outer(deviations, deviations))
+
+
+def check_likelihood(
+    model: Model,
+    package: LoadedPackage,
+    seed: int = 0,
+    progress: Callable[[float], None] = lambda fraction: None,
+    scenarios: Sequence[Scenario] = (),
+) -> list[BlockResult]:
+    """Compare value and gradient of the likelihood of a short recording; nothing for models with Gaussian processes."""
+    if package.PROCESSES:
+        return []
+    random = np.random.default_rng(seed)
+    for group in places(model, scenarios, random):
+        task = LikelihoodTask(package, group[int(random.integers(len(group)))], random)
+        if np.isfinite(task.emitted(task.numbers)[0]):
+            return _compared(model, task, random, progress)
+    return [BlockResult("likelihood", "50 digits", 1, 0.0, True, undefined=1)]
+
+
+def _compared(
+    model: Model, task: LikelihoodTask, random: np.random.Generator, progress: Callable[[float], None]
+) -> list[BlockResult]:
+    exact = ExactFilter(model, task.active, task.transition)
+    value, slopes = task.emitted(task.numbers)
+    beside, other = task.emitted(task.with_other_last_bits(random))
+    with mpmath.workdps(DIGITS):
+        wanted = float(exact(task.numbers, task.measurements)[0])
+        found = [_judged("likelihood", "50 digits", 1, (value, wanted, beside), abs(wanted) + task.measurements.size)]
+        for kind, name in enumerate(KINDS):
+            up, down = (exact(task.moved(kind, s), task.measurements)[0] for s in (_STEP, -_STEP))
+            numbers = task.along(slopes, kind), float((up - down) / (2 * _STEP)), task.along(other, kind)
+            size = float(np.sum(np.abs(slopes[kind] * task.direction[kind])))
+            found.append(_judged(f"likelihood by {name}", "differences", task.numbers[kind].size, numbers, size))
+            progress((kind + 1) / len(KINDS))
+    return found
+
+
+def _judged(block: str, oracle: str, entries: int, numbers: tuple[float, float, float], size: float) -> BlockResult:
+    """What was computed beside what it ought to be, relative to a size; the third number is what the last bits make."""
+    got, wanted, beside = numbers
+    if not np.isfinite(wanted):
+        return BlockResult(block, oracle, entries, 0.0, True, undefined=1)
+    error, inherent = (abs(a - b) / max(size, 1e-300) for a, b in ((got, wanted), (got, beside)))
+    return BlockResult(block, oracle, entries, error, bool(error <= max(TOLERANCE, CONDITION * inherent)))
