@@ -27,13 +27,17 @@ model = Model(
     bounds={torque: (-2.0, 2.0)},
 )
 
-# nothing is asked for before step 20, then 20 degrees off the vertical
+# nothing is asked for before step 20, then 20 degrees off the vertical; 2 sin(a/2)^2 = 1 - cos(a)
+WANTED = math.pi + 0.35
+off = sp.sin((angle - WANTED) / 2)
 scenario = Scenario(
     model,
     horizon=50,
-    state_cost=lambda k: [10.0, 0.1] if k >= 20 else [0.0, 0.0],
+    cost=[off, rate],
+    cost_weights=lambda k: [40.0, 0.1] if k >= 20 else [0.0, 0.0],
+    terminal_cost=[off, rate],
+    terminal_weights=[40.0, 0.1],
     input_cost=0.1,
-    reference=[math.pi + 0.35, 0.0],
     start=[math.pi, 0.0],
     start_covariance=1e-2,
     truth={"lightness": 1.0},

@@ -3,7 +3,8 @@
 Model files are made of
 
     Model, Scenario                          a system, and what is to be done with it
-    unknown, constant, logistic              symbols and functions in its equations
+    unknown, constant, signal, logistic      symbols and functions in its equations
+    previous, column                         an input some steps ago, a signal from a file
     features, covariances                    families of unknown weights, and kernels of unknown functions
 
 and programs use
@@ -54,7 +55,10 @@ if TYPE_CHECKING:
     from symdual.spec import covariances as covariances
     from symdual.spec import features as features
     from symdual.spec.model import Model as Model
+    from symdual.spec.past import previous as previous
     from symdual.spec.scenario import Scenario as Scenario
+    from symdual.spec.signals import column as column
+    from symdual.spec.signals import signal as signal
     from symdual.spec.symbols import constant as constant
     from symdual.spec.symbols import logistic as logistic
     from symdual.spec.symbols import unknown as unknown
@@ -71,6 +75,7 @@ _PLACES = {
     "SymdualError": "symdual.errors",
     "SymdualWarning": "symdual.errors",
     "check": "symdual.api",
+    "column": "symdual.spec.signals",
     "constant": "symdual.spec.symbols",
     "controller": "symdual.runtime.controller",
     "covariances": "symdual.spec",
@@ -83,11 +88,13 @@ _PLACES = {
     "logistic": "symdual.spec.symbols",
     "posterior": "symdual.runtime.posterior",
     "prepare": "symdual.api",
+    "previous": "symdual.spec.past",
     "problem": "symdual.runtime.problem",
     "read_recording": "symdual.runtime.replay",
     "replay": "symdual.runtime.replay",
     "run_foreign": "symdual.runtime.plants",
     "run_sweep": "symdual.runtime.sweep",
+    "signal": "symdual.spec.signals",
     "simulate": "symdual.runtime.closed_loop",
     "sweep": "symdual.runtime.sweep",
     "unknown": "symdual.spec.symbols",

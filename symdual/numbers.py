@@ -31,6 +31,24 @@ def as_vector(value: ArrayLike, size: int, what: str) -> Array:
     return numbers
 
 
+def as_weights(value: ArrayLike, size: int, what: str) -> Array:
+    """Return `size` numbers that are not negative; one number stands for equal ones."""
+    weights = as_vector(value, size, what)
+    if size and weights.min() < 0:
+        raise ModelError(f"{what} must not be negative, but contains {weights.min():g}")
+    return weights
+
+
+def as_matrix(value: ArrayLike, rows: int, columns: int, what: str) -> Array:
+    """Return a matrix (rows, columns); one number stands for equal ones."""
+    numbers = as_numbers(value, what)
+    if numbers.ndim == 0:
+        return np.full((rows, columns), float(numbers))
+    if numbers.shape != (rows, columns):
+        raise ModelError(f"{what} must be one number or a {rows} x {columns} matrix, but has shape {numbers.shape}")
+    return numbers
+
+
 def as_square(value: ArrayLike, size: int, what: str) -> Array:
     """Return a matrix (size, size); a number or a vector stands for a diagonal."""
     numbers = as_numbers(value, what)
@@ -68,3 +86,16 @@ def _smallest(matrix: Array) -> float:
 def rounded(values: Array) -> Array:
     """Round to 12 significant digits, so that every machine writes the same bytes."""
     return np.array([float(f"{value:.12g}") for value in values.ravel()]).reshape(values.shape)
+
+
+def require_joint(W: Array, U: Array, N: Array) -> None:
+    """Raise unless [W N'; N U] is positive semidefinite at every step: a deviation would be worth a reward."""
+    if not np.any(N):
+        return
+    for k in range(len(U)):
+        joint = np.block([[W[k], N[k].T], [N[k], U[k]]])
+        if _smallest(joint) < -1e-9 * float(np.max(np.abs(joint))):
+            raise ModelError(
+                f"state_cost, cross_cost and input_cost together are not positive semidefinite at step {k}: the "
+                f"smallest eigenvalue is {_smallest(joint):.6g}"
+            )

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from symdual import api
 from symdual.runtime.controller import controller
-from symdual.runtime.plants import ForeignEpisode, GymPlant, run_foreign
+from symdual.runtime.plants import ForeignEpisode, GymPlant, cost_along, run_foreign
 from symdual.runtime.problem import Problem
 
 Array = NDArray[np.float64]
@@ -77,10 +77,7 @@ def one_run(task: Problem, name: str, seed: int) -> Run:
     if episode.failure is not None:
         raise SystemExit(f"{name}, seed {seed}: {episode.failure}")
     states = np.array(truth)
-    errors = states - task.reference
-    cost = np.einsum("ki,kij,kj", errors, task.state_cost, errors)
-    cost += np.einsum("ki,kij,kj", episode.inputs, task.input_cost, episode.inputs)
-    return Run(episode, states, float(cost))
+    return Run(episode, states, cost_along(task, states, episode.inputs))
 
 
 def report(runs: dict[str, list[Run]]) -> str:
@@ -115,7 +112,7 @@ def draw(runs: dict[str, list[Run]], task: Problem, path: Path) -> None:
             middle.step(times[:-1], run.episode.inputs[:, 0], where="post", **style)
             bottom.plot(times, run.episode.means[:, 2], **style)
         wanted = times >= 1.0
-        top.plot(times[wanted], np.degrees(task.reference[wanted, 0]) - 180.0, "k--", lw=1.0, label="wanted")
+        top.plot(times[wanted], np.full(wanted.sum(), np.degrees(0.35)), "k--", lw=1.0, label="wanted")
         bottom.axhline(1.0, color="black", lw=1.0, ls="--", label="true")
         top.set_title(f"{name}: cost {spread(np.array([run.cost for run in of_name]))}", loc="left", fontsize=10)
         top.legend(frameon=False, fontsize=8, loc="lower right")

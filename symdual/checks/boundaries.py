@@ -22,7 +22,8 @@ BESIDE = 1e-4  #: distance of the points beside a boundary, as a share of the de
 def boundaries(model: Model) -> list[sp.Expr]:
     """Expressions that vanish where a case begins, arguments of a maximum agree, or a kink or a power has its zero."""
     found: dict[sp.Expr, None] = {}
-    for expression in (*model.dynamics, *model.observation):
+    terms = () if model.objective is None else model.objective.expressions
+    for expression in (*model.dynamics, *model.observation, *terms):
         for part in sp.preorder_traversal(expression):
             for e in _of(part):
                 if e.free_symbols and not isinstance(part, FeatureSum):

@@ -53,13 +53,38 @@ class Noise(NamedTuple):
     diffusion: Array
 
 
+class LocalCost(NamedTuple):
+    """A cost at one point: its value, and halves of its slope by (x, u), its curvature at order 1, the exact one."""
+
+    value: float
+    slope: Array
+    curvature: Array
+    exact: Array
+
+
 class Cost(NamedTuple):
-    """Weights (T+1, nx, nx), (T, nu, nu), reference (T+1, nx) and bounds (2, nu) of L = sum (x-r)'W(x-r) + sum u'Uu."""
+    """Weights (T+1, nx, nx), (T, nu, nu), reference (T+1, nx) and bounds (2, nu) of L = sum (x-r)'W(x-r) + sum u'Uu.
+
+    Any other cost is a function of time, z and input (None at the end of the plan), which replaces all but bounds.
+    """
 
     state: Array
     input: Array
     reference: Array
     bounds: Array
+    other: Callable[[int, Array, Array | None], LocalCost] | None = None
+
+    def at(self, time: int, z: Array, u: Array | None) -> LocalCost:
+        """The cost at one point."""
+        if self.other is not None:
+            return self.other(time, z, u)
+        n, m = self.state.shape[-1], self.input.shape[-1]
+        x = z[:n]
+        weight = np.zeros((n + m, n + m))
+        weight[:n, :n] = self.state[time]
+        weight[n:, n:] = 0.0 if u is None else self.input[time]
+        error = np.concatenate([x - self.reference[time], np.zeros(m) if u is None else u])
+        return LocalCost(float(error @ weight @ error), weight @ error, weight, weight)
 
 
 class Belief(NamedTuple):
@@ -170,21 +195,22 @@ def rollout(model: DenseModel, noise: Noise, k: int, z: Array, inputs: Array) ->
 
 def nominal_cost(model: DenseModel, cost: Cost, k: int, states: Array, inputs: Array) -> float:
     """L along a trajectory from time k."""
-    total = 0.0
-    for i, z in enumerate(states):
-        error = z[: model.nx] - cost.reference[k + i]
-        total += float(error @ cost.state[k + i] @ error)
-    for i, u in enumerate(inputs):
-        total += float(u @ cost.input[k + i] @ u)
-    return total
+    return sum(local.value for local in local_costs(model, cost, k, states, inputs))
+
+
+def local_costs(model: DenseModel, cost: Cost, k: int, states: Array, inputs: Array) -> list[LocalCost]:
+    """The cost at every point of a trajectory."""
+    actions = [*inputs, None]
+    return [cost.at(k + i, z, u) for i, (z, u) in enumerate(zip(states, actions, strict=True))]
 
 
 def costates(model: DenseModel, noise: Noise, cost: Cost, k: int, states: Array, inputs: Array) -> Array:
-    """lam_j for j = k..T: lam_T = (W (x - r); 0),  lam_j = (W (x - r); 0) + A~' lam_{j+1}."""
+    """lam_j for j = k..T: lam_T = (W (x - r); 0),  lam_j = (W (x - r); 0) + A~' lam_{j+1}; else l_x for W (x - r)."""
     steps = len(inputs)
+    local = local_costs(model, cost, k, states, inputs)
     lam = np.zeros((steps + 1, model.nz))
     for i in range(steps, -1, -1):
-        lam[i, : model.nx] = cost.state[k + i] @ (states[i, : model.nx] - cost.reference[k + i])
+        lam[i, : model.nx] = local[i].slope[: model.nx]
         if i < steps:
             A, _ = augmented(model, noise, k + i, states[i], inputs[i])
             lam[i] += A.T @ lam[i + 1]
@@ -224,15 +250,20 @@ class Curvature(NamedTuple):
 def curvatures(
     model: DenseModel, noise: Noise, cost: Cost, k: int, states: Array, inputs: Array, order: int
 ) -> list[Curvature]:
-    """Hzz = W~ + lam' f_zz, Hzu = lam' f_zu, Huu = U + lam' f_uu for each step; at order 1 without the terms in f."""
+    """Hzz = W~ + lam' f_zz, Hzu = N' + lam' f_zu, Huu = U + lam' f_uu for each step; at order 1 without those in f."""
     lam = costates(model, noise, cost, k, states, inputs)
+    local = local_costs(model, cost, k, states, inputs)
+    x, own = slice(0, model.nx), slice(model.nz, model.nz + model.nu)
     found = []
     for i, u in enumerate(inputs):
         full = np.zeros((model.nz + model.nu, model.nz + model.nu))
         if order == 2:
             full = np.array(model.hessian(k + i, states[i], u, lam[i + 1, : model.nx]))
-        full[: model.nx, : model.nx] += cost.state[k + i]
-        full[model.nz :, model.nz :] += cost.input[k + i]
+        bent = local[i].exact if order == 2 else local[i].curvature
+        full[x, x] += bent[: model.nx, : model.nx]
+        full[x, own] += bent[: model.nx, model.nx :]
+        full[own, x] += bent[model.nx :, : model.nx]
+        full[own, own] += bent[model.nx :, model.nx :]
         found.append(
             Curvature(full[: model.nz, : model.nz], full[: model.nz, model.nz :], full[model.nz :, model.nz :])
         )
@@ -247,14 +278,21 @@ class CostToGo(NamedTuple):
     semidefinite: bool
 
 
+def last_curvature(model: DenseModel, local: LocalCost, order: int) -> Array:
+    """K_T = W~."""
+    K = np.zeros((model.nz, model.nz))
+    K[: model.nx, : model.nx] = (local.exact if order == 2 else local.curvature)[: model.nx, : model.nx]
+    return K
+
+
 def cost_to_go(
     model: DenseModel, noise: Noise, cost: Cost, k: int, states: Array, inputs: Array, order: int
 ) -> CostToGo:
     """K_T = W~, K_j = Hzz + A~'K A~ - M G^-1 M', M = Hzu + A~'K B~, G = Huu + B~'K B~; inputs at a bound stay out."""
     steps = len(inputs)
     bent = curvatures(model, noise, cost, k, states, inputs, order)
-    K = np.zeros((model.nz, model.nz))
-    K[: model.nx, : model.nx] = cost.state[k + steps]
+    local = local_costs(model, cost, k, states, inputs)
+    K = last_curvature(model, local[-1], order)
     matrices = [K]
     reductions: list[Array] = []
     fine = True
@@ -265,7 +303,7 @@ def cost_to_go(
         G = bent[i].Huu[np.ix_(free, free)] + B.T @ K @ B
         reduction = np.zeros_like(K)
         if free.any():
-            excess = G - cost.input[k + i][np.ix_(free, free)]
+            excess = G - local[i].curvature[model.nx :, model.nx :][np.ix_(free, free)]
             scale = float(np.abs(np.diag(excess)).max())
             fine = fine and bool(np.linalg.eigvalsh(excess).min() >= -1e-10 * scale)
             M = Hzu + A.T @ K @ B
@@ -297,7 +335,8 @@ def dual_cost(
     to_go = cost_to_go(model, noise, cost, k, states, inputs, order)
     bent = curvatures(model, noise, cost, k, states, inputs, order)
     steps = len(inputs)
-    uncertain = float(np.sum(cost.state[k + steps] * covariances.filtered[steps][: model.nx, : model.nx]))
+    last = last_curvature(model, local_costs(model, cost, k, states, inputs)[-1], order)
+    uncertain = float(np.sum(last * covariances.filtered[steps]))
     for i in range(steps):
         uncertain += float(np.sum(bent[i].Hzz * covariances.filtered[i]))
         uncertain += float(np.sum(to_go.matrices[i] * (covariances.predicted[i] - covariances.filtered[i + 1])))
@@ -331,6 +370,47 @@ def parts(
     return Parts(caution, probing)
 
 
+class ClosedLoop(NamedTuple):
+    """Along a plan: the filter's covariances S_j|j, the spreads M_j of the estimate (steps + 1), the gains L_j."""
+
+    filtered: list[Array]
+    spread: list[Array]
+    gains: list[Array]
+
+
+def closed_loop(
+    model: DenseModel, noise: Noise, cost: Cost, k: int, belief: Belief, inputs: Array, *, learning: bool = True
+) -> ClosedLoop:
+    """M_{j+1} = (A~ + B~ L) M (A~ + B~ L)' + S_{j+1|j} - S_{j+1|j+1},  L_j = -(Huu + B~'K B~)^-1 (Hzu' + B~'K A~).
+
+    At order 1. The first input is fixed, L_k = 0; inputs at a bound have no gain. S + M is the covariance of z around
+    the plan:
+
+        Jd = sum_j tr(W~ X_j) + 2 tr(N' L M_j) + tr(U L M_j L'),     X = S + M
+    """
+    states = rollout(model, noise, k, belief.mean, inputs)
+    predicted, filtered = plan_covariances(model, noise, k, belief.covariance, states, inputs, learning)
+    to_go = cost_to_go(model, noise, cost, k, states, inputs, 1).matrices
+    bent = curvatures(model, noise, cost, k, states, inputs, 1)
+    spread, gains = [np.zeros((model.nz, model.nz))], []
+    for i, u in enumerate(inputs):
+        A, B = augmented(model, noise, k + i, states[i], u)
+        L = np.zeros((model.nu, model.nz))
+        free = (u > cost.bounds[0]) & (u < cost.bounds[1]) if i else np.zeros(model.nu, dtype=bool)
+        if free.any():
+            K, Bf = to_go[i], B[:, free]
+            G = bent[i].Huu[np.ix_(free, free)] + Bf.T @ K @ Bf
+            L[free] = -np.linalg.solve(G, bent[i].Hzu[:, free].T + Bf.T @ K @ A)
+        moved = A + B @ L
+        seen = predicted[i] - filtered[i + 1]
+        if not learning:  # the consider filter's difference has no part in the parameters alone
+            seen = seen.copy()
+            seen[model.nx :, model.nx :] = 0.0
+        spread.append(moved @ spread[-1] @ moved.T + seen)
+        gains.append(L)
+    return ClosedLoop(filtered, spread, gains)
+
+
 def parameter_spread(model: DenseModel, noise: Noise, k: int, belief: Belief, inputs: Array, steps: int) -> float:
     """tr Stt_{k+s|k+s} along a plan after s = steps steps."""
     states = rollout(model, noise, k, belief.mean, inputs)
@@ -359,10 +439,11 @@ def best_plan(
         inputs = inputs_of(free)
         states = rollout(model, noise, k, z, inputs)
         lam = costates(model, noise, cost, k, states, inputs)
+        local = local_costs(model, cost, k, states, inputs)
         gradient = np.zeros_like(inputs)
         for i, u in enumerate(inputs):
             _, B = augmented(model, noise, k + i, states[i], u)
-            gradient[i] = 2.0 * (cost.input[k + i] @ u + B.T @ lam[i + 1])
+            gradient[i] = 2.0 * (local[i].slope[model.nx :] + B.T @ lam[i + 1])
         return nominal_cost(model, cost, k, states, inputs), gradient[1:].ravel()
 
     guess = np.zeros((steps - 1) * model.nu) if start is None else start[1:].ravel()

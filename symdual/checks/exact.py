@@ -101,11 +101,19 @@ class ExactModel:
     def dynamics(self, k: int, x: list[Number], u: list[Number], theta: list[Number]) -> list[Number]:
         """The next state, discretised with numbers if the model is in continuous time."""
 
-        def slope(place: list[Number], shift: Number) -> list[Number]:
-            return self._evaluate(self._motion, mpmath.mpf(k) + shift, place, u, theta)
+        own = len(self.model.own_states)  # what remembers inputs moves by whole steps
+        kept, x = x[own:], x[:own]
 
+        def slope(place: list[Number], shift: Number) -> list[Number]:
+            return self._evaluate(self._motion, mpmath.mpf(k) + shift, place + kept, u, theta)[:own]
+
+        later = self._evaluate(self._motion, mpmath.mpf(k), x + kept, u, theta)
         if self.model.step is None:
-            return slope(x, 0)
+            return later
+        return self._discretised(slope, x) + later[own:]
+
+    def _discretised(self, slope: Callable[[list[Number], Number], list[Number]], x: list[Number]) -> list[Number]:
+        assert self.model.step is not None
         h = mpmath.mpf(self.model.step)
         first = slope(x, 0)
         if self.model.method == "euler":

@@ -25,6 +25,7 @@ from symdual.errors import SymdualError
 from symdual.numbers import Array
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.objective import has_objective, limits_of
 from symdual.spec.model import Model
 from symdual.spec.scenario import Scenario
 
@@ -137,6 +138,40 @@ def _computed(package: LoadedPackage, point: CheckPoint) -> Iterator[tuple[str, 
     yield "observation_jacobian", "h", 1, np.hstack([measured.h_x, measured.h_theta])
     curvature = evaluate.observation_hessian(package, x, theta, point.multiplier, k)
     yield "observation_hessian", "h", 2, curvature
+    if has_objective(package):
+        yield from _computed_cost(package, point)
+    if limits_of(package):
+        yield from _computed_limits(package, point)
+
+
+def _computed_limits(package: LoadedPackage, point: CheckPoint) -> Iterator[tuple[str, str, int, Array]]:
+    """What the kernels of constraints return; nobody asks for their second derivatives."""
+    g, g_x, g_u, g_theta = evaluate.limit_slopes(package, point.x, point.u, point.theta, point.k)
+    rest = np.zeros((len(g), package.NTHETA - package.NS))
+    yield "limit_values", "g", 0, evaluate.limit_values(package, point.x, point.u, point.theta, point.k)
+    yield "limit_slopes", "g", 0, g
+    yield "limit_slopes", "g", 1, np.hstack([g_x, g_theta, rest, g_u])
+
+
+def _computed_cost(package: LoadedPackage, point: CheckPoint) -> Iterator[tuple[str, str, int, Array]]:
+    """What the kernels of a cost return, with zeros for the parameters, of which it does not depend."""
+    count = package.TERMS
+    for name, function, u, shares in (
+        ("stage", "l", point.u, point.shares[:count]),
+        ("final", "e", None, point.shares[count : count + package.ENDS]),
+    ):
+        if not len(shares):
+            continue
+        yield f"{name}_terms", function, 0, evaluate.cost_values(package, point.x, u, point.k)
+        t, t_x, t_u = evaluate.cost_terms(package, point.x, u, point.k)
+        nx, nz = package.NX, package.NZ
+        slopes = np.hstack([t_x, np.zeros((len(t), nz - nx)), t_u])
+        yield f"{name}_slopes", function, 0, t
+        yield f"{name}_slopes", function, 1, slopes
+        bends = np.zeros((nz + package.NU, nz + package.NU))
+        own = np.r_[0:nx, nz : nz + package.NU]
+        bends[np.ix_(own, own)] = evaluate.cost_bends(package, point.x, u, shares, point.k)
+        yield f"{name}_bends", function, 2, bends
 
 
 @dataclass

@@ -73,13 +73,15 @@ def _of_scenario(
 ) -> Iterator[Place]:
     theta, theta_spread = scenario.prior_mean, _deviations(scenario.prior_covariance, scenario.prior_mean)
     path = _episode(model, scenario, u, u_spread, random)
-    centres = np.array([*path, *scenario.reference])
+    # a reference that weighs nothing is no place to be
+    references = scenario.reference if np.any(scenario.state_cost) else scenario.reference[:0]
+    centres = np.array([*path, *references])
     spread = np.maximum(
         np.sqrt(np.diag(scenario.start_covariance)), np.max(np.abs(centres - scenario.start), axis=0) / 2
     )
     noise = np.sqrt(np.diag(model.process_noise))
     spread = np.where(spread > 0, spread, np.where(noise > 0, noise, 0.1 * np.maximum(np.abs(scenario.start), 1.0)))
-    chosen = [scenario.start, *scenario.reference[:: max(1, scenario.horizon // 3)], *path[1:]]
+    chosen = [scenario.start, *references[:: max(1, scenario.horizon // 3)], *path[1:]]
     for x in chosen:
         yield Place(x, u, theta, spread, u_spread, theta_spread, scenario.horizon)
 

@@ -8,18 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from typing import cast
 
 import numpy as np
 
 from symdual.checks import dense
 from symdual.checks.kernels import EPSILON, TOLERANCE, BlockResult
+from symdual.checks.objective import local_cost
 from symdual.checks.places import Place, places
 from symdual.checks.processes import COMBINED, ProcessTask
 from symdual.checks.slopes import slopes
+from symdual.checks.tuned import Tuned, at
 from symdual.numbers import Array
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.objective import Objective, has_objective, limits_of
+from symdual.runtime.signals import place_of
 from symdual.spec.model import Model
+from symdual.spec.objective import Objective as Asked
 from symdual.spec.scenario import Scenario
 
 HORIZON = 5
@@ -47,18 +53,26 @@ def check_recursions(
 
     if package.PROCESSES:
         return _judged(lambda random: ProcessTask(model, package, home(random), random), "Gram matrix", seed, progress)
-    reference, iterated = dense_model(package), model.filter == "iterated"
+    signals = _signals(package, np.random.default_rng(seed + 2))
+    reference, iterated = dense_model(package, signals), model.filter == "iterated"
+    asked = model.objective
 
     def task(random: np.random.Generator) -> _Task:
-        return _Task(package, reference, home(random), random, iterated)
+        return _Task(package, reference, home(random), random, iterated, asked, signals)
 
     results = _judged(task, "dense", seed, progress)
     random = np.random.default_rng(seed + 1)
-    gains = [_Task(package, reference, home(random), random).left_to_gain() for _ in range(PROBLEMS)]
+    gains = [task(random).left_to_gain() for _ in range(PROBLEMS)]
     defined = [gain for gain in gains if not np.isnan(gain)]
     worst = max(defined, default=0.0)
     plan = BlockResult("nominal plan", "optimiser", PROBLEMS, worst, worst <= OPTIMALITY, len(gains) - len(defined))
     return [*results, plan]
+
+
+def _signals(package: LoadedPackage, random: np.random.Generator) -> Array | None:
+    """Signals that change from time to time, around their usual values."""
+    usual = package.numbers["data"][place_of(package)]
+    return usual * random.uniform(0.7, 1.3, size=(HORIZON + 1, len(usual))) if len(usual) else None
 
 
 def _finite_places(package: LoadedPackage, groups: list[list[Place]]) -> list[Place]:
@@ -108,20 +122,22 @@ def _judged(
     ]
 
 
-def dense_model(package: LoadedPackage) -> dense.DenseModel:
-    """A package's f and h with their derivatives as plain functions of z and u."""
+def dense_model(package: LoadedPackage, signals: Array | None = None) -> dense.DenseModel:
+    """A package's f and h with their derivatives as plain functions of z and u, with signals (T + 1, S) by time."""
     nx, nz = package.NX, package.NZ
+    if signals is not None:
+        package = cast(LoadedPackage, Tuned(package, signals))
 
     def jacobian(time: int, z: Array, u: Array) -> Array:
-        found = evaluate.jacobian(package, z[:nx], u, z[nx:], time)
+        found = evaluate.jacobian(at(package, time), z[:nx], u, z[nx:], time)
         return np.hstack([found.f_x, found.f_theta, found.f_u])
 
     def hessian(time: int, z: Array, u: Array, lam: Array) -> Array:
-        found = evaluate.hessian(package, z[:nx], u, z[nx:], lam, time)
+        found = evaluate.hessian(at(package, time), z[:nx], u, z[nx:], lam, time)
         return np.block([[found.zz, found.uz.T], [found.uz, found.uu]])
 
     def observation_jacobian(time: int, z: Array) -> Array:
-        found = evaluate.observation_jacobian(package, z[:nx], z[nx:], time)
+        found = evaluate.observation_jacobian(at(package, time), z[:nx], z[nx:], time)
         return np.hstack([found.h_x, found.h_theta])
 
     return dense.DenseModel(
@@ -129,10 +145,10 @@ def dense_model(package: LoadedPackage) -> dense.DenseModel:
         nu=package.NU,
         ny=package.NY,
         ntheta=nz - nx,
-        dynamics=lambda time, z, u: evaluate.dynamics(package, z[:nx], u, z[nx:], time),
+        dynamics=lambda time, z, u: evaluate.dynamics(at(package, time), z[:nx], u, z[nx:], time),
         jacobian=jacobian,
         hessian=hessian,
-        observation=lambda time, z: evaluate.observation(package, z[:nx], z[nx:], time),
+        observation=lambda time, z: evaluate.observation(at(package, time), z[:nx], z[nx:], time),
         observation_jacobian=observation_jacobian,
     )
 
@@ -149,6 +165,8 @@ class _Task:
         home: Place,
         random: np.random.Generator,
         iterated: bool = False,
+        asked: Asked | None = None,
+        signals: Array | None = None,
     ) -> None:
         self._package, self._reference, self._random = package, reference, random
         self._iterated = iterated
@@ -174,13 +192,39 @@ class _Task:
             home.x + home.x_spread * random.normal(size=(HORIZON + 1, n)) / 3,
             np.array([package.numbers["lower"], package.numbers["upper"]]),
         )
+        numbers = None if asked is None else self._objective(home)
+        if asked is not None and numbers is not None:
+            heard = package if signals is None else cast(LoadedPackage, Tuned(package, signals))
+            self._cost = self._cost._replace(other=local_cost(heard, asked, self._cost, numbers))
         inputs = home.u + home.u_spread * random.normal(size=(HORIZON, m)) / 3
         self._inputs = np.clip(inputs, *self._cost.bounds)
         self._surprise = 0.1 * self._seen * random.normal(size=reference.ny)
         records, motion = package.records, (package.numbers["transition"], package.numbers["drift"])
         self._task = records.make_task(*self._noise[:2], *motion, self._cost.bounds, package.numbers["data"])
-        self._desk = records.desk(HORIZON, records.make_weights(*self._cost[:3]), self._task, 2, True)
+        more: tuple[Array, ...] = (
+            () if numbers is None else (numbers.cross_cost, numbers.input_reference, numbers.cost_weights)
+        )
+        if numbers is not None:
+            self._task["ends"] = numbers.terminal_weights
+            if limits_of(package):
+                self._task["limit_weights"] = numbers.limit_weights
+        more += () if signals is None else (signals, signals)
+        self._signals = signals
+        self._desk = records.desk(HORIZON, records.make_weights(*self._cost[:3], *more), self._task, 2, True)
         self._held = records.make_belief(*self._belief)
+
+    def _objective(self, home: Place) -> Objective:
+        """Random references of inputs, cross terms and weights of the terms of the cost."""
+        random, (n, m) = self._random, (self._reference.nx, self._reference.nu)
+        s = home.u + home.u_spread * random.normal(size=(HORIZON, m)) / 3
+        # W and U have eigenvalues of 0.7 at least, in these units: a cross term of half that keeps the whole convex
+        N = 0.35 * random.uniform(-1, 1, size=(HORIZON, m, n)) / np.sqrt(m * n)
+        terms: list[Array] = [
+            random.uniform(0.5, 1.5, size=shape) for shape in ((HORIZON, self._package.TERMS), self._package.ENDS)
+        ]
+        limits = limits_of(self._package)
+        numbers = (*terms, np.ones(limits), random.uniform(0.5, 1.5, size=limits))
+        return Objective._make([s, N / np.outer(home.u_spread, home.x_spread), *numbers])
 
     def with_other_last_bits(self) -> _Task:
         """The same problem with a belief that differs by rounding."""
@@ -200,7 +244,41 @@ class _Task:
         """Pairs of computed and expected numbers, each with the name of what they are."""
         yield from self._filter()
         yield from self._costs()
-        yield from self._slopes()
+        if not has_objective(self._package) and self._signals is None:
+            yield from self._slopes()
+        if limits_of(self._package):
+            yield from self._limits()
+
+    def _limits(self) -> Iterator[Comparison]:
+        """The spread of every constraint along the plan, with and without learning."""
+        package, desk = self._package, self._desk
+        for learning in (True, False):
+            self._task["learning"] = float(learning)
+            desk.plan["distance"] = 0.0
+            package.calls.follow(0, HORIZON, self._held, self._inputs, desk)
+            package.calls.spread(0, HORIZON, 0, self._held, desk)
+            got = desk.notes["sigma"][: HORIZON + 1].copy()
+            desk.plan["distance"] = 0.0
+            model, noise, inputs = self._reference, self._noise, self._inputs
+            loop = dense.closed_loop(model, noise, self._cost, 0, self._belief, inputs, learning=learning)
+            states = dense.rollout(model, noise, 0, self._belief.mean, inputs)
+            exact = np.zeros_like(got)
+            for j in range(HORIZON + 1):
+                exact[j] = self._deviation(j, states[j], inputs[j] if j < HORIZON else None, loop)
+            yield f"spread of constraints{'' if learning else ', learning off'}", got, exact
+        self._task["learning"] = 1.0
+
+    def _deviation(self, j: int, z: Array, u: Array | None, loop: dense.ClosedLoop) -> Array:
+        """sigma^2 = g_z S g_z' + (g_z + g_u L) M (g_z + g_u L)'."""
+        package, nx = self._package, self._reference.nx
+        tuned = package if self._signals is None else cast(LoadedPackage, Tuned(package, self._signals))
+        action = np.zeros(package.NU) if u is None else u
+        _, g_x, g_u, g_theta = evaluate.limit_slopes(at(tuned, j), z[:nx], action, z[nx:], j)
+        slopes = np.zeros((len(g_x), len(z)))
+        slopes[:, :nx], slopes[:, nx : nx + package.NS] = g_x, g_theta
+        answered = slopes + (g_u @ loop.gains[j] if u is not None else 0.0)
+        variances = np.einsum("ci,ij,cj->c", slopes, loop.filtered[j], slopes)
+        return np.asarray(np.sqrt(variances + np.einsum("ci,ij,cj->c", answered, loop.spread[j], answered)))
 
     # ------------------------------------------------------------ filter
 
@@ -242,12 +320,19 @@ class _Task:
         tray = package.filter.tray(self._task)
         if package.SQUARE_ROOT:
             package.square_root.factorise(held)
+        self._tune(0)
         package.filter.predict(0, held, u, tray)
+        self._tune(1)
         if y is not None:
             getattr(package.filter, name)(1, held, y, tray, np.zeros(3))
         if package.SQUARE_ROOT:
             package.square_root.complete(held)
         return dense.Belief(held["z"][0].copy(), package.records.read_covariance(held))
+
+    def _tune(self, time: int) -> None:
+        """Let the numbers of the filter be those of a time."""
+        if self._signals is not None:
+            self._task["numbers"][0, place_of(self._package)] = self._signals[time]
 
     # ------------------------------------------------------------ costs
 
@@ -315,4 +400,4 @@ class _Task:
         inputs = self._desk.plan["u"][slot, :HORIZON].copy()
         start = self._belief.mean
         best, _ = dense.best_plan(self._reference, self._noise, self._cost, 0, start, self._inputs[0], inputs)
-        return float(max(cost - best, 0.0) / max(cost, 1e-300))
+        return float(max(cost - best, 0.0) / max(abs(cost), 1e-300))

@@ -30,6 +30,7 @@ from symdual.derive.derivation import Derivation
 from symdual.numbers import Array
 
 SYMBOLS, WRITTEN, DIFFERENCES = "50 digits", "as written", "differences"
+_WITH_INPUTS = ("f", "l", "g")  #: functions of states, parameters and inputs; the others have none
 SMOOTH = 1e-12  #: share to which differences of two kinds agree where there is a derivative
 #: what rounding leaves in the numerator of a difference, as a share of the function's value
 NOISE = mpmath.mpf(10) ** (8 - DIGITS)
@@ -40,6 +41,8 @@ WIDTH = mpmath.mpf(10) ** -40
 @dataclass(frozen=True)
 class CheckPoint:
     """Numbers at which kernels and oracles are evaluated; `costate` weighs f, `multiplier` weighs h.
+
+    `shares` weigh the terms of a cost, those of a step before those of the end.
 
     `spread` is the deviation of each coordinate, which scales the steps of differences. On a boundary the model may
     have no derivative.
@@ -52,6 +55,7 @@ class CheckPoint:
     costate: Array
     multiplier: Array
     spread: Array
+    shares: Array
     boundary: bool = False
 
     @property
@@ -66,7 +70,9 @@ class CheckPoint:
 
 
 class Expected(NamedTuple):
-    """One number: entry `place` of the value (order 0), Jacobian (1) or contracted Hessian (2) of "f" or "h".
+    """One number: entry `place` of the value (order 0), Jacobian (1) or contracted Hessian (2) of a function.
+
+    The functions are "f", "h", "l" and "e" for the terms of the cost of a step and of the end, "g" for constraints.
 
     `exact` is NaN where the oracle has no finite value. `allowed` bounds the error of double precision; it is infinite
     where an intermediate result has no finite value there.
@@ -87,11 +93,16 @@ class References:
     def __init__(self, derivation: Derivation, random: np.random.Generator) -> None:
         self._d, self._random = derivation, random
         self._boundaries = boundaries(derivation.model)
-        self._exact = ExactModel(derivation.model, self._boundaries)
-        self._values = {
-            "f": SymbolicValues(derivation, derivation.dynamics),
-            "h": SymbolicValues(derivation, derivation.observation),
-        }
+        asked, derived = derivation.model.objective, derivation.objective
+        self._stage, self._final = ((), ()) if asked is None else (asked.stage.expressions, asked.final.expressions)
+        self._limits = () if asked is None else asked.limits
+        self._exact = ExactModel(derivation.model, [*self._boundaries, *self._stage, *self._final, *self._limits])
+        self._calculi = {"f": derivation.dynamics, "h": derivation.observation}
+        if derived is not None:
+            self._calculi |= {"l": derived.stage} if self._stage else {}
+            self._calculi |= {"e": derived.final} if self._final else {}
+            self._calculi |= {"g": derived.limits} if self._limits else {}
+        self._values = {name: SymbolicValues(derivation, calculus) for name, calculus in self._calculi.items()}
         self._nx, self._nz = len(derivation.states), len(derivation.states) + derivation.theta_size
         self._names = [s.name for s in derivation.core]
         self._names += [b.symbol.name for b in derivation.weights for _ in range(b.count)]
@@ -112,6 +123,7 @@ class References:
             random.normal(size=len(x)),
             random.normal(size=len(self._d.model.observation)),
             np.concatenate([place.x_spread, place.theta_spread, place.u_spread]),
+            random.normal(size=len(self._stage) + len(self._final) + len(self._limits)),
         )
 
     def beside_boundaries(self, points: Sequence[CheckPoint]) -> Iterator[CheckPoint]:
@@ -148,7 +160,7 @@ class References:
 
     def at(self, point: CheckPoint, differences: bool) -> list[Expected] | None:
         """Everything that is expected at a point, or None where the model as written has no finite value."""
-        written = {function: self._written(function, point) for function in ("f", "h")}
+        written = {function: self._written(function, point) for function in self._calculi}
         if any(not _is_double(value) for values in written.values() for value in values):
             return None
         self._order = [self._random.permutation(block.count) for block in self._d.weights]
@@ -169,12 +181,11 @@ class References:
 
     def _from_symbols(self, function: str, point: CheckPoint) -> Iterator[Expected]:
         d, values = self._d, self._values[function]
-        dynamic = function == "f"
-        calculus = d.dynamics if dynamic else d.observation
-        hessian = d.dynamics_hessian if dynamic else d.observation_hessian
-        self._place(point, values, calculus, point.costate if dynamic else point.multiplier)
+        calculus, hessian = self._calculi[function], self._calculi[function].hessian
+        self._place(point, values, calculus, self._weights(function, point))
         # coordinates of scalars, with their symbols; weight arrays follow by block
-        scalars = list(enumerate(d.core)) + ([(self._nz + a, s) for a, s in enumerate(d.inputs)] if dynamic else [])
+        acted = [(self._nz + a, s) for a, s in enumerate(d.inputs)] if function in _WITH_INPUTS else []
+        scalars = list(enumerate(d.core)) + acted
         for i, expression in enumerate(calculus.program.outputs):
             yield self._expected(SYMBOLS, function, (i,), (), *values.scalar(expression))
             for j, symbol in scalars:
@@ -193,6 +204,12 @@ class References:
                     j = self._nx + block.start + n
                     yield self._expected(SYMBOLS, function, (), (i, j), *values.vector(vector, n))
         yield from self._weights_by_weights(function, values, hessian)
+
+    def _weights(self, function: str, point: CheckPoint) -> Array:
+        """What the second derivatives of the rows of a function are multiplied with."""
+        first, second = len(self._stage), len(self._stage) + len(self._final)
+        own = {"l": point.shares[:first], "e": point.shares[first:second], "g": point.shares[second:]}
+        return {"f": point.costate, "h": point.multiplier, **own}[function]
 
     def _place(self, point: CheckPoint, values: SymbolicValues, calculus: Calculus, costate: Array) -> None:
         d = self._d
@@ -228,7 +245,11 @@ class References:
         nx, nz = self._nx, self._nz
         if function == "f":
             return self._exact.dynamics(k, at[:nx], at[nz:], at[nx:nz])
-        return self._exact.observation(k, at[:nx], at[nx:nz])
+        if function == "h":
+            return self._exact.observation(k, at[:nx], at[nx:nz])
+        terms = self._exact.others(k, at[:nx], at[nz:], at[nx:nz])[len(self._boundaries) :]
+        first, second = len(self._stage), len(self._stage) + len(self._final)
+        return {"l": terms[:first], "e": terms[first:second], "g": terms[second:]}[function]
 
     def _written(self, function: str, point: CheckPoint) -> list[Number]:
         return self._function(function, point.k, self._numbers(point))
@@ -237,7 +258,7 @@ class References:
         self, function: str, point: CheckPoint, bounds: dict[tuple[int, tuple[int, ...]], float]
     ) -> Iterator[Expected]:
         coordinates = self._numbers(point)
-        weights = [mpmath.mpf(v) for v in (point.costate if function == "f" else point.multiplier)]
+        weights = [mpmath.mpf(v) for v in self._weights(function, point)]
         steps = [STEP * mpmath.mpf(v) for v in point.spread]
 
         def value(at: list[Number]) -> list[Number]:
@@ -281,7 +302,7 @@ class References:
         chosen = list(range(len(self._d.core)))
         for number, block in enumerate(self._d.weights):
             chosen += [self._nx + block.start + n for n in self._sample(number, 3)]
-        return chosen + ([self._nz + a for a in range(len(self._d.inputs))] if function == "f" else [])
+        return chosen + ([self._nz + a for a in range(len(self._d.inputs))] if function in _WITH_INPUTS else [])
 
     # ------------------------------------------------------------ both
 

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 import sympy as sp
 
 from symdual.derive.calculus import Calculus, Hessian, Vector, differentiate
-from symdual.derive.program import canonical_symbols, dynamics_program, observation_program, slope_program
+from symdual.derive.program import (
+    canonical_symbols,
+    dynamics_program,
+    observation_program,
+    slope_program,
+    terms_program,
+)
 from symdual.spec.model import Model
 
 LONG = 600  # parts of the derivatives of a step beyond which it is taken apart: about as many statements
@@ -21,6 +27,15 @@ class WeightBlock:
     family: str
     start: int
     count: int
+
+
+@dataclass(frozen=True, eq=False)
+class DerivedObjective:
+    """The terms of a cost with their derivatives by states and inputs, those of the end by states, and constraints."""
+
+    stage: Calculus
+    final: Calculus
+    limits: Calculus
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +54,7 @@ class Derivation:
     dynamics: Calculus
     observation: Calculus
     slope: Calculus | None = None
+    objective: DerivedObjective | None = None
 
     @property
     def theta_size(self) -> int:
@@ -59,7 +75,10 @@ class Derivation:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What a user should know about the derivatives, a sentence each."""
-        return tuple(dict.fromkeys((*self.dynamics.program.remarks, *self.observation.program.remarks)))
+        programs = [self.dynamics.program, self.observation.program]
+        if self.objective is not None:
+            programs += [c.program for c in (self.objective.stage, self.objective.final, self.objective.limits)]
+        return tuple(dict.fromkeys(remark for program in programs for remark in program.remarks))
 
     @property
     def dynamics_hessian(self) -> Hessian:
@@ -98,6 +117,19 @@ def derive(model: Model) -> Derivation:
         dynamics=dynamics,
         observation=differentiate(observation_program(model), states + scalars),
         slope=differentiate(slope_program(model), variables) if _is_long(model, dynamics) else None,
+        objective=_objective(model, states, scalars, inputs),
+    )
+
+
+def _objective(
+    model: Model, states: tuple[sp.Symbol, ...], scalars: tuple[sp.Symbol, ...], inputs: tuple[sp.Symbol, ...]
+) -> DerivedObjective | None:
+    if model.objective is None:
+        return None
+    return DerivedObjective(
+        differentiate(terms_program(model, model.objective.stage.expressions), states + inputs),
+        differentiate(terms_program(model, model.objective.final.expressions), states),
+        differentiate(terms_program(model, model.objective.limits), states + scalars + inputs),
     )
 
 

@@ -40,7 +40,26 @@ def equations(derivation: Derivation) -> list[Equation]:
     shown = _first(derivation, f, "f", motion, derivation.inputs)
     shown += _first(derivation, h, "h", measured, ())
     shown += _second(derivation, f, derivation.dynamics_hessian, "f", derivation.inputs)
-    return shown + _second(derivation, h, derivation.observation_hessian, "h", ())
+    shown += _second(derivation, h, derivation.observation_hessian, "h", ())
+    for letter, (calculus, inputs) in _costs(derivation).items():
+        names = [f"{letter}{i}" for i in range(len(calculus.program.outputs))]
+        shown += _first(derivation, calculus, letter, names, inputs)
+        shown += _second(derivation, calculus, calculus.hessian, letter, inputs)
+    return shown
+
+
+def _costs(derivation: Derivation) -> dict[str, tuple[Calculus, tuple[sp.Symbol, ...]]]:
+    """The terms of a cost: those of a step have the letter l, those of the end the letter e; constraints are g."""
+    if derivation.objective is None:
+        return {}
+    own = derivation.objective
+    found = {"l": (own.stage, derivation.inputs), "e": (own.final, ()), "g": (own.limits, derivation.inputs)}
+    return {letter: part for letter, part in found.items() if part[0].program.outputs}
+
+
+def letters(derivation: Derivation) -> str:
+    """The letters of all functions that are differentiated."""
+    return "fh" + "".join(_costs(derivation))
 
 
 def _first(
@@ -167,10 +186,11 @@ class Display:
 
 
 class Abbreviations:
-    """What the names of subexpressions in brief equations stand for, of `f` or of `h`."""
+    """What the names of subexpressions in brief equations stand for, of one of the `letters`."""
 
     def __init__(self, derivation: Derivation, letter: str) -> None:
-        self._calculus = derivation.dynamics if letter == "f" else derivation.observation
+        plain = {"f": derivation.dynamics, "h": derivation.observation}
+        self._calculus = plain[letter] if letter in plain else _costs(derivation)[letter][0]
         self._display = Display(derivation, self._calculus)
 
     def of(self, expressions: Sequence[sp.Expr]) -> tuple[dict[sp.Symbol, sp.Expr], list[sp.Expr]]:

@@ -86,10 +86,13 @@ def dynamics_program(model: Model) -> Program:
     if model.step is None:
         return _build([], motion, remarks)
     step = sp.Symbol("step_length", real=True)
+    own = len(model.own_states)  # what remembers inputs moves by whole steps
     if model.method == "euler":
-        return _build([], tuple(x + step * dx for x, dx in zip(states, motion, strict=True)), remarks)
+        moved = tuple(x + step * dx for x, dx in zip(states[:own], motion[:own], strict=True))
+        return _build([], moved + motion[own:], remarks)
     clock = symbols[model.time] if model.time else None
-    return _build(*_runge_kutta(states, motion, step, clock), remarks)
+    definitions, outputs = _runge_kutta(states[:own], motion[:own], step, clock)
+    return _build(definitions, outputs + motion[own:], remarks)
 
 
 def slope_program(model: Model) -> Program:
@@ -101,8 +104,13 @@ def slope_program(model: Model) -> Program:
 
 def observation_program(model: Model) -> Program:
     """The measurement y = h(x, theta)."""
+    return terms_program(model, model.observation)
+
+
+def terms_program(model: Model, expressions: Iterable[sp.Expr]) -> Program:
+    """Expressions in the symbols of a model."""
     symbols = canonical_symbols(model)
-    prepared = [_prepared(e) for e in model.observation]
+    prepared = [_prepared(e) for e in expressions]
     return _build([], tuple(e.expression.xreplace(symbols) for e in prepared), _remarks(prepared))
 
 

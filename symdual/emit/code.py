@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import sympy as sp
+
 from symdual.derive.derivation import Derivation
 from symdual.derive.structure import Structure, hessian_diagonals, structure
 from symdual.emit.blocks import BlockText, MotionText, block_text, motion_text
@@ -24,6 +26,8 @@ from symdual.emit.records import Record, records
 from symdual.emit.render import render
 from symdual.emit.stages import StageLayout
 from symdual.numbers import Array
+from symdual.spec.model import Model
+from symdual.spec.objective import Objective
 
 MANY = 8  # parameters from which on there is a low-rank form, and rows are rounded up to whole vectors
 
@@ -77,12 +81,47 @@ class ProcessContext(NamedTuple):
     theta_rows: tuple[int, ...]
     processes: tuple[ProcessCode, ...]
     process_steps: tuple[ProcessPoint, ...]
+    signals: tuple[int, ...]
 
 
 class NameContext(NamedTuple):
     """For templates that are the same for all models."""
 
     name: str
+
+
+class ExpressedContext(NamedTuple):
+    """For templates that differ only by the kind of cost."""
+
+    name: str
+    expressed: bool
+
+
+class ObjectiveContext(NamedTuple):
+    """A cost by expressions: how the terms of a step and of the end count, "squares", "values" or ""."""
+
+    name: str
+    stage: str
+    final: str
+    signals: bool
+    limited: bool
+
+
+class RiccatiContext(NamedTuple):
+    """The cost-to-go."""
+
+    name: str
+    expressed: bool
+    limited: bool
+
+
+class LimitsContext(NamedTuple):
+    """Constraints."""
+
+    name: str
+    signals: bool
+    moving: bool
+    with_inputs: tuple[int, ...]
 
 
 class RecordsContext(NamedTuple):
@@ -92,6 +131,8 @@ class RecordsContext(NamedTuple):
     size_lines: tuple[str, ...]
     records: tuple[Record, ...]
     processes: tuple[ProcessCode, ...]
+    expressed: bool
+    signals: bool
 
 
 class BlocksContext(NamedTuple):
@@ -134,6 +175,8 @@ class TrajectoryContext(NamedTuple):
 
     name: str
     processes: tuple[ProcessCode, ...]
+    expressed: bool
+    signals: bool
 
 
 class NominalContext(NamedTuple):
@@ -141,6 +184,7 @@ class NominalContext(NamedTuple):
 
     name: str
     linear: bool
+    expressed: bool
 
 
 class ShapedTable(NamedTuple):
@@ -158,6 +202,8 @@ class CurvatureContext(NamedTuple):
     name: str
     hessian_tables: tuple[ShapedTable, ...]
     processes: tuple[ProcessCode, ...]
+    expressed: bool
+    signals: bool
 
 
 class AdjointContext(NamedTuple):
@@ -194,6 +240,8 @@ class LowRankContext(NamedTuple):
 
     name: str
     processes: tuple[ProcessCode, ...]
+    expressed: bool
+    signals: bool
 
 
 class DualCostContext(NamedTuple):
@@ -204,6 +252,9 @@ class DualCostContext(NamedTuple):
     input_delay: int
     processes: tuple[ProcessCode, ...]
     parameter_spans: tuple[tuple[int, int], ...]
+    expressed: bool
+    signals: bool
+    limited: bool
 
 
 class CandidatesContext(NamedTuple):
@@ -218,6 +269,8 @@ class DecisionContext(NamedTuple):
 
     name: str
     costs: tuple[str, ...]
+    expressed: bool
+    limited: bool
 
 
 class CallsContext(NamedTuple):
@@ -225,6 +278,8 @@ class CallsContext(NamedTuple):
 
     name: str
     lowrank: bool
+    expressed: bool
+    limited: bool
 
 
 class GradientContext(NamedTuple):
@@ -240,6 +295,9 @@ class EpisodeContext(NamedTuple):
     name: str
     square_root: bool
     processes: tuple[ProcessCode, ...]
+    expressed: bool
+    signals: bool
+    limited: bool
 
 
 class File(NamedTuple):
@@ -262,13 +320,19 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
     """The code files of a package with their contexts."""
     facts = _Facts(derivation)
     model, s, name = derivation.model, facts.structure, derivation.model.name
+    expressed, signals = facts.objective is not None, bool(model.signals)
+    limited = facts.limited
     search = "search_one" if s.nu == 1 else "search_several"
     optional = []
     if facts.processes:
         steps = points_of_a_step(derivation)
-        context = ProcessContext(name, s.nx, facts.nr, s.ntheta, s.theta_rows, facts.processes, steps)
+        context = ProcessContext(
+            name, s.nx, facts.nr, s.ntheta, s.theta_rows, facts.processes, steps, facts.signal_place
+        )
         optional.append(File("process", "process", context))
-    else:  # the belief on a process is relative to a prior that the plain recursions of the likelihood do not know
+    elif not signals:
+        # the belief on a process is relative to a prior that the plain recursions of the likelihood do not know, and
+        # they do not know of numbers that change with time either
         gradient = GradientContext(name, facts.curvature_tables())
         optional += [
             File("likelihood", "likelihood", NameContext(name)),
@@ -280,7 +344,17 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
     if facts.iterated:
         optional.append(File("iterated", "iterated", NameContext(name)))
     if facts.lowrank:
-        optional.append(File("lowrank", "lowrank", LowRankContext(name, facts.processes)))
+        optional.append(File("lowrank", "lowrank", LowRankContext(name, facts.processes, expressed, signals)))
+    if signals:
+        optional.append(File("signals", "signals", NameContext(name)))
+    if facts.objective is not None:
+        optional.append(File("objective", "objective", facts.objective))
+        optional.append(File("cost_bends", "cost_bends", facts.objective))
+        if limited:
+            moving = facts.transition != "identity"
+            optional.append(File("limits", "limits", LimitsContext(name, signals, moving, _with_inputs(model))))
+        if "values" in facts.objective:
+            optional.append(File("convex", "convex", NameContext(name)))
     selecting = -1 not in s.h_selects
     if facts.processes:
         adjoint = [File("adjoint", "adjoint_differences", NameContext(name))]
@@ -293,34 +367,44 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
     width = "width" if facts.lowrank else "WIDTH"
     text = block_text(s, facts.transition, width)
     blocks = BlocksContext(name, text, motion_text(facts.transition, facts.diffusion), width)
-    dual_cost = DualCostContext(name, facts.lowrank, s.input_delay, facts.processes, parameter_spans(derivation))
+    spans = parameter_spans(derivation)
+    dual_cost = DualCostContext(name, facts.lowrank, s.input_delay, facts.processes, spans, expressed, signals, limited)
+    episode = EpisodeContext(name, facts.square_root, facts.processes, expressed, signals, limited)
     return (
         File("__init__", "__init__", facts.init(digest_placeholder)),
         File("options", "options", NameContext(name)),
         File("kernels", "kernels", facts.kernels()),
-        File("records", "records", RecordsContext(name, facts.size_lines(), facts.records(), facts.processes)),
+        File(
+            "records",
+            "records",
+            RecordsContext(name, facts.size_lines(), facts.records(), facts.processes, expressed, signals),
+        ),
         File("blocks", "blocks", blocks),
         File("cost_blocks", "cost_blocks", CostBlocksContext(name, text, width)),
         *optional,
         File("filter", "filter", FilterContext(name, selecting, facts.square_root, facts.iterated, facts.processes)),
-        File("trajectory", "trajectory", TrajectoryContext(name, facts.processes)),
-        File("backward", "backward", NameContext(name)),
-        File("shelf", "shelf", NameContext(name)),
-        File("nominal", "nominal", NominalContext(name, s.linear)),
-        File("curvature", "curvature", CurvatureContext(name, facts.hessian_tables(), facts.processes)),
-        File("riccati", "riccati", NameContext(name)),
+        File("trajectory", "trajectory", TrajectoryContext(name, facts.processes, expressed, signals)),
+        File("backward", "backward", ExpressedContext(name, expressed)),
+        File("shelf", "shelf", ExpressedContext(name, expressed)),
+        File("nominal", "nominal", NominalContext(name, facts.linear, expressed)),
+        File(
+            "curvature",
+            "curvature",
+            CurvatureContext(name, facts.hessian_tables(), facts.processes, expressed, signals),
+        ),
+        File("riccati", "riccati", RiccatiContext(name, expressed, limited)),
         File("dual_cost", "dual_cost", dual_cost),
         *adjoint,
         File("planner", "planner", NameContext(name)),
         File("look_ahead", "look_ahead", LookAheadContext(name, facts.processes)),
         File("starts", "starts", NameContext(name)),
         File("planned", "planned", PlannedContext(name, facts.diffusion)),
-        File("calls", "calls", CallsContext(name, facts.lowrank)),
+        File("calls", "calls", CallsContext(name, facts.lowrank, expressed, limited)),
         File("candidates", "candidates", CandidatesContext(name, _SEARCH_LIMITS[search])),
         File("search", search, NameContext(name)),
-        File("decision", "decision", DecisionContext(name, costs)),
+        File("decision", "decision", DecisionContext(name, costs, expressed, limited)),
         File("plant", "plant", NameContext(model.name)),
-        File("episode", "episode", EpisodeContext(name, facts.square_root, facts.processes)),
+        File("episode", "episode", episode),
     )
 
 
@@ -357,7 +441,11 @@ class _Facts:
         self.iterated = model.filter == "iterated" and -1 in self.structure.h_selects
         self.nr, self.nhr = len(self.structure.theta_rows), len(self.structure.h_theta_rows)
         still = self.transition == "identity" and self.diffusion == "none" and self.nr > 0
-        self.lowrank = still and self.structure.ntheta >= MANY
+        limited = model.objective is not None and bool(model.objective.limits)
+        self.lowrank = still and self.structure.ntheta >= MANY and not limited
+        self.objective = _objective_context(derivation)
+        self.limited = model.objective is not None and bool(model.objective.limits)
+        self.linear = self.structure.linear and (model.objective is None or model.objective.affine(model))
         self._work = max(function.kernel.work for function in self._functions)
 
     def records(self) -> tuple[Record, ...]:
@@ -369,6 +457,9 @@ class _Facts:
             lowrank=self.lowrank,
             transition=self.transition,
             diffusion=self.diffusion,
+            expressed=self.objective is not None,
+            signals=bool(self._derivation.model.signals),
+            limited=self.limited,
             observation_curved=bool(self.structure.observation_curved_rows),
         )
 
@@ -396,9 +487,37 @@ class _Facts:
             "STARTS = 3 + 2 * NU * KICKS  # plans that a decision may start from",
             "LOOKS = STARTS + 60 * NU  # first inputs that are looked at one step ahead",
             f"DATA = {self._layout.size}  # known numbers",
+            *self._signal_lines(),
+            *self._term_lines(),
             f"WORK = {self._work}  # scratch of the kernels",
             "# parameters rounded up to whole vectors; for a plain number as argument a function is compiled anew",
             f"WIDTH = np.int64({_padded(s.ntheta)})",
+        )
+
+    @property
+    def signal_place(self) -> tuple[int, ...]:
+        """Where the signals stand among the numbers, and how many there are; empty without any."""
+        signals = self._derivation.model.signals
+        places = {name: start for name, start, _ in self._layout.entries}
+        return (places[signals[0].name], len(signals)) if signals else ()
+
+    def _signal_lines(self) -> tuple[str, ...]:
+        if not self.signal_place:
+            return ()
+        start, count = self.signal_place
+        return (
+            f"NSIGNALS = {count}  # known quantities that change with time",
+            f"SIGNALS = {start}  # their place among the known numbers",
+        )
+
+    def _term_lines(self) -> tuple[str, ...]:
+        objective = self._derivation.model.objective
+        if objective is None:
+            return ()
+        return (
+            f"NT = {len(objective.stage.expressions)}  # terms of the cost of a step",
+            f"NE = {len(objective.final.expressions)}  # terms of the cost of the end",
+            *([f"NC = {len(objective.limits)}  # constraints"] if objective.limits else []),
         )
 
     def init(self, digest_placeholder: str) -> InitContext:
@@ -410,7 +529,7 @@ class _Facts:
             "THETA_ROWS": s.theta_rows,
             "H_THETA_ROWS": s.h_theta_rows,
             "H_SELECTS": s.h_selects,
-            "LINEAR": s.linear,
+            "LINEAR": self.linear,
             "TIME_VARYING": model.time is not None,
             "INPUT_DELAY": s.input_delay,
             "HESSIAN_DIAGONALS": s.hessian_diagonals,
@@ -425,6 +544,15 @@ class _Facts:
                 if family.process is not None
             },
         }
+        if model.signals:
+            known["SIGNALS"] = tuple(s.name for s in model.signals)
+        if model.objective is not None:
+            known["TERMS"] = len(model.objective.stage.expressions)
+            known["ENDS"] = len(model.objective.final.expressions)
+            known["COST"] = _cost_text(model.objective)
+            if model.objective.limits:
+                known["WITH_INPUTS"] = _with_inputs(model)
+                known["LIMITS"] = tuple(f"{_plain(g)} <= 0" for g in model.objective.limits)
         unknowns = [(symbol.name, i, 1) for i, symbol in enumerate(derivation.scalars)]
         unknowns += [(block.symbol.name, block.start, block.count) for block in derivation.weights]
         return InitContext(
@@ -505,6 +633,36 @@ class _Facts:
             ("DATA", self._layout.size),
             ("WORK", self._work),
         )
+
+
+def _objective_context(derivation: Derivation) -> ObjectiveContext | None:
+    objective = derivation.model.objective
+    if objective is None:
+        return None
+    stage, final = (
+        ("squares" if terms.squares else "values") if terms else "" for terms in (objective.stage, objective.final)
+    )
+    return ObjectiveContext(derivation.model.name, stage, final, bool(derivation.model.signals), bool(objective.limits))
+
+
+def _with_inputs(model: Model) -> tuple[int, ...]:
+    """1 for each constraint that contains an input: at the end there is none."""
+    limits = () if model.objective is None else model.objective.limits
+    return tuple(int(not g.free_symbols.isdisjoint(model.inputs)) for g in limits)
+
+
+def _plain(expression: sp.Expr) -> str:
+    """An expression as text, in the order in which plain symbols would stand."""
+    return str(sp.sstr(expression.xreplace({s: sp.Symbol(s.name) for s in expression.free_symbols})))
+
+
+def _cost_text(objective: Objective) -> dict[str, list[str]]:
+    """The terms of a cost as text, for people."""
+    return {
+        f"{role}, {'squared' if terms.squares else 'added'}": [_plain(e) for e in terms.expressions]
+        for role, terms in (("step", objective.stage), ("end", objective.final))
+        if terms
+    }
 
 
 def _padded(ntheta: int) -> int:

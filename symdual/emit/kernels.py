@@ -68,6 +68,8 @@ def data_layout(derivation: Derivation) -> DataLayout:
 
 def kernel_functions(derivation: Derivation, structure: Structure) -> tuple[KernelFunction, ...]:
     """All kernels of a model; of a long step those of its right-hand side, which the template puts together."""
+    from symdual.emit.cost_kernels import cost_functions  # it writes its entries by the functions of this module
+
     layout = stages(derivation)
     functions = (
         *(_whole_step(derivation, structure) if layout is None else _right_hand_side(derivation, layout)),
@@ -75,9 +77,10 @@ def kernel_functions(derivation: Derivation, structure: Structure) -> tuple[Kern
         _observation_jacobian(derivation, structure),
         _observation_hessian(derivation),
         *([_process_points(derivation)] if process_evaluations(derivation) else []),
+        *cost_functions(derivation),
     )
     work = max(function.kernel.work for function in functions)
-    return tuple(f._replace(shapes=_shapes(derivation, structure, f, work)) for f in functions)
+    return tuple(f if f.shapes else f._replace(shapes=_shapes(derivation, structure, f, work)) for f in functions)
 
 
 def stages(derivation: Derivation) -> StageLayout | None:
@@ -101,16 +104,16 @@ def _right_hand_side(derivation: Derivation, layout: StageLayout) -> tuple[Kerne
     """The kernels of g in dx/dt = g(x, u, theta); what they write where is said in `emit.stages`."""
     slope = derivation.slope
     assert slope is not None
-    value, first, second = (_builder(derivation, slope, layout.size) for _ in range(3))
+    value, first, second = (new_builder(derivation, slope, layout.size) for _ in range(3))
     write_slope(value, slope, layout)
     write_slope(first, slope, layout)
     write_slope_jacobian(first, derivation, slope, layout)
     write_slope_hessian(second, derivation, slope, layout)
     names = tuple(f"d {s.name} / dt" for s in derivation.states)
-    equations = _equations(names, derivation.model.dynamics)
+    written = equations_text(names, derivation.model.dynamics)
     place = ("time_index", "z_in", "u_in")
     return (
-        KernelFunction("_slope", (*place, "data", "work"), "k = g(x, u, theta).", equations, "", value.build()),
+        KernelFunction("_slope", (*place, "data", "work"), "k = g(x, u, theta).", written, "", value.build()),
         KernelFunction(
             "_slope_jacobian",
             (*place, "data", "work"),
@@ -161,7 +164,8 @@ def _shapes(derivation: Derivation, structure: Structure, function: KernelFuncti
     return ", ".join(f"{a} ({', '.join(map(str, shapes[a]))})" for a in function.arguments if a in shapes)
 
 
-def _builder(derivation: Derivation, calculus: Calculus, work: int = 0) -> KernelBuilder:
+def new_builder(derivation: Derivation, calculus: Calculus, work: int = 0) -> KernelBuilder:
+    """A builder that knows where the symbols of a model are read."""
     nx = len(derivation.states)
     scalars = {s: f"z_in[{i}]" for i, s in enumerate(derivation.states)}
     scalars |= {s: f"z_in[{nx + i}]" for i, s in enumerate(derivation.scalars)}
@@ -186,13 +190,15 @@ def _indexed(array: str, start: int, row: int | None = None) -> str:
     return f"{array}[{before}{start} + {{i}}]" if start else f"{array}[{before}{{i}}]"
 
 
-def _write_values(builder: KernelBuilder, calculus: Calculus, place: str) -> None:
+def write_values(builder: KernelBuilder, calculus: Calculus, place: str) -> None:
+    """Write the outputs of a program."""
     for i, expression in enumerate(calculus.program.outputs):
         # a value that is identically zero is still a value
         builder.write(f"{place}[{i}]", expression if expression != 0 else sp.Float(0))
 
 
-def _write_jacobian(builder: KernelBuilder, calculus: Calculus, place: str, variables: tuple[sp.Symbol, ...]) -> None:
+def write_jacobian(builder: KernelBuilder, calculus: Calculus, place: str, variables: tuple[sp.Symbol, ...]) -> None:
+    """Write their derivatives by some variables."""
     for i in range(len(calculus.program.outputs)):
         for j, variable in enumerate(variables):
             builder.write(f"{place}[{i}, {j}]", calculus.jacobian(i, variable))
@@ -241,7 +247,8 @@ def _entries(
     return {row: sorted(entries, key=lambda pair: pair[0]) for row, entries in found.items()}
 
 
-def _equations(names: tuple[str, ...], expressions: tuple[sp.Expr, ...]) -> tuple[str, ...]:
+def equations_text(names: tuple[str, ...], expressions: tuple[sp.Expr, ...]) -> tuple[str, ...]:
+    """Equations for a docstring, as far as they can be read."""
     texts = (sp.sstr(e) for e in expressions)
     shown = (text if len(text) <= 400 else f"({len(text)} characters, see the model file)" for text in texts)
     return tuple(f"{name} = {text}" for name, text in zip(names, shown, strict=True))
@@ -249,8 +256,8 @@ def _equations(names: tuple[str, ...], expressions: tuple[sp.Expr, ...]) -> tupl
 
 def _dynamics(derivation: Derivation) -> KernelFunction:
     calculus = derivation.dynamics
-    builder = _builder(derivation, calculus)
-    _write_values(builder, calculus, "f_out")
+    builder = new_builder(derivation, calculus)
+    write_values(builder, calculus, "f_out")
     model = derivation.model
     if model.step is None:
         names = tuple(f"{s.name}'" for s in derivation.states)
@@ -261,7 +268,7 @@ def _dynamics(derivation: Derivation) -> KernelFunction:
         "dynamics",
         ("time_index", "z_in", "u_in", "data", "work", "f_out"),
         "The next state, f_out = f(x, u, theta).",
-        _equations(names, model.dynamics) + discretised,
+        equations_text(names, model.dynamics) + discretised,
         "",
         builder.build(),
     )
@@ -269,10 +276,10 @@ def _dynamics(derivation: Derivation) -> KernelFunction:
 
 def _linearise(derivation: Derivation) -> KernelFunction:
     calculus = derivation.dynamics
-    builder = _builder(derivation, calculus)
-    _write_values(builder, calculus, "f_out")
-    _write_jacobian(builder, calculus, "f_x_out", derivation.states)
-    _write_jacobian(builder, calculus, "f_u_out", derivation.inputs)
+    builder = new_builder(derivation, calculus)
+    write_values(builder, calculus, "f_out")
+    write_jacobian(builder, calculus, "f_x_out", derivation.states)
+    write_jacobian(builder, calculus, "f_u_out", derivation.inputs)
     return KernelFunction(
         "linearise",
         ("time_index", "z_in", "u_in", "data", "work", "f_out", "f_x_out", "f_u_out"),
@@ -285,10 +292,10 @@ def _linearise(derivation: Derivation) -> KernelFunction:
 
 def _dynamics_jacobian(derivation: Derivation, structure: Structure) -> KernelFunction:
     calculus = derivation.dynamics
-    builder = _builder(derivation, calculus)
-    _write_values(builder, calculus, "f_out")
-    _write_jacobian(builder, calculus, "f_x_out", derivation.states)
-    _write_jacobian(builder, calculus, "f_u_out", derivation.inputs)
+    builder = new_builder(derivation, calculus)
+    write_values(builder, calculus, "f_out")
+    write_jacobian(builder, calculus, "f_x_out", derivation.states)
+    write_jacobian(builder, calculus, "f_u_out", derivation.inputs)
     _write_theta(builder, derivation, calculus, "f_theta_out", structure.theta_rows)
     rows = ", ".join(derivation.states[i].name for i in structure.theta_rows) or "none"
     return KernelFunction(
@@ -303,7 +310,7 @@ def _dynamics_jacobian(derivation: Derivation, structure: Structure) -> KernelFu
 
 def _dynamics_hessian(derivation: Derivation) -> KernelFunction:
     calculus, hessian = derivation.dynamics, derivation.dynamics_hessian
-    builder = _builder(derivation, calculus)
+    builder = new_builder(derivation, calculus)
     _write_hessian(builder, derivation, hessian)
     nx = len(derivation.states)
     for a, one in enumerate(derivation.inputs):
@@ -342,14 +349,14 @@ def _dynamics_hessian(derivation: Derivation) -> KernelFunction:
 
 def _observation(derivation: Derivation) -> KernelFunction:
     calculus = derivation.observation
-    builder = _builder(derivation, calculus)
-    _write_values(builder, calculus, "h_out")
+    builder = new_builder(derivation, calculus)
+    write_values(builder, calculus, "h_out")
     names = tuple(f"y{i}" for i in range(len(calculus.program.outputs)))
     return KernelFunction(
         "observation",
         ("time_index", "z_in", "data", "work", "h_out"),
         "The expected measurement, h_out = h(x, theta).",
-        _equations(names, derivation.model.observation),
+        equations_text(names, derivation.model.observation),
         "",
         builder.build(),
     )
@@ -357,9 +364,9 @@ def _observation(derivation: Derivation) -> KernelFunction:
 
 def _observation_jacobian(derivation: Derivation, structure: Structure) -> KernelFunction:
     calculus = derivation.observation
-    builder = _builder(derivation, calculus)
-    _write_values(builder, calculus, "h_out")
-    _write_jacobian(builder, calculus, "h_x_out", derivation.states)
+    builder = new_builder(derivation, calculus)
+    write_values(builder, calculus, "h_out")
+    write_jacobian(builder, calculus, "h_x_out", derivation.states)
     _write_theta(builder, derivation, calculus, "h_theta_out", structure.h_theta_rows)
     rows = ", ".join(f"y{i}" for i in structure.h_theta_rows) or "none"
     return KernelFunction(
@@ -374,7 +381,7 @@ def _observation_jacobian(derivation: Derivation, structure: Structure) -> Kerne
 
 def _observation_hessian(derivation: Derivation) -> KernelFunction:
     calculus, hessian = derivation.observation, derivation.observation_hessian
-    builder = _builder(derivation, calculus)
+    builder = new_builder(derivation, calculus)
     _write_hessian(builder, derivation, hessian)
     return KernelFunction(
         "observation_hessian",
@@ -414,7 +421,7 @@ def points_shape(derivation: Derivation) -> tuple[int, int]:
 
 def _process_points(derivation: Derivation) -> KernelFunction:
     calculus = derivation.dynamics
-    builder = _builder(derivation, calculus)
+    builder = new_builder(derivation, calculus)
     for row, point in enumerate(process_points(derivation)):
         for q, argument in enumerate(point.arguments):
             builder.write(f"points_out[{row}, {q}]", argument)

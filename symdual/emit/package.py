@@ -109,7 +109,7 @@ def model_numbers(derivation: Derivation, layout: DataLayout) -> dict[str, Array
         values[f"{block.family}_state"] = np.array([0.0, 1.0, growth, persistence, 0.0, 0.0, 0.0])
     data = np.concatenate([np.zeros(0), *(values[name] for name, _, _ in layout.entries)])
     size = derivation.theta_size
-    return {
+    return _cost_numbers(model) | {
         "data": data,
         "prior_mean": model.prior_mean,
         "prior_covariance": model.prior_covariance,
@@ -120,6 +120,12 @@ def model_numbers(derivation: Derivation, layout: DataLayout) -> dict[str, Array
         "lower": model.lower,
         "upper": model.upper,
     }
+
+
+def _cost_numbers(model: Model) -> dict[str, Array]:
+    """What is known of the terms of a cost: their slopes by the inputs, where these alone occur."""
+    slopes = None if model.objective is None else model.objective.input_slopes(model)
+    return {} if slopes is None else {"term_slopes": slopes}
 
 
 def _drift_of_parameters(derivation: Derivation) -> Array:
@@ -191,4 +197,10 @@ def model_digest(model: Model) -> str:
         model.upper,
     ):
         parts += ["none"] if value is None else [repr(value.shape), value.tobytes()]
+    if model.memory:
+        parts.append(f"memory {model.memory}")
+    if model.objective is not None:
+        for terms in (model.objective.stage, model.objective.final):
+            parts += [repr(terms.squares), *(sp.srepr(e) for e in terms.expressions)]
+        parts += [sp.srepr(e) for e in model.objective.limits]
     return _digest(*parts)

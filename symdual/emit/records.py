@@ -44,20 +44,23 @@ def records(
     transition: str,
     diffusion: str,
     observation_curved: bool,
+    expressed: bool = False,
+    signals: bool = False,
+    limited: bool = False,
 ) -> tuple[Record, ...]:
     """All records of a package, with those fields only that its model needs."""
     likelihood = () if processes else (_row(), _back(), _h_bend())
     return (
         _blocks(square_root),
-        _step(),
-        _note(processes),
+        _step(expressed, limited),
+        _note(processes, limited),
         _bend(),
         _pull(observation_curved),
         _kept(),
         _story(),
-        _weights(),
-        _task(transition, diffusion),
-        _space(square_root, iterated, processes, lowrank, transition, observation_curved),
+        _weights(expressed, signals),
+        _task(transition, diffusion, expressed, limited),
+        _space(square_root, iterated, processes, lowrank, transition, observation_curved, expressed, limited),
         *likelihood,
     )
 
@@ -74,21 +77,35 @@ def _blocks(square_root: bool) -> Record:
     return Record("BLOCKS", "a belief, a covariance along the plan, or a cost-to-go", tuple(fields))
 
 
-def _step() -> Record:
-    return Record(
-        "STEP",
-        "a point of a trajectory with its linearisation; written by rollouts",
-        (
-            Field("z", ("NZ",), "augmented state"),
-            Field("u", ("NU",), "input"),
-            Field("f_x", ("NX", "NX"), "Jacobian by the states"),
-            Field("f_u", ("NX", "NU"), "by the inputs"),
-            Field("f_theta", ("NR", "WIDTH"), "by the parameters, rows that are not identically zero"),
-        ),
-    )
+def _step(expressed: bool, limited: bool) -> Record:
+    fields = [
+        Field("z", ("NZ",), "augmented state"),
+        Field("u", ("NU",), "input"),
+        Field("f_x", ("NX", "NX"), "Jacobian by the states"),
+        Field("f_u", ("NX", "NU"), "by the inputs"),
+        Field("f_theta", ("NR", "WIDTH"), "by the parameters, rows that are not identically zero"),
+    ]
+    if expressed:
+        fields += [
+            Field("l_x", ("NX",), "half the slope of the cost by the states"),
+            Field("l_u", ("NU",), "by the inputs"),
+            Field("W", ("NX", "NX"), "half its curvature by the states"),
+            Field("N", ("NU", "NX"), "by inputs and states"),
+            Field("U", ("NU", "NU"), "by the inputs"),
+        ]
+    if limited:
+        fields += [
+            Field("g", ("NC",), "constraints, at most zero where they are kept"),
+            Field("g_x", ("NC", "NX"), "their slopes by the states"),
+            Field("g_u", ("NC", "NU"), "by the inputs"),
+            Field("g_theta", ("NC", "NS"), "by the scalar unknowns"),
+            Field("distance", ("NC",), "that is to be kept"),
+            Field("near", ("NC",), "share by which each counts in the curvature"),
+        ]
+    return Record("STEP", "a point of a trajectory with its linearisation; written by rollouts", tuple(fields))
 
 
-def _note(processes: bool) -> Record:
+def _note(processes: bool, limited: bool) -> Record:
     fields = [
         Field("gain", ("NU", "NX"), "feedback of the last backward pass"),
         Field("push", ("NU",), "its feedforward"),
@@ -113,6 +130,15 @@ def _note(processes: bool) -> Record:
             Field("values", ("VALUES", "WIDTH"), "covariances of the values of Gaussian processes that the step uses"),
             Field("prior", ("NR", "WIDTH"), "what their priors add to the product of the covariance with f_theta"),
             Field("Q", ("NX", "NX"), "process noise with what Gaussian processes leave open"),
+        ]
+    if limited:
+        fields += [
+            Field("L_x", ("NU", "NX"), "gains of the cost-to-go: states"),
+            Field("L_t", ("NU", "WIDTH"), "parameters"),
+            Field("variance", ("NC",), "what the filter will not know of each constraint"),
+            Field("sigma", ("NC",), "deviation of each constraint in closed loop"),
+            Field("kept_sigma", ("NC",), "the same along the certainty-equivalent plan"),
+            Field("kept_distance", ("NC",), "and the distance there"),
         ]
     return Record("NOTE", "what passes over the plan write down for each time, until the next pass", tuple(fields))
 
@@ -187,19 +213,27 @@ def _story() -> Record:
     )
 
 
-def _weights() -> Record:
-    return Record(
-        "WEIGHTS",
-        "the cost of each time",
-        (
-            Field("W", ("NX", "NX"), "(x - r)' W (x - r)"),
-            Field("U", ("NU", "NU"), "u' U u"),
-            Field("r", ("NX",), "reference"),
-        ),
-    )
+def _weights(expressed: bool, signals: bool) -> Record:
+    fields = [
+        Field("W", ("NX", "NX"), "(x - r)' W (x - r)"),
+        Field("U", ("NU", "NU"), "(u - s)' U (u - s)" if expressed else "u' U u"),
+        Field("r", ("NX",), "reference"),
+    ]
+    if expressed:
+        fields += [
+            Field("N", ("NU", "NX"), "2 (u - s)' N (x - r)"),
+            Field("s", ("NU",), "reference of the inputs"),
+            Field("terms", ("NT",), "weights of the terms of the cost"),
+        ]
+    if signals:
+        fields += [
+            Field("signals", ("NSIGNALS",), "known quantities as the controller believes them"),
+            Field("true_signals", ("NSIGNALS",), "as they are"),
+        ]
+    return Record("WEIGHTS", "the cost of each time", tuple(fields))
 
 
-def _task(transition: str, diffusion: str) -> Record:
+def _task(transition: str, diffusion: str, expressed: bool, limited: bool) -> Record:
     square = ("NTHETA", "NTHETA")
     return Record(
         "TASK",
@@ -220,12 +254,22 @@ def _task(transition: str, diffusion: str) -> Record:
             Field("tolerance", (), "relative decrease of the cost at which a plan counts as converged"),
             Field("starts", (), "plans that a planning controller improves"),
             Field("looking", (), "1: it looks one step ahead"),
+            *([Field("ends", ("NE",), "weights of the terms of the cost of the end")] if expressed else []),
+            *([Field("limit_weights", ("NC",), "of squared excesses of constraints")] if limited else []),
+            *([Field("quantiles", ("NC",), "distances to be kept, in deviations")] if limited else []),
         ),
     )
 
 
 def _space(
-    square_root: bool, iterated: bool, processes: bool, lowrank: bool, transition: str, observation_curved: bool
+    square_root: bool,
+    iterated: bool,
+    processes: bool,
+    lowrank: bool,
+    transition: str,
+    observation_curved: bool,
+    expressed: bool,
+    limited: bool,
 ) -> Record:
     fields = [
         Field("work", ("WORK",), "of the kernels"),
@@ -311,6 +355,31 @@ def _space(
         fields += [
             Field("probes", ("NTHETA", "WIDTH"), "rows of f_theta and h_theta that the plan meets"),
             Field("halves", ("NTHETA", "WIDTH"), "half of their products with the prior covariance"),
+        ]
+    if expressed:
+        fields += [
+            Field("t", ("NT",), "terms of the cost of a step"),
+            Field("t_x", ("NT", "NX"), "their slopes by the states"),
+            Field("t_u", ("NT", "NU"), "by the inputs"),
+            Field("share", ("NT",), "by how much each second derivative counts"),
+            Field("t_xx", ("NX", "NX"), "their sum"),
+            Field("t_ux", ("NU", "NX"), ""),
+            Field("t_uu", ("NU", "NU"), ""),
+            Field("e", ("NE",), "the same for the end"),
+            Field("e_x", ("NE", "NX"), ""),
+            Field("end_share", ("NE",), ""),
+            Field("e_xx", ("NX", "NX"), ""),
+            Field("joint", ("NX + NU", "NX + NU"), "curvature of states and inputs together"),
+            Field("axes", ("NX + NU", "NX + NU"), "its eigenvectors"),
+        ]
+    if limited:
+        fields += [
+            Field("loop_x", ("NX", "NX"), "A + B L: states"),
+            Field("loop_t", ("NX", "WIDTH"), "parameters"),
+            Field("half_x", ("NX", "NX"), "its product with the spread"),
+            Field("half_t", ("NX", "WIDTH"), ""),
+            Field("seen_x", ("NX",), "slope of a constraint in closed loop"),
+            Field("seen_t", ("WIDTH",), ""),
         ]
     return Record("SPACE", "scratch of one thread; nothing in it outlives the function that writes it", tuple(fields))
 

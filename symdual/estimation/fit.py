@@ -162,6 +162,13 @@ def subject(
 
 
 def _refuse_processes(model: Model) -> None:
+    if model.memory:
+        raise SymdualError(f"{model.name} remembers inputs (`previous`), and nothing is fitted to such models yet")
+    if model.signals:
+        raise SymdualError(
+            f'{model.name} has the signal "{model.signals[0].name}"; recordings with signals can be replayed, but '
+            "nothing is fitted to them yet"
+        )
     for family in model.families:
         if family.process is not None:
             raise SymdualError(

@@ -178,6 +178,12 @@ def z_names(derivation: Derivation) -> list[str]:
 
 def task_for(model: Model, scenario: Scenario, data_files: Path | Sequence[Path]) -> Task:
     """The task for a model with the start and the prior of a scenario; of the noise, nothing is fitted."""
+    if model.memory:
+        raise SymdualError(f"{model.name} remembers inputs (`previous`), with which no hyperparameters are fitted")
+    if model.signals:
+        raise SymdualError(
+            f'{model.name} has the signal "{model.signals[0].name}", with which no hyperparameters are fitted'
+        )
     derivation = derive(model)
     _require_positive(model)
     files = [data_files] if isinstance(data_files, Path) else list(data_files)

@@ -99,11 +99,12 @@ def _trajectories(figure: Any, results: Results, rows: Sequence[tuple[str, int, 
     """Median over runs and the band that holds 80 % of them, for each state and input, and what is still unknown."""
     axes = figure.subplots(len(rows) + 1, 1, sharex=True, squeeze=False)[:, 0]
     reference = results.task("reference")
+    weighed = np.any(results.task("state_cost"))  # a cost by expressions alone knows of no reference
     for ax, (field, index, name) in zip(axes, rows, strict=False):
         for controller in results.description.controllers:
             values = results.array(controller, field)[:_BAND_RUNS, :, index]
             _band(ax, controller, values)
-        if field == "states":
+        if field == "states" and weighed:
             times = np.arange(results.about["horizon"] + 1)
             held = reference[np.minimum(times, len(reference) - 1), index]
             ax.plot(times, held, color="black", linewidth=0.8, linestyle=(0, (1, 2)), label="reference")

@@ -48,6 +48,16 @@ _BLOCKS = {
     "h_zz, diagonal": ("h", "zz", "The measurement: the diagonals of θ by θ"),
     "h_zz, pair left": ("h", "zz", "The measurement: the left vectors of θ by θ"),
     "h_zz, pair right": ("h", "zz", "The measurement: the right vectors of θ by θ"),
+    "l_x": ("l", "x", "The cost of a step by the state"),
+    "l_u": ("l", "u", "The cost of a step by the input"),
+    "l_zz": ("l", "xx", "The cost of a step by the state, twice"),
+    "l_zu": ("l", "xu", "The cost of a step by state and input"),
+    "l_uu": ("l", "uu", "The cost of a step by the input, twice"),
+    "e_x": ("e", "x", "The cost of the end by the state"),
+    "e_zz": ("e", "xx", "The cost of the end by the state, twice"),
+    "g_x": ("g", "x", "The constraints by the state"),
+    "g_u": ("g", "u", "The constraints by the input"),
+    "g_theta": ("g", "θ", "The constraints by the unknowns"),
 }
 
 
@@ -128,6 +138,7 @@ class _Article:
             ("zeros", "What is zero, and why", self._zeros()),
             ("jacobians", "First derivatives", self._jacobians()),
             ("hessians", "Second derivatives", self._hessians()),
+            *([("cost", "The cost", self._cost())] if self._d.model.objective is not None else []),
             ("operations", "Operations", self._operations()),
             ("check", "Check", self._check()),
             ("source", "Generated source", self._source()),
@@ -291,6 +302,26 @@ class _Article:
                 if block.endswith("pair left"):
                     parts.append(element("p", _PAIRS, class_="note"))
                 parts.append(self._setter.group(listed))
+        return join(parts)
+
+    def _cost(self) -> Markup:
+        objective = self._d.model.objective
+        assert objective is not None
+        parts = [element("p", "Added to the quadratic form of states and inputs, whose matrices are numbers.")]
+        for letter, when, terms in (("l", "Of a step", objective.stage), ("e", "Of the end", objective.final)):
+            if terms:
+                how = "the squares of" if terms.squares else ""
+                parts.append(element("h3", f"{when}: the weighted sum of {how}"))
+                lines = [
+                    self._setter.assignment(self._typesetter.name(f"{letter}{i}"), e)
+                    for i, e in enumerate(terms.expressions)
+                ]
+                parts.append(element("div", *lines, class_="formulas"))
+        if objective.limits:
+            parts.append(element("h3", "Constraints: at most zero, softly"))
+            lines = [self._setter.assignment(self._typesetter.name(f"g{i}"), g) for i, g in enumerate(objective.limits)]
+            parts.append(element("div", *lines, class_="formulas"))
+        parts.append(self._blocks([block for block in _BLOCKS if block.startswith(("l_", "e_", "g_"))]))
         return join(parts)
 
     # ------------------------------------------------------------------ the code

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from symdual.checks.kernels import BlockResult
 from symdual.derive.derivation import Derivation
-from symdual.derive.display import Abbreviations, Equation, equations, one_line
+from symdual.derive.display import Abbreviations, Equation, equations, letters, one_line
 from symdual.derive.structure import Structure
 from symdual.emit.kernels import KernelFunction
 from symdual.spec.model import Model
@@ -60,9 +60,22 @@ def summary_rows(model: Model, structure: Structure) -> list[tuple[str, str]]:
             f"in the belief {s.input_delay} step{'s' if s.input_delay > 1 else ''} later" if s.input_delay else "never",
         ),
     ]
+    rows += cost_rows(model)
     if model.step is not None:
         rows.insert(2, ("time", f"continuous, {model.method} with step {model.step:g}"))
     return rows
+
+
+def cost_rows(model: Model) -> list[tuple[str, str]]:
+    """What scenarios add to the quadratic cost."""
+    if model.objective is None:
+        return []
+    rows = []
+    for label, letter, terms in (("cost", "l", model.objective.stage), ("terminal cost", "e", model.objective.final)):
+        how = "weighted squares of" if terms.squares else "weighted"
+        rows += [(label, f"{how} {letter}{i} = {one_line(e)}") for i, e in enumerate(terms.expressions)]
+    rows += [("constraint", f"{one_line(g)} <= 0") for g in model.objective.limits]
+    return rows or [("cost", "quadratic, with cross terms or references of inputs")]
 
 
 def kernel_table(functions: Sequence[KernelFunction]) -> Table:
@@ -81,7 +94,7 @@ def derivation_view(derivation: Derivation) -> RenderableType:
     long = [e for e in listed if e.right is None or len(right_side(e)) > LONGEST_LINE]
     shortened: dict[int, sp.Expr] = {}
     notes: list[RenderableType] = []
-    for letter in "fh":
+    for letter in letters(derivation):
         own = [e for e in long if e.block.startswith(letter)]
         names, briefs = Abbreviations(derivation, letter).of([e.brief for e in own])
         shortened |= {id(e): brief for e, brief in zip(own, briefs, strict=True)}

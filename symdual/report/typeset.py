@@ -10,7 +10,7 @@ import sympy as sp
 from markupsafe import Markup
 
 from symdual.derive.derivation import Derivation
-from symdual.derive.display import LARGEST, Abbreviations, Equation, one_line
+from symdual.derive.display import LARGEST, Abbreviations, Equation, letters, one_line
 from symdual.report.breaking import Breaker
 from symdual.report.family_values import FamilyValues
 from symdual.report.html import element, folded, formula, join
@@ -46,7 +46,7 @@ class EquationSetter:
         From then on these equations are set as text in terms of the names.
         """
         lines = []
-        for letter in "fh":
+        for letter in letters(self._derivation):
             large = [e for e in equations if e.block.startswith(letter) and self._is_too_large(e)]
             names, briefs = Abbreviations(self._derivation, letter).of([e.brief for e in large])
             self._briefs |= {_key(e): one_line(brief) for e, brief in zip(large, briefs, strict=True)}

@@ -66,6 +66,7 @@ class RecordsModule(Protocol):
     NZ: int
     BLOCKS: np.dtype[Any]
     KEPT: np.dtype[Any]
+    STEP: np.dtype[Any]
 
     def desk(self, steps: int, weights: Records, task: Records, order: int = ..., planning: bool = ...) -> Desk:
         """A desk for plans of at most `steps` steps."""
@@ -73,7 +74,7 @@ class RecordsModule(Protocol):
     def make_task(self, Q: Array, R: Array, D: Array, Xi: Array, bounds: Array, data: Array) -> Records:
         """A task with the default settings."""
 
-    def make_weights(self, W: Array, U: Array, r: Array) -> Records:
+    def make_weights(self, W: Array, U: Array, r: Array, *more: Array) -> Records:
         """The cost of each time."""
 
     def make_belief(self, mean: Array, covariance: Array) -> Records:
@@ -151,6 +152,15 @@ class CallsModule(Protocol):
 
     def tilt(self, k: int, end: int, slot: int, belief: Records, desk: Desk) -> None:
         """The slopes of the dual cost along a plan, to the notes."""
+
+    def expand_stage(self, k: int, step: Records, desk: Desk) -> float:
+        """The cost of a step, where it is given by expressions; slope and curvature go to the step."""
+
+    def expand_end(self, k: int, step: Records, desk: Desk) -> float:
+        """The same for the end of a plan."""
+
+    def spread(self, k: int, end: int, slot: int, belief: Records, desk: Desk) -> None:
+        """The spread of constraints along the plan in a slot, into the notes."""
 
     def begin(self, k: int, end: int, belief: Records, desk: Desk) -> int:
         """Prepare the plans of one decision."""

@@ -30,8 +30,11 @@ from symdual.runtime.controller import (
 from symdual.runtime.evaluate import whole_number
 from symdual.runtime.foresight import USUAL, Foresight
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.named import held
+from symdual.runtime.objective import limits_of, require_finite
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Array, Belief, Problem, processes_of, require_parameters
+from symdual.runtime.signals import place_of, require_set
 from symdual.runtime.team import in_threads
 
 TRUTHS = ("scenario", "prior", "drift")
@@ -68,7 +71,8 @@ class Episodes(NamedTuple):
 
     states (N, T+1, NX), inputs (N, T, NU), means and variances of the belief (N, T+1, NZ), the last covariances
     (N, NZ, NZ), statistics of each step (N, T+1, STATS), an outcome (an index into `OUTCOMES`) per run, and what is
-    remembered at the end of Gaussian processes, (N, DATA) or (N, 0). Numbers that belong to one are relative to its
+    remembered at the end of Gaussian processes, (N, DATA) or (N, 0), and the constraints g <= 0 at the true states,
+    (N, T+1, NC). Numbers that belong to one are relative to its
     prior, and have no variance (NaN); `symdual.runtime.posterior` turns the last belief into the function.
     """
 
@@ -81,6 +85,7 @@ class Episodes(NamedTuple):
     outcomes: NDArray[np.int64]
     truths: Array
     memories: Array
+    limits: Array
 
     def last_belief(self, run: int) -> Belief:
         """The belief at the end of a run."""
@@ -138,7 +143,7 @@ def plant_problem(problem: Problem, settings: Settings) -> Problem:
             raise SymdualError(f'the scenario "{problem.name}" gives no true parameters; use the truth "prior"')
         return problem
     require_parameters(problem.package)
-    return replace(problem, plant=problem.package, truth=None)
+    return replace(problem, plant=problem.package, truth=None, truth_path=None)
 
 
 def draw(problem: Problem, settings: Settings, seeds: list[np.random.SeedSequence]) -> Luck:
@@ -166,7 +171,10 @@ def draw(problem: Problem, settings: Settings, seeds: list[np.random.SeedSequenc
     starts, truths, processes, measurements, drifts = (
         np.ascontiguousarray(np.stack(column)) for column in zip(*drawn, strict=True)
     )
-    return Luck(starts, truths, processes, measurements, _wander(plant, truths, drifts, steps))
+    wander = _wander(plant, truths, drifts, steps)
+    if problem.truth_path is not None:
+        wander = np.repeat(held(problem.truth_path, steps)[None], len(seeds), axis=0)
+    return Luck(starts, truths, processes, measurements, wander)
 
 
 def _drift_root(problem: Problem, settings: Settings) -> Array | None:
@@ -234,13 +242,12 @@ def run_part(problem: Problem, name: str, luck: Luck, settings: Settings) -> Epi
     kind = cost_kind(task, name, settings.order, planned)
     if kind in SEARCHED:
         require_search_width(task)
+    require_finite(package, task.objective, task.start, task.bounds)
     diary = _diary(package, count, steps)
     module = package.episode
     given = task_of(task, name, settings.order, settings.foresight)
+    counter = np.zeros(1, dtype=np.int64)
     shared = (
-        np.zeros(1, dtype=np.int64),
-        steps,
-        module.Plant(plant.plant.move, plant.plant.measure, plant.numbers["data"]),
         module.Controls(
             cost_pointer(task, kind, planned).address,
             kind in SEARCHED,
@@ -254,12 +261,15 @@ def run_part(problem: Problem, name: str, luck: Luck, settings: Settings) -> Epi
         _priors(task, luck.truths if name == "oracle" else None, count),
         given,
     )
-    weights, order = weights_of(longer), 2 if kind == "second_order" else 1
-    seats = []
+    weights, order, heard = weights_of(longer), 2 if kind == "second_order" else 1, _heard(longer, steps)
+    works = []
     for _ in range(min(get_num_threads(), count)):
         desk = package.records.desk(planned, weights, given, order, kind == "planned")
-        seats.append(module.seat(desk, plant.NZ, plant.WORK))
-    in_threads([partial(module.episodes, *shared, seat, diary) for seat in seats])
+        seat = module.seat(desk, plant.NZ, plant.WORK)
+        # signals are written among the plant's numbers: every thread has its own
+        true = module.Plant(plant.plant.move, plant.plant.measure, plant.numbers["data"].copy(), *heard)
+        works.append(partial(module.episodes, counter, steps, true, *shared, seat, diary))
+    in_threads(works)
     diary.variances[:, :, processes_of(package)] = np.nan
     finals = np.stack([package.records.read_covariance(diary.finals[n : n + 1]) for n in range(count)])
     finals[diary.outcomes != 0] = np.nan
@@ -273,7 +283,21 @@ def run_part(problem: Problem, name: str, luck: Luck, settings: Settings) -> Epi
         diary.outcomes,
         luck.truths,
         diary.memories,
+        diary.limits if limits_of(package) else np.zeros((count, steps + 1, 0)),
     )
+
+
+def _heard(task: Problem, steps: int) -> tuple[Any, ...]:
+    """The true signals of the plant and their place among its numbers, where the code of the model asks for them."""
+    if task.signals is None:
+        return ()
+    require_set(task, 0, steps)
+    true = task.signals.of(task.plant)[1]
+    if np.any(np.isnan(true[: steps + 1])):
+        raise SymdualError(
+            f"a signal of the plant {task.plant.name} has no value: give it in the scenario (signals=...)"
+        )
+    return np.ascontiguousarray(true), place_of(task.plant).start
 
 
 def _diary(package: LoadedPackage, count: int, steps: int) -> Any:
@@ -291,6 +315,7 @@ def _diary(package: LoadedPackage, count: int, steps: int) -> Any:
         finals=np.zeros(count, package.records.BLOCKS),
         outcomes=np.zeros(count, dtype=np.int64),
         memories=np.zeros((count, package.DATA if package.PROCESSES else 0)),
+        **({"limits": unknown(steps + 1, limits_of(package))} if limits_of(package) else {}),
     )
 
 

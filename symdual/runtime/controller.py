@@ -20,12 +20,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from symdual.errors import SymdualError, did_you_mean
+from symdual.errors import SymdualError, SymdualWarning, did_you_mean
 from symdual.runtime.border import Records
 from symdual.runtime.evaluate import argument
 from symdual.runtime.foresight import USUAL, Foresight, Planned, first_plans, lay_out, taken_up, told
+from symdual.runtime.limits import chosen_weights, violated_at_start
+from symdual.runtime.objective import limits_of, require_finite
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Array, Belief, Problem, checked_belief
+from symdual.runtime.signals import Forecast, place_of, require_set, signals_of, with_forecast
 from symdual.runtime.warm import touch_filter
 
 NAMES = ("oracle", "ce", "cautious", "beb", "dual", "planned", "exact")
@@ -140,7 +143,7 @@ class Controller:
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle what was asked for and what `act` remembers; the compiled functions are looked up again."""
         arguments = (self.problem, self.name, self.order, self.window, self.foresight)
-        return _restored, (arguments, tuple(self._live))
+        return _restored, (arguments, tuple(self._live), self._tools.heard)
 
     def init(self, belief: Belief | None = None, guess: ArrayLike | None = None) -> State:
         """The state before the first step, from a belief or from the problem's prior.
@@ -150,12 +153,15 @@ class Controller:
         start = self.problem.prior if belief is None else checked_belief(self.problem.package, belief)
         return State(0, start, None, None if guess is None else self._tools.guessed(guess))
 
-    def step(self, state: State, y: ArrayLike | None = None) -> tuple[State, Array, Info]:
+    def step(
+        self, state: State, y: ArrayLike | None = None, signals: Forecast | None = None
+    ) -> tuple[State, Array, Info]:
         """Take the measurement of this step and choose its input; returns the next state, the input and the story.
 
         The first measurement, if there is one, updates the belief without predicting. NaN entries of y, or None, mean
-        that nothing was measured.
+        that nothing was measured. `signals` is a forecast as in `act`.
         """
+        self._tools.hear(state.k, signals)
         informed, statistics = self.update(state, y)
         u, status, plans = self._tools.decide(informed)
         info = self._tools.story(state.k, state.belief, informed.belief, statistics, u, status)
@@ -173,9 +179,14 @@ class Controller:
         u, _, plans = self._tools.decide(state)
         return State(state.k + 1, state.belief, u, plans), u.copy()
 
-    def act(self, y: ArrayLike | None = None) -> Array:
-        """Take a measurement and return the input to apply; the controller remembers its own state (see `reset`)."""
+    def act(self, y: ArrayLike | None = None, signals: Forecast | None = None) -> Array:
+        """Take a measurement and return the input to apply; the controller remembers its own state (see `reset`).
+
+        `signals` maps the names of signals to a forecast each: its value now and at the times that follow, or one
+        number; a list that is shorter than the plan keeps its last value. It holds until another one is given.
+        """
         state = self._live[0] if self._live else self.init()
+        self._tools.hear(state.k, signals)
         belief, _ = self._tools.observe(state, self._measurement(y))
         u, _, plans = self._tools.decide(State(state.k, belief, None, state.plans))
         self._live[:] = [State(state.k + 1, belief, u, plans)]
@@ -188,6 +199,11 @@ class Controller:
         """
         self._live[:] = [self.update(self._live[0] if self._live else self.init(), y)[0]]
         return self._live[0].belief
+
+    def change(self, **numbers: Any) -> None:
+        """Go on with other numbers of the task, by the arguments of `Problem.changed`: references, weights, bounds."""
+        object.__setattr__(self, "problem", self.problem.changed(**numbers))
+        object.__setattr__(self, "_tools", _Tools(self))
 
     def reset(self, belief: Belief | None = None, guess: ArrayLike | None = None) -> None:
         """Forget what `act` has learned; the arguments are those of `init`."""
@@ -205,9 +221,11 @@ class Controller:
         return argument(unmasked(y), shape, "the measurement y")
 
 
-def _restored(arguments: tuple[Any, ...], live: tuple[State, ...]) -> Controller:
+def _restored(arguments: tuple[Any, ...], live: tuple[State, ...], heard: Problem | None) -> Controller:
     copied = Controller(*arguments)
     copied._live[:] = live
+    if heard is not None:
+        copied._tools.use(heard)
     return copied
 
 
@@ -241,6 +259,11 @@ def cost_kind(problem: Problem, name: str, order: int, steps: int) -> str:
         return "certain"
     if name == "beb":
         return "bonus"
+    if name == "planned" and not (problem.objective is None and problem.signals is None):
+        raise SymdualError(
+            f'the controller "planned" does not know costs by expressions, constraints or signals yet, which '
+            f"{problem.package.name} has; use dual"
+        )
     if name in ("exact", "planned"):
         return name
     if name == "dual" and order == 2:
@@ -271,12 +294,21 @@ def task_of(problem: Problem, name: str, order: int, foresight: Foresight = USUA
     task["bonus"] = problem.bonus
     task["order"] = order if name == "dual" else 1
     foresight.write(task)
+    if problem.objective is not None:
+        task["ends"] = problem.objective.terminal_weights
+        if limits_of(package):
+            task["limit_weights"] = chosen_weights(problem)
+            task["quantiles"] = problem.objective.quantiles if name in ("dual", "cautious") else 0.0
     return task
 
 
 def weights_of(problem: Problem) -> Records:
     """The cost of each time as records."""
-    return problem.package.records.make_weights(problem.state_cost, problem.input_cost, problem.reference)
+    plain = problem.state_cost, problem.input_cost, problem.reference
+    more = problem.objective
+    own = () if more is None else (more.cross_cost, more.input_reference, more.cost_weights)
+    heard = () if problem.signals is None else problem.signals.of(problem.package)
+    return problem.package.records.make_weights(*plain, *own, *heard)
 
 
 def require_search_width(problem: Problem) -> None:
@@ -285,9 +317,11 @@ def require_search_width(problem: Problem) -> None:
     flat = np.flatnonzero(problem.floors == 0.0)
     if free.size and flat.size:
         name = {index: name for name, index in problem.package.INPUTS.items()}[int(free[0])]
+        why = f"input_cost is singular at step {flat[0]}"
+        if problem.objective is not None and "term_slopes" not in problem.package.numbers:
+            why = "nothing is known of what its cost is at least"
         raise SymdualError(
-            f'the search over the input "{name}" has no limit, because input_cost is singular at step {flat[0]}; '
-            "give the input bounds or a positive cost"
+            f'the search over the input "{name}" has no limit, because {why}; give the input bounds or a positive cost'
         )
 
 
@@ -320,6 +354,9 @@ class _Tools:
         self._searching = self._kind in SEARCHED
         if self._searching:
             require_search_width(problem)
+        require_finite(package, problem.objective, problem.start, problem.bounds)
+        for sentence in violated_at_start(problem):
+            warnings.warn(sentence, SymdualWarning, stacklevel=4)
         self._cost = cost_pointer(problem, self._kind, steps)
         self._task_record = task_of(problem, controller.name, order, controller.foresight)
         self._data: Array = self._task_record["numbers"][0]
@@ -332,8 +369,10 @@ class _Tools:
         self._decide, self._address = package.decision.decide_at, self._cost.address
         self._table = package.candidates.table()
         self._not_finite, self._bad = package.nominal.NOT_FINITE, package.filter.NOT_FINITE
-        self._fixed_time = window is not None and not package.TIME_VARYING
-        self._use(problem if window is None else problem.extended(window))
+        self._signals = signals_of(package)
+        self._fixed_time = window is not None and not package.TIME_VARYING and not self._signals
+        self._place, self._said = place_of(package), set[str]()
+        self.use(problem if window is None else problem.extended(window))
         self._get_ready()
 
     def _get_ready(self) -> None:
@@ -343,11 +382,32 @@ class _Tools:
         table, u = self._package.candidates.table(), np.zeros(self._nu)
         self._decide(self._address, False, 0.0, start, end, self._belief, self._desk, table, u)
 
-    def _use(self, task: Problem) -> None:
+    def use(self, task: Problem) -> None:
+        """Plan with the numbers of a task from now on."""
         self._task = task
         self._floors = task.floors.tolist()
         planning = self._kind == "planned"
         self._desk = self._records.desk(self._steps, weights_of(task), self._task_record, self._order, planning)
+
+    @property
+    def heard(self) -> Problem | None:
+        """The task with the forecasts that were given so far, if the model has signals."""
+        return self._task if self._signals else None
+
+    def hear(self, k: int, forecast: Forecast | None) -> None:
+        """Take over what signals are said to be from step k on."""
+        if forecast is not None:
+            start, end = self._times(k)
+            self._task = with_forecast(self._task, start, end, forecast, self._said)
+            self._desk.weights["signals"] = self._task.signals.of(self._package)[0]  # type: ignore[union-attr]
+
+    def _tune(self, k: int) -> None:
+        """Let the filter's numbers be those of step k."""
+        if self._signals:
+            values = self._desk.weights["signals"][k]
+            if np.isnan(values).any():
+                require_set(self._task, k, k)
+            self._task_record["numbers"][0, self._place] = values
 
     def _hold(self, belief: Belief) -> Records:
         """The belief as a record, with what it remembers of Gaussian processes."""
@@ -363,7 +423,9 @@ class _Tools:
         if self._square_root:
             self._package.square_root.factorise(held)
         if state.u is not None:
+            self._tune(state.k - 1)
             self._predict(state.k - 1, held, state.u, self._tray)
+        self._tune(state.k)
         status = self._update(state.k, held, y, self._tray, self._stats)
         if self._square_root:
             self._package.square_root.complete(held)
@@ -402,7 +464,7 @@ class _Tools:
         if self._fixed_time:  # from the end of the given cost on, all times are alike
             k = min(k, self._problem.horizon)
         elif k + self._window > self._task.horizon:
-            self._use(self._task.extended(self._task.horizon + self._window))
+            self.use(self._task.extended(self._task.horizon + self._window))
         return k, k + self._window
 
     def guessed(self, guess: ArrayLike) -> Records:
@@ -416,6 +478,8 @@ class _Tools:
         lay_out(self._desk, state.plans, start - k)
         if self._kind == "exact" and belief.covariance[0, 0] > 1e-9 * self._package.noise.process[0, 0]:
             raise SymdualError(f'the controller "exact" needs a measurement at step {k}')
+        if self._signals:
+            require_set(self._task, start, end)
         u, held = np.zeros(self._nu), self._hold(belief)
         status = self._decide(
             self._address, self._searching, self._floors[start], start, end, held, self._desk, self._table, u
@@ -461,7 +525,7 @@ class _Tools:
         if self._kind == "bonus":
             return Parts(nominal, 0.0, 0.0, float(task["bonus"][0]) * uncertain)
         weight = float(task["weight"][0])
-        if task["learning"][0] == 0.0:
+        if task["learning"][0] == 0.0 or limits_of(self._package):  # whose distances hold with learning only
             return Parts(nominal, weight * uncertain, 0.0, 0.0)
         if self._kind == "planned":
             still = weight * self._unlearned_along(k, belief, inputs)

@@ -163,6 +163,81 @@ def observation_hessian(
     return blocks.dense()
 
 
+class Terms(NamedTuple):
+    """The terms of a cost with their slopes by state and by input; at the end there is no input."""
+
+    t: Array
+    t_x: Array
+    t_u: Array
+
+
+def cost_values(package: LoadedPackage, x: ArrayLike, u: ArrayLike | None, k: int = 0) -> Array:
+    """The terms of the cost of a step, or for u = None of the end."""
+    z, out = _point(package, x, np.zeros(package.NTHETA)), np.zeros(package.ENDS if u is None else package.TERMS)
+    data, work = package.numbers["data"], np.zeros(package.WORK)
+    if u is None:
+        package.kernels.final_terms(int(k), z, data, work, out)
+    else:
+        package.kernels.stage_terms(int(k), z, argument(u, (package.NU,), "u"), data, work, out)
+    return out
+
+
+def cost_terms(package: LoadedPackage, x: ArrayLike, u: ArrayLike | None, k: int = 0) -> Terms:
+    """The terms of the cost of a step, or for u = None of the end, with their slopes."""
+    z = _point(package, x, np.zeros(package.NTHETA))
+    count = package.ENDS if u is None else package.TERMS
+    found = Terms(np.zeros(count), np.zeros((count, package.NX)), np.zeros((count, package.NU)))
+    data, work = package.numbers["data"], np.zeros(package.WORK)
+    if u is None:
+        if count:
+            package.kernels.final_slopes(int(k), z, data, work, found.t, found.t_x)
+    elif count:
+        package.kernels.stage_slopes(int(k), z, argument(u, (package.NU,), "u"), data, work, *found)
+    return found
+
+
+def cost_bends(package: LoadedPackage, x: ArrayLike, u: ArrayLike | None, shares: ArrayLike, k: int = 0) -> Array:
+    """The second derivatives of shares' t by (x, u), dense."""
+    z, nx, nu = _point(package, x, np.zeros(package.NTHETA)), package.NX, package.NU
+    count = package.ENDS if u is None else package.TERMS
+    weights = argument(shares, (count,), "shares")
+    xx, ux, uu = np.zeros((nx, nx)), np.zeros((nu, nx)), np.zeros((nu, nu))
+    data, work = package.numbers["data"], np.zeros(package.WORK)
+    if u is None:
+        if count:
+            package.kernels.final_bends(int(k), z, weights, data, work, xx)
+    elif count:
+        package.kernels.stage_bends(int(k), z, argument(u, (nu,), "u"), weights, data, work, xx, ux, uu)
+    return np.block([[xx, ux.T], [ux, uu]])
+
+
+class LimitSlopes(NamedTuple):
+    """Constraints g with their slopes by state (NC, n), input (NC, m) and scalar unknowns (NC, s)."""
+
+    g: Array
+    g_x: Array
+    g_u: Array
+    g_theta: Array
+
+
+def limit_values(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLike, k: int = 0) -> Array:
+    """The constraints of a package, at most zero where they are kept."""
+    inputs, out = argument(u, (package.NU,), "u"), np.zeros(len(package.LIMITS))
+    data, work = package.numbers["data"], np.zeros(package.WORK)
+    package.kernels.limit_values(int(k), _point(package, x, theta), inputs, data, work, out)
+    return out
+
+
+def limit_slopes(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLike, k: int = 0) -> LimitSlopes:
+    """The constraints of a package, at most zero where they are kept, with their slopes."""
+    count, inputs = len(package.LIMITS), argument(u, (package.NU,), "u")
+    shapes = (count,), (count, package.NX), (count, package.NU), (count, package.NS)
+    found = LimitSlopes(*(np.zeros(shape) for shape in shapes))
+    data, work = package.numbers["data"], np.zeros(package.WORK)
+    package.kernels.limit_slopes(int(k), _point(package, x, theta), inputs, data, work, *found)
+    return found
+
+
 def _point(package: LoadedPackage, x: ArrayLike, theta: ArrayLike) -> Array:
     return np.concatenate([argument(x, (package.NX,), "x"), argument(theta, (package.NTHETA,), "theta")])
 

@@ -518,6 +518,7 @@ def coefficient(problem: Problem, steps: int) -> float:
         "the unknown must not drift or move": (package.TRANSITION, package.DIFFUSION) == ("identity", "none"),
         "the input must have no bounds": bool(np.all(np.isinf(problem.bounds))),
         "the start must be known": problem.prior.covariance[0].max() == 0.0,
+        "its cost must be quadratic without cross terms": problem.objective is None,
         "the input cost must be positive": bool(np.all(problem.input_cost > 0.0)),
     }
     for reason, holds in reasons.items():

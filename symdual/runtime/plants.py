@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from symdual.errors import SymdualError
-from symdual.runtime.controller import Controller, State, unmasked
-from symdual.runtime.problem import Array
+from symdual.runtime.controller import Controller, State, task_of, unmasked, weights_of
+from symdual.runtime.problem import Array, Problem
 
 
 class Plant(Protocol):
@@ -134,15 +134,41 @@ class _Record:
         )
 
     def _cost(self, means: Array, covariances: Array, inputs: Array) -> float:
-        task, nx = self._controller.problem, self._controller.problem.package.NX
-        total = 0.0
-        for k, (mean, covariance) in enumerate(zip(means, covariances, strict=True)):
-            weight = task.state_cost[min(k, task.horizon)]
-            error = mean[:nx] - task.reference[min(k, task.horizon)]
-            total += float(error @ weight @ error + np.sum(weight * covariance[:nx, :nx]))
-        for k, u in enumerate(inputs):
-            total += float(u @ task.input_cost[min(k, task.horizon - 1)] @ u)
-        return total
+        nx = self._controller.problem.package.NX
+        return cost_along(self._controller.problem, means[:, :nx], inputs, covariances[:, :nx, :nx])
+
+
+def cost_along(task: Problem, states: Array, inputs: Array, spreads: Array | None = None) -> float:
+    """L of states (K+1, NX) and inputs (K, NU), or what is expected of it: plus tr 1/2 l_xx P with P (K+1, NX, NX).
+
+    Beyond the horizon of the task, its cost and its references keep their last values.
+    """
+    last = len(inputs)
+    known = np.zeros((last + 1, task.package.NX, task.package.NX)) if spreads is None else spreads
+    if task.objective is not None:
+        return _expressed_cost(task.extended(max(0, last - task.horizon)), states, inputs, known)
+    total = 0.0
+    for k, (x, spread) in enumerate(zip(states, known, strict=True)):
+        weight = task.state_cost[min(k, task.horizon)]
+        error = x - task.reference[min(k, task.horizon)]
+        total += float(error @ weight @ error + np.sum(weight * spread))
+    for k, u in enumerate(inputs):
+        total += float(u @ task.input_cost[min(k, task.horizon - 1)] @ u)
+    return total
+
+
+def _expressed_cost(task: Problem, states: Array, inputs: Array, spreads: Array) -> float:
+    """The same for a cost that only the package knows: sum l(x, u) + tr 1/2 l_xx P."""
+    package = task.package
+    desk = package.records.desk(1, weights_of(task), task_of(task, "ce", 1))
+    step, total = np.zeros(1, package.records.STEP), 0.0
+    for k, (x, spread) in enumerate(zip(states, spreads, strict=True)):
+        step["z"][0, : package.NX] = x
+        if k < len(inputs):
+            step["u"][0] = inputs[k]
+        expand = package.calls.expand_stage if k < len(inputs) else package.calls.expand_end
+        total += expand(k, step, desk) + float(np.sum(step["W"][0] * spread))
+    return total
 
 
 class GymPlant:

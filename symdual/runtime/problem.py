@@ -11,9 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from symdual.errors import PackageError, SymdualError, did_you_mean
+from symdual.runtime import objective as objectives
 from symdual.runtime.evaluate import argument, whole_number
 from symdual.runtime.loading import LoadedPackage, load
 from symdual.runtime.named import Given, held, matrix, schedule, singles, vector
+from symdual.runtime.signals import Signals, changed_signals, checked_signals, signals_of, stored_signals
+from symdual.spec.signals import SignalSchedule
 
 Array = NDArray[np.float64]
 
@@ -42,8 +45,11 @@ class Problem:
         prior: the belief before the first step.
         plant: the package of the true system.
         truth: the plant's true parameters at the start, or None when they are to be drawn from the prior.
+        truth_path: the true parameters at the times 1 .. T, (T, p), where they are told; they follow D otherwise.
         bonus, dual_weight: tau of the exploration bonus, and the weight of Jd.
         limits: lower and upper bounds of the inputs (2, NU), instead of the model's own.
+        objective: the numbers of a cost that is more than this, for a package whose code knows it; all zero by default.
+        signals: the known quantities that change with time, for a package that has some.
     """
 
     name: str
@@ -57,6 +63,9 @@ class Problem:
     bonus: float = 1.0
     dual_weight: float = 1.0
     limits: Array | None = None
+    objective: objectives.Objective | None = None
+    signals: Signals | None = None
+    truth_path: Array | None = None
 
     def __post_init__(self) -> None:
         """Check every array once, so that compiled code never has to."""
@@ -76,7 +85,9 @@ class Problem:
             )
         if self.truth is not None:
             checked["truth"] = argument(self.truth, (self.plant.NTHETA,), "truth")
-        for key in ("reference", "truth"):
+        if self.truth_path is not None:
+            checked["truth_path"] = argument(self.truth_path, (horizon, self.plant.NTHETA), "truth_path")
+        for key in ("reference", "truth", "truth_path"):
             if key in checked and not np.all(np.isfinite(checked[key])):
                 raise SymdualError(f"{key} contains a value that is NaN or infinite")
         if self.limits is not None:
@@ -88,6 +99,9 @@ class Problem:
         for key, value in checked.items():
             object.__setattr__(self, key, value)
         object.__setattr__(self, "prior", checked_belief(p, self.prior))
+        more = objectives.checked(p, self.objective, checked["state_cost"], checked["input_cost"])
+        object.__setattr__(self, "objective", more)
+        object.__setattr__(self, "signals", checked_signals(p, self.plant, self.signals, horizon))
 
     def __repr__(self) -> str:
         p = self.package
@@ -104,8 +118,7 @@ class Problem:
     @cached_property
     def floors(self) -> Array:
         """The smallest eigenvalue of each U_k, or zero: it bounds how far an input can be worth its cost."""
-        values = np.linalg.eigvalsh(self.input_cost)
-        return np.asarray(np.where(values[:, 0] > 1e-12 * values[:, -1], values[:, 0], 0.0))
+        return objectives.least_curvature(self.package, self.objective, self.state_cost, self.input_cost)
 
     @cached_property
     def bounds(self) -> Array:
@@ -136,10 +149,11 @@ class Problem:
         covariance = np.zeros((plant.NZ, plant.NZ))
         covariance[:nx, :nx] = self.prior.covariance[:nx, :nx]
         belief = Belief(np.concatenate([self.start, argument(truth, (plant.NTHETA,), "truth")]), covariance)
-        return replace(self, package=knowing, prior=belief, truth=truth, limits=self.bounds)
+        signals = None if self.signals is None else self.signals.known
+        return replace(self, package=knowing, prior=belief, truth=truth, limits=self.bounds, signals=signals)
 
     def extended(self, steps: int) -> Problem:
-        """The same task with its cost and reference held at their last values for `steps` more steps."""
+        """The same task with its cost and references held at their last values for `steps` more steps."""
         return self.changed(horizon=self.horizon + steps)
 
     def changed(
@@ -149,6 +163,14 @@ class Problem:
         state_cost: Given | Callable[[int], Given] | None = None,
         input_cost: Given | Callable[[int], Given] | None = None,
         reference: Given | Callable[[int], Given] | None = None,
+        input_reference: Given | Callable[[int], Given] | None = None,
+        cross_cost: ArrayLike | Callable[[int], ArrayLike] | None = None,
+        cost_weights: ArrayLike | Callable[[int], ArrayLike] | None = None,
+        terminal_weights: ArrayLike | None = None,
+        probability: ArrayLike | None = None,
+        constraint_weight: ArrayLike | None = None,
+        signals: Mapping[Any, SignalSchedule] | None = None,
+        forecasts: Mapping[Any, SignalSchedule] | None = None,
         start: Given | None = None,
         start_covariance: Given | None = None,
         prior_mean: Given | None = None,
@@ -167,6 +189,10 @@ class Problem:
             horizon: T; cost and reference are cut to it, or continued with their last values.
             state_cost, input_cost, reference, start, start_covariance, prior_mean, prior_covariance, truth: as in a
                 `Scenario`, or mappings by the names of states, inputs and unknowns, which change only what they name.
+            input_reference, cross_cost, cost_weights, terminal_weights, probability, constraint_weight: as in a
+                `Scenario`, where the code knows them.
+            signals, forecasts: mappings from a signal to its values, as in a `Scenario`. A signal without a forecast of
+                its own is believed as it is.
             bounds: a mapping from an input to its (lower, upper) bound, None for an open side, or both as (2, NU).
             constants: a mapping from the name of a constant of the model to its value. A plant that is the model
                 itself follows.
@@ -205,9 +231,17 @@ class Problem:
             reference=r,
             prior=Belief(mean, covariance, memory),
             truth=self.truth if truth is None else self._changed_truth(truth),
+            truth_path=held(self.truth_path, steps) if self.truth_path is not None and truth is None else None,
             limits=self.limits if bounds is None else self._changed_bounds(bounds),
             bonus=self.bonus if bonus is None else bonus,
             dual_weight=self.dual_weight if dual_weight is None else dual_weight,
+            objective=objectives.changed(
+                package,
+                self.objective,
+                steps,
+                *(input_reference, cross_cost, cost_weights, terminal_weights, probability, constraint_weight),
+            ),
+            signals=changed_signals(self.signals, steps + 1, signals, forecasts),
         )
 
     def _changed_truth(self, given: Given) -> Array:
@@ -253,7 +287,12 @@ def _constants(package: LoadedPackage) -> dict[str, tuple[int, int]]:
     """The known numbers that may be changed, by their place in data: all but what Gaussian processes remember."""
     memories = tuple(f"{family}_" for family in package.PROCESSES)
     entries = package.DATA_ENTRIES.items()
-    return {name: (start, count) for name, (start, count) in entries if count == 1 or not name.startswith(memories)}
+    signals = signals_of(package)
+    return {
+        name: (start, count)
+        for name, (start, count) in entries
+        if name not in signals and (count == 1 or not name.startswith(memories))
+    }
 
 
 def problem(package: LoadedPackage, scenario: str | None = None) -> Problem:
@@ -300,6 +339,9 @@ def _from_numbers(name: str, package: LoadedPackage, plant: LoadedPackage, store
         truth=stored.get("truth"),
         bonus=float(stored["weights"][0]),
         dual_weight=float(stored["weights"][1]),
+        objective=objectives.stored(package, len(stored["input_cost"]), dict(stored)),
+        signals=stored_signals(package, plant, stored),
+        truth_path=stored.get("truth_path"),
     )
 
 

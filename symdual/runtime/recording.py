@@ -44,6 +44,7 @@ def fields(problem: Problem, controller: str, luck: Luck, episodes: Episodes) ->
         "nees_state": _nees(finished, error, episodes.covariances[:, :nx, :nx], state_scale),
         "nees_parameters": _nees(finished, theta_error, episodes.covariances[:, nx:, nx:], theta_scale),
         "outcomes": outcomes,
+        "limits": episodes.limits,
         "truths": luck.truths,
         "losses": lost(problem.plant if controller == "oracle" else problem.package, episodes.memories),
     }

@@ -25,6 +25,7 @@ from symdual.runtime.honesty import BAND, judge
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import by_values, losses
 from symdual.runtime.problem import Array, Belief, Problem
+from symdual.runtime.signals import place_of, signals_of
 from symdual.whole_file import write_whole
 
 TIME = "time"
@@ -43,13 +44,17 @@ class BeliefNotFinite(SymdualError):
 
 
 class Recording(NamedTuple):
-    """Times (K,), inputs (K, NU) and measurements (K, NY) with NaN where nothing was measured; lines of the file."""
+    """Times (K,), inputs (K, NU) and measurements (K, NY) with NaN where nothing was measured; lines of the file.
+
+    The signals of the model (K, S) hold from a row to the next; NaN where the table has none.
+    """
 
     times: Array
     inputs: Array
     measurements: Array
     lines: list[int]
     ignored: list[str]
+    signals: Array | None = None
 
 
 class Consistency(NamedTuple):
@@ -115,7 +120,8 @@ def read_recording(file: Path, package: LoadedPackage) -> Recording:
     """Read a .csv file with the columns `time`, the inputs and the measurements of a model, in any order."""
     header, rows = _table(file)
     inputs, outputs = list(package.INPUTS), list(package.MEASUREMENTS)
-    names = [TIME, *inputs, *outputs]
+    heard = [name for name in signals_of(package) if name in header]
+    names = [TIME, *inputs, *outputs, *heard]
     for name in names:
         if name not in header:
             hint = did_you_mean(name, header)
@@ -126,12 +132,27 @@ def read_recording(file: Path, package: LoadedPackage) -> Recording:
     recording = Recording(
         times=values[:, 0],
         inputs=np.ascontiguousarray(values[:, 1 : 1 + len(inputs)]),
-        measurements=np.ascontiguousarray(values[:, 1 + len(inputs) :]),
+        measurements=np.ascontiguousarray(values[:, 1 + len(inputs) : 1 + len(inputs) + len(outputs)]),
         lines=lines,
         ignored=[name if name.isprintable() else repr(name) for name in header if name not in names],
+        signals=_signals(file, package, heard, values[:, 1 + len(inputs) + len(outputs) :]),
     )
     _check(file, recording, inputs, outputs)
     return recording
+
+
+def _signals(file: Path, package: LoadedPackage, heard: list[str], values: Array) -> Array | None:
+    """The columns of a table that are signals of the model, in its order."""
+    names = signals_of(package)
+    if not names:
+        return None
+    if heard and not np.all(np.isfinite(values)):
+        raise SymdualError(
+            f"{file} has a signal that is missing or infinite in some row; only measurements may have gaps"
+        )
+    found = np.full((len(values), len(names)), np.nan)
+    found[:, [names.index(name) for name in heard]] = values
+    return found
 
 
 def _table(file: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
@@ -235,8 +256,10 @@ def replay(problem: Problem, recording: Recording) -> Replay:
     k = 0
     for i, count in enumerate(steps_between(recording, package)):
         for _ in range(count):
+            _tune(problem, recording, i - 1, k, tray)
             module.predict(k, belief, recording.inputs[i - 1], tray)
             k += 1
+        _tune(problem, recording, i, k, tray)
         status = module.update(k, belief, recording.measurements[i], tray, stats)
         if package.SQUARE_ROOT:
             package.square_root.complete(belief)
@@ -266,6 +289,20 @@ def replay(problem: Problem, recording: Recording) -> Replay:
         measured=np.array([s.measured for s in statistics], dtype=np.int64),
         belief=held if package.PROCESSES else held._replace(memory=None),
     )
+
+
+def _tune(problem: Problem, recording: Recording, row: int, k: int, tray: Any) -> None:
+    """Let the numbers of the filter be those of a row, or of step k of the scenario where the table has no column."""
+    if problem.signals is None:
+        return
+    believed = problem.signals.of(problem.package)[0]
+    values = believed[min(k, len(believed) - 1)].copy()
+    if recording.signals is not None:
+        values = np.where(np.isnan(recording.signals[row]), values, recording.signals[row])
+    if np.isnan(values).any():
+        name = signals_of(problem.package)[int(np.argmax(np.isnan(values)))]
+        raise SymdualError(f'the signal "{name}" has neither a column in the recording nor a value in the scenario')
+    tray.task["numbers"][0, place_of(problem.package)] = values
 
 
 def belief_names(package: LoadedPackage) -> list[str]:

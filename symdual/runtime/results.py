@@ -34,7 +34,7 @@ from symdual.errors import SymdualError
 from symdual.whole_file import remove_unfinished, whole_file
 from symdual.whole_file.archive import Member, array_member, data_offsets, text_member, write_archive
 
-FORMAT = "symdual sweep, version 2"
+FORMAT = "symdual sweep, version 3"
 ABOUT = "about.json"
 SHARED = ("reference", "state_cost", "input_cost")
 
@@ -70,6 +70,7 @@ FIELDS = (
     Field("nees_state", "<f8", ("run",), "(x - m)' S^-1 (x - m) / rank S of the state at T; NaN if S = 0"),
     Field("nees_parameters", "<f8", ("run",), "the same of theta; NaN if unknown to the plant or if S = 0"),
     Field("outcomes", "<i8", ("run",), "how the episode ended: an index into `outcomes` of about.json"),
+    Field("limits", "<f8", ("run", "time", "limit"), "constraints at the true states, kept where at most zero"),
     Field("truths", "<f8", ("run", "parameter"), "the plant's true parameters at the start"),
     Field(
         "losses",

@@ -41,6 +41,25 @@ class Consistency:
 
 
 @dataclass(frozen=True)
+class Violation:
+    """How often a constraint was violated (share of all times but the first), and by how much where it was."""
+
+    constraint: str
+    share: float
+    mean: float
+    largest: float
+
+    def sentence(self) -> str:
+        """In words."""
+        if self.share == 0.0:
+            return f"{self.constraint} was never violated"
+        return (
+            f"{self.constraint} was violated at {100 * self.share:.2g} % of the times, there by {self.mean:.3g} on "
+            f"average and by {self.largest:.3g} at most"
+        )
+
+
+@dataclass(frozen=True)
 class ControllerSummary:
     """One controller in a sweep; None stands for what cannot be said.
 
@@ -51,6 +70,7 @@ class ControllerSummary:
         better: the share of those runs in which the cost is below the baseline's.
         failed: reasons with the number of episodes.
         fallbacks: steps in which a candidate fell back to order 1, as a share.
+        violations: how often and by how much each constraint was violated in the episodes that finished.
         losses: what was not remembered exactly of Gaussian processes, in sentences.
     """
 
@@ -65,6 +85,7 @@ class ControllerSummary:
     nis: Consistency | None
     fallbacks: float | None
     losses: tuple[str, ...]
+    violations: tuple[Violation, ...] = ()
 
     @property
     def finished(self) -> bool:
@@ -101,6 +122,7 @@ class Summary:
                         f"{consistency.mean:.3g} times what the belief says"
                     )
             said += [f"{c.name}: {sentence}" for sentence in c.losses]
+            said += [f"{c.name}: {violation.sentence()}" for violation in c.violations]
         return said
 
     def to_json(self) -> dict[str, Any]:
@@ -159,7 +181,21 @@ def _summarise(results: Results, name: str, reference: Array | None) -> Controll
         nis=judged["nis"],
         fallbacks=float(np.mean(fallbacks[decided] > 0)) if decided.any() else None,
         losses=tuple(loss_sentences(results.about["processes"], results.array(name, "losses"))),
+        violations=_violations(results, name, outcomes == 0),
     )
+
+
+def _violations(results: Results, name: str, finished: NDArray[np.bool_]) -> tuple[Violation, ...]:
+    texts = results.about.get("limits", [])
+    if not texts or not finished.any():
+        return ()
+    g = results.array(name, "limits")[finished, 1:]
+    found = []
+    for c, text in enumerate(texts):
+        over = g[:, :, c][g[:, :, c] > 0.0]
+        mean, largest = (float(np.mean(over)), float(np.max(over))) if over.size else (0.0, 0.0)
+        found.append(Violation(str(text), float(over.size / g[:, :, c].size), mean, largest))
+    return tuple(found)
 
 
 def _finished_costs(results: Results, name: str) -> Array:

@@ -28,6 +28,7 @@ from symdual.runtime.closed_loop import Luck, Settings, checked_settings, draw, 
 from symdual.runtime.controller import NAMES, controller, require_fit
 from symdual.runtime.evaluate import whole_number
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.objective import has_objective, limits_of
 from symdual.runtime.posterior import capacities
 from symdual.runtime.problem import Problem
 from symdual.runtime.results import (
@@ -96,6 +97,15 @@ class Sweep:
             "outcomes": list(recording.REASONS),
             "versions": versions(),
         }
+        if has_objective(package):
+            identity["cost"] = package.COST
+        if limits_of(package):
+            identity["limits"] = list(package.LIMITS)
+        if problem.signals is not None:
+            heard, true, believed = problem.signals
+            identity["signals"] = {
+                name: {"true": true[:, i].tolist(), "believed": believed[:, i].tolist()} for i, name in enumerate(heard)
+            }
         sizes = {name: self._sizes(name) for name in self.controllers}
         return Description(identity, self.controllers, self.runs, sizes)
 
@@ -116,6 +126,7 @@ class Sweep:
             "parameter": plant.NTHETA,
             "process": len(believed.PROCESSES),
             "loss": 3,
+            "limit": limits_of(believed),
         }
 
     def luck(self, chunks: Sequence[Chunk]) -> Luck:
@@ -188,6 +199,9 @@ def _code(package: LoadedPackage) -> str:
     return str(package.module.DIGEST)
 
 
+_OPTIONAL = ("objective", "signals", "truth_path")  # parts of a problem that most have none of
+
+
 def _task_digest(problem: Problem) -> str:
     """The SHA-256 of all numbers that a sweep depends on: the model's, the plant's and the task's."""
     total = hashlib.sha256()
@@ -196,9 +210,10 @@ def _task_digest(problem: Problem) -> str:
             if not key.startswith("scenario."):  # other scenarios do not matter, this one is in the problem
                 _add(total, f"{role}.{key}", package.numbers[key])
     for part in fields(Problem):
-        if part.name not in ("name", "package", "plant"):
-            value = getattr(problem, part.name)
-            for position, array in enumerate(value if part.name == "prior" else [value]):
+        value = getattr(problem, part.name)
+        if part.name not in ("name", "package", "plant") and not (part.name in _OPTIONAL and value is None):
+            parts = value[1:] if part.name == "signals" else value  # their names are in the package
+            for position, array in enumerate(parts if isinstance(parts, tuple) else [parts]):
                 _add(total, f"{part.name}.{position}", np.zeros(0) if array is None else np.asarray(array))
     return total.hexdigest()
 

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from symdual.errors import ModelError
 from symdual.spec.model import Model
+from symdual.spec.objective import merged
+from symdual.spec.past import deepest
 from symdual.spec.scenario import Scenario
 
 
@@ -44,14 +46,34 @@ def load_model_file(path: str | Path) -> ModelFile:
             models[name] = renamed[id(value)] = value.named(name)
     if not models:
         raise ModelError(f"{path} contains no Model (a variable of this type at module level)")
-    scenarios: dict[str, Scenario] = {}
+    found: dict[str, Scenario] = {}
     for variable, value in vars(module).items():
         if isinstance(value, Scenario) and not variable.startswith("_"):
             name = value.name or (_stem(path) if variable == "scenario" else variable)
-            if name in scenarios and scenarios[name] is not value:
+            if name in found and found[name] is not value:
                 raise ModelError(f'{path}: two scenarios have the name "{name}"')
-            scenarios[name] = value.completed(name, renamed)
-    return ModelFile(path, models, scenarios)
+            found[name] = value
+    _remember(renamed, models, found)
+    for key, model in renamed.items():
+        objectives = {name: s.objective_of(model) for name, s in found.items() if key in (id(s.model), id(s.plant))}
+        try:
+            asked = model.asked(merged(objectives, model))
+            plants = [renamed.get(id(s.plant), s.plant) for s in found.values() if id(s.model) == key]
+            models[model.name] = renamed[key] = asked.hearing(c for plant in plants for c in plant.signals)
+        except ModelError as problem:
+            raise ModelError(f"{path}: {problem}") from problem
+    return ModelFile(path, models, {name: s.completed(name, renamed) for name, s in found.items()})
+
+
+def _remember(renamed: dict[int, Model], models: dict[str, Model], scenarios: dict[str, Scenario]) -> None:
+    """Let models, costs and plants that meet in a scenario remember inputs for equally many steps."""
+    for _ in range(len(scenarios) + 1):
+        for scenario in scenarios.values():
+            pair = [renamed.get(id(own), own) for own in (scenario.model, scenario.plant)]
+            needs = deepest(scenario.remembered, *(model.remembered for model in pair))
+            for own in (scenario.model, scenario.plant):
+                if id(own) in renamed:
+                    renamed[id(own)] = models[renamed[id(own)].name] = renamed[id(own)].remembering(needs)
 
 
 def source_text(path: Path) -> str:

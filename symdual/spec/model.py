@@ -20,6 +20,9 @@ from symdual.numbers import Array, as_numbers, as_semidefinite, as_vector
 from symdual.spec.expressions import as_expression, check_part
 from symdual.spec.fitted import Fitted, Source, read_fit
 from symdual.spec.names import check_name, natural_order
+from symdual.spec.objective import Objective
+from symdual.spec.past import Previous, check_previous, deepest, depths, memory, next_memory
+from symdual.spec.signals import Signal
 from symdual.spec.symbols import Constant, Family, FamilyToken, FeatureSum, Unknown
 
 
@@ -64,6 +67,8 @@ class Model:
     upper: Array
     filter: str
     fitted: Fitted | None
+    objective: Objective | None
+    memory: int
 
     def __init__(
         self,
@@ -105,7 +110,7 @@ class Model:
             raise ModelError("the observation is empty; leave it out to observe the states")
         clock = () if time is None else _symbols([time], "time symbol")
         declared = _declared({"state": states, "input": inputs, "time symbol": clock})
-        content = _Content()
+        content = _Content(inputs)
         for state, expression in zip(states, motion, strict=True):
             content.add(expression, f'the {kind} of "{state.name}"', declared)
         for row, expression in enumerate(measured):
@@ -125,6 +130,7 @@ class Model:
                 object.__setattr__(self, key, value)
 
         put(name=check_name(name, "the model") if name else "", filter=filter, fitted=known)
+        put(objective=None, memory=0)
         put(states=states, inputs=inputs, time=clock[0] if clock else None)
         put(unknowns=content.unknowns, families=content.families, constants=content.constants)
         put(dynamics=motion, observation=measured)
@@ -134,6 +140,7 @@ class Model:
         put(transition=_transition(transition, parameters), drift=_drift(drift, parameters))
         lower, upper = _bounds(bounds or {}, inputs, states)
         put(lower=lower, upper=upper)
+        put(**self.remembering(depths((*motion, *measured), inputs)).__dict__)
         _require_fit_for_processes(self)
         if known is not None:
             known.prior(self.unknown_names, *self._own_prior)  # a name that the model does not know is an error
@@ -148,6 +155,62 @@ class Model:
         for key, value in (self.__dict__ | parts).items():
             object.__setattr__(twin, key, value)
         return twin
+
+    @property
+    def own_states(self) -> tuple[sp.Symbol, ...]:
+        """The states that the user declared; those that remember inputs follow them."""
+        return self.states[: len(self.states) - self.memory]
+
+    @property
+    def remembered(self) -> dict[int, int]:
+        """How many steps back each input is remembered, by its position."""
+        return depths(self.states[len(self.states) - self.memory :], self.inputs)
+
+    def remembering(self, needs: Mapping[int, int]) -> Model:
+        """Return the same model with states that remember its inputs for so many steps, by position, at least."""
+        enough = deepest(self.remembered, needs)
+        if enough == self.remembered:
+            return self
+        own, known = self.own_states, memory(self.inputs, enough)
+        names = {s.name for s in (*own, *self.inputs, *self.unknowns, *self.constants)}
+        for state in known:
+            if state.name in names:
+                raise ModelError(f'the name "{state.name}" is taken by {state.written}; rename the other one')
+        noise = np.zeros((len(own) + len(known),) * 2)
+        noise[: len(own), : len(own)] = self.process_noise[: len(own), : len(own)]
+        return self.changed(
+            states=(*own, *known),
+            dynamics=(*self.dynamics[: len(own)], *next_memory(known)),
+            process_noise=noise,
+            memory=len(known),
+        )
+
+    def asked(self, objective: Objective | None) -> Model:
+        """Return the same model with what its scenarios ask of its code, whose constants become its own."""
+        if objective is None:
+            return self
+        own = {c.name: c for c in self.constants}
+        taken = {s.name for s in (*self.states, *self.inputs, *self.unknowns)}
+        for constant in objective.constants:
+            if constant.name in taken or own.get(constant.name, constant) != constant:
+                raise ModelError(f'the name "{constant.name}" in a cost is given to two different symbols')
+            own[constant.name] = constant
+        return self.changed(objective=objective, constants=in_place(own))
+
+    def hearing(self, signals: Iterable[Signal]) -> Model:
+        """Return the same model with further signals among its numbers: those of its plants."""
+        own = {c.name: c for c in self.constants}
+        taken = {s.name for s in (*self.states, *self.inputs, *self.unknowns)}
+        for further in signals:
+            if further.name in taken or own.get(further.name, further) != further:
+                raise ModelError(f'the name "{further.name}" of a signal of the plant means something else here')
+            own[further.name] = further
+        return self.changed(constants=in_place(own))
+
+    @property
+    def signals(self) -> tuple[Signal, ...]:
+        """The known quantities that change with time."""
+        return tuple(c for c in self.constants if isinstance(c, Signal))
 
     @property
     def unknown_names(self) -> tuple[str, ...]:
@@ -187,10 +250,17 @@ class Model:
         return np.concatenate(means), np.asarray(dense)
 
 
+def in_place(constants: Mapping[str, Constant]) -> tuple[Constant, ...]:
+    """Constants by name, signals after all others: in the array of numbers they stand together."""
+    ordered = [constants[name] for name in natural_order(constants)]
+    return tuple(sorted(ordered, key=lambda c: isinstance(c, Signal)))
+
+
 class _Content:
     """Collects the unknowns, constants and families that occur in the expressions of a model."""
 
-    def __init__(self) -> None:
+    def __init__(self, inputs: tuple[sp.Symbol, ...]) -> None:
+        self._inputs = inputs
         self._symbols: dict[str, set[sp.Symbol]] = {}
         self._families: dict[str, set[Family]] = {}
 
@@ -202,6 +272,8 @@ class _Content:
         for part in sp.preorder_traversal(expression):
             if isinstance(part, (Unknown, Constant)):
                 self._symbols.setdefault(part.name, set()).add(part)
+            elif isinstance(part, Previous):
+                check_previous(part, self._inputs, where)
             elif isinstance(part, sp.Symbol) and not isinstance(part, FamilyToken):
                 if declared.get(part.name) != part:
                     _complain_about(part, where, [*declared, *self._symbols])
@@ -223,7 +295,7 @@ class _Content:
     def constants(self) -> tuple[Constant, ...]:
         named = {s.name: s for s in self._scalars() if isinstance(s, Constant)}
         named |= {c.name: c for family in self.families for c in family.constants}
-        return tuple(named[name] for name in natural_order(named))
+        return in_place(named)
 
     def _scalars(self) -> list[sp.Symbol]:
         return [next(iter(self._symbols[name])) for name in natural_order(self._symbols)]
@@ -324,7 +396,8 @@ def _refuse_inputs(expression: sp.Expr, inputs: tuple[sp.Symbol, ...], row: int)
     for symbol in inputs:
         if symbol in expression.free_symbols:
             raise ModelError(
-                f'the observation number {row} contains the input "{symbol.name}"; y may depend on x and theta only'
+                f'the observation number {row} contains the input "{symbol.name}"; y may depend on x and theta, and on '
+                f"inputs that were applied before, such as previous({symbol.name})"
             )
 
 

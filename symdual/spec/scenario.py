@@ -1,22 +1,30 @@
 """`Scenario`: what is to be done with a model; every number in it is data.
 
 L = sum_{k=0..T} (x_k - r_k)' W_k (x_k - r_k)  +  sum_{k=0..T-1} u_k' U_k u_k
+
+and, where the scenario says so, 2 (u_k - s_k)' N_k (x_k - r_k), u_k - s_k in place of u_k, and any cost by expressions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from symdual.errors import ModelError, did_you_mean
-from symdual.numbers import Array, as_numbers, as_semidefinite, as_vector
+from symdual.numbers import Array, as_matrix, as_numbers, as_semidefinite, as_vector, as_weights, require_joint
 from symdual.spec.fitted import Source, read_fit
 from symdual.spec.model import Model
-from symdual.spec.names import check_name
+from symdual.spec.names import check_name, natural_order
+from symdual.spec.objective import CostGiven, Objective, final_terms, stage_terms
+from symdual.spec.objective import constraints as constraint_terms
+from symdual.spec.past import Previous, depths, past_inputs
+from symdual.spec.signals import SignalSchedule, table
 
+Truth = Mapping[str, ArrayLike] | ArrayLike
 Schedule = ArrayLike | Callable[[int], ArrayLike]
 
 
@@ -27,14 +35,32 @@ class Scenario:
     Args:
         model: the model that the controller believes in.
         horizon: T, the number of inputs.
-        state_cost, input_cost: W and U as a number, a diagonal or a matrix, or a function of the step that returns one.
+        state_cost, input_cost: W and U as a number, a diagonal or a matrix, or a function of the step that returns one;
+            1 by default, and 0 beside a `cost`.
         reference: r as a number or vector, or a function of the step that returns one.
+        input_reference: s, likewise: the inputs cost (u - s)' U (u - s).
+        cross_cost: N, a matrix of inputs by states or a function of the step that returns one.
+        cost: what a step costs besides, as a list of residuals in states and inputs whose squares are summed, or as any
+            expression that can be differentiated twice. cost_weights: a number for each residual (or one for all, or a
+            function of the step), 1 by default.
+        terminal_cost, terminal_weights: the same for the last state.
+        constraints: relations in states, inputs, signals and unknowns, such as [position <= 1.0]. They are soft: the
+            squared excess costs constraint_weight (a number, or one for each; None for a thousand times the curvature
+            of the cost), so that a plan always exists. Each is kept with the given probability, at a distance that
+            follows from what is not known and will be learned; `ce` keeps none.
+        signals: a mapping from a signal of the model, its cost or its plant to its values: one number, one for each of
+            the T + 1 times (a shorter list keeps its last value), or a function of the step. What is left out is to be
+            given to `act` at run time.
+        forecasts: the same as the controller believes it, where that differs from what really happens.
+        past: a mapping from an input to what it was before the start (`previous`), as a number or a list with the most
+            recent one first; zero by default.
         start: the mean of x_0, zero by default; start_covariance: its covariance, zero by default (it is known).
         prior_mean, prior_covariance: those of theta in the order of `Model.unknown_names`, instead of the model's own.
         plant: the true system, the model itself by default; its noise is the noise of the simulation, and its
             transition and drift move its parameters. A model that is its own plant drifts only where it is asked to.
         truth: the plant's true parameters at the start, as a mapping from name to number (or list, for the weights of a
-            family) or as a vector; None if they are to be drawn from the prior.
+            family) or as a vector; a function of the step that returns one, for parameters that jump or wander as they
+            are told; None if they are to be drawn from the prior.
         bonus: tau, the weight of the exploration bonus.
         dual_weight: the weight of the dual part of the cost.
         fitted: the file that `symdual fit` wrote, or the same as a mapping: where start, start_covariance, prior_mean
@@ -48,12 +74,24 @@ class Scenario:
     state_cost: Array
     input_cost: Array
     reference: Array
+    input_reference: Array
+    cross_cost: Array
+    objective: Objective | None
+    cost_weights: Array
+    terminal_weights: Array
+    probabilities: Array
+    limit_weights: Array
+    signal_names: tuple[str, ...]
+    signals: Array
+    forecasts: Array
+    past: Array
     start: Array
     start_covariance: Array
     prior_mean: Array
     prior_covariance: Array
     plant: Model
     truth: Array | None
+    truth_path: Array | None
     bonus: float
     dual_weight: float
 
@@ -62,15 +100,27 @@ class Scenario:
         model: Model,
         horizon: int,
         *,
-        state_cost: Schedule = 1.0,
-        input_cost: Schedule = 1.0,
+        state_cost: Schedule | None = None,
+        input_cost: Schedule | None = None,
         reference: Schedule = 0.0,
+        input_reference: Schedule | None = None,
+        cross_cost: Schedule | None = None,
+        cost: CostGiven | None = None,
+        cost_weights: Schedule = 1.0,
+        terminal_cost: CostGiven | None = None,
+        terminal_weights: ArrayLike = 1.0,
+        constraints: Sequence[Any] | Any = (),
+        probability: ArrayLike = 0.95,
+        constraint_weight: ArrayLike | None = None,
+        signals: Mapping[Any, SignalSchedule] | None = None,
+        forecasts: Mapping[Any, SignalSchedule] | None = None,
+        past: Mapping[Any, ArrayLike] | None = None,
         start: ArrayLike | None = None,
         start_covariance: ArrayLike | None = None,
         prior_mean: ArrayLike | None = None,
         prior_covariance: ArrayLike | None = None,
         plant: Model | None = None,
-        truth: Mapping[str, ArrayLike] | ArrayLike | None = None,
+        truth: Truth | Callable[[int], Truth] | None = None,
         bonus: float = 1.0,
         dual_weight: float = 1.0,
         fitted: Source | None = None,
@@ -79,7 +129,7 @@ class Scenario:
         if not isinstance(horizon, int) or horizon < 1:
             raise ModelError(f"the horizon must be a whole number of at least 1, but is {horizon!r}")
         plant = plant or model
-        n, m, p = len(model.states), len(model.inputs), len(model.prior_mean)
+        n, m, p = len(model.own_states), len(model.inputs), len(model.prior_mean)
         _check_plant(model, plant)
         weights = as_numbers([bonus, dual_weight], "bonus and dual_weight")
         if weights.min() < 0:
@@ -97,16 +147,48 @@ class Scenario:
                 object.__setattr__(self, key, value)
 
         put(name=check_name(name, "the scenario") if name else "", model=model, plant=plant, horizon=horizon)
-        put(state_cost=_schedule(state_cost, horizon + 1, lambda v, w: as_semidefinite(v, n, w), "state_cost"))
-        put(input_cost=_schedule(input_cost, horizon, lambda v, w: as_semidefinite(v, m, w), "input_cost"))
+        stage, final = stage_terms(cost, model, "cost"), final_terms(terminal_cost, model, "terminal_cost")
+        usual = 0.0 if stage or final else 1.0
+        W, U = (usual if given is None else given for given in (state_cost, input_cost))
+        put(state_cost=_schedule(W, horizon + 1, lambda v, w: as_semidefinite(v, n, w), "state_cost"))
+        put(input_cost=_schedule(U, horizon, lambda v, w: as_semidefinite(v, m, w), "input_cost"))
         put(reference=_schedule(reference, horizon + 1, lambda v, w: as_vector(v, n, w), "reference"))
+        s, N = (0.0 if given is None else given for given in (input_reference, cross_cost))
+        put(input_reference=_schedule(s, horizon, lambda v, w: as_vector(v, m, w), "input_reference"))
+        put(cross_cost=_schedule(N, horizon, lambda v, w: as_matrix(v, m, n, w), "cross_cost"))
+        require_joint(self.state_cost, self.input_cost, self.cross_cost)
+        limits = constraint_terms(constraints, model)
+        if limits and any(family.process is not None for family in model.families):
+            raise ModelError("constraints are not for models with a Gaussian process")
+        put(
+            probabilities=_probabilities(probability, len(limits)),
+            limit_weights=_limit_weights(constraint_weight, len(limits)),
+        )
+        more = bool(stage or final or limits) or input_reference is not None or cross_cost is not None
+        asked = Objective(stage, final, limits)
+        put(objective=asked if more else None)
+        sizes = len(stage.expressions), len(final.expressions)
+        put(cost_weights=_schedule(cost_weights, horizon, lambda v, w: as_weights(v, sizes[0], w), "cost_weights"))
+        put(terminal_weights=as_weights(terminal_weights, sizes[1], "terminal_weights"))
+        heard = {s.name: s for s in (*model.signals, *plant.signals, *asked.signals)}
+        names = tuple(natural_order(heard))
+        true = table(signals, names, horizon + 1, "signals", None)
+        put(signal_names=names, signals=true)
+        put(forecasts=table(forecasts, names, horizon + 1, "forecasts", true))
         put(start=as_vector(0.0 if start is None else start, n, "start"))
         spread = 0.0 if start_covariance is None else start_covariance
         put(start_covariance=as_semidefinite(spread, n, "start_covariance"))
         put(prior_mean=mean if prior_mean is None else as_vector(prior_mean, p, "prior_mean"))
         given = prior if prior_covariance is None else prior_covariance
         put(prior_covariance=as_semidefinite(given, p, "prior_covariance"))
-        put(truth=_truth(plant, truth), bonus=float(weights[0]), dual_weight=float(weights[1]))
+        first, path = _truths(plant, truth, horizon)
+        put(truth=first, truth_path=path, bonus=float(weights[0]), dual_weight=float(weights[1]))
+        expressions = asked.expressions
+        for symbol in sorted({p for e in (*expressions, *model.states) for p in e.atoms(Previous)}, key=str):
+            if symbol.steps > horizon:
+                raise ModelError(f"{symbol.written} looks back more steps than the horizon of {horizon} has")
+        put(past=past_inputs(past, model.inputs, horizon))
+        put(**self._with_memory(model.remembering(depths(expressions, model.inputs))))
 
     def completed(self, name: str, renamed: Mapping[int, Model]) -> Scenario:
         """Return the scenario under `name`, with its models under the names that their file gives them."""
@@ -114,6 +196,9 @@ class Scenario:
         for key, value in self.__dict__.items():
             object.__setattr__(twin, key, value)
         object.__setattr__(twin, "name", check_name(name, "the scenario"))
+        known = renamed.get(id(self.model), self.model)
+        for key, value in self._with_memory(known).items():
+            object.__setattr__(twin, key, value)
         for role in ("model", "plant"):
             own = getattr(self, role)
             if id(own) in renamed:
@@ -123,6 +208,34 @@ class Scenario:
                     f'the {role} of the scenario "{name}" has no name: give it one or make it a variable of the file'
                 )
         return twin
+
+    def _with_memory(self, model: Model) -> dict[str, Array]:
+        """The arrays that have an entry for each state; what remembers inputs costs nothing and starts as they were."""
+        own, known = len(model.own_states), model.states[len(model.own_states) :]
+        more = (0, len(known))
+        square, rows = ((0, 0), more, more), ((0, 0), more)
+        inputs = [model.inputs.index(state.of) for state in known]
+        before = np.array([self.past[a, state.steps - 1] for a, state in zip(inputs, known, strict=True)])
+        return {
+            "state_cost": np.pad(self.state_cost[:, :own, :own], square),
+            "reference": np.pad(self.reference[:, :own], rows),
+            "cross_cost": np.pad(self.cross_cost[:, :, :own], ((0, 0), (0, 0), more)),
+            "start": np.concatenate([self.start[:own], before]),
+            "start_covariance": np.pad(self.start_covariance[:own, :own], (more, more)),
+        }
+
+    def objective_of(self, model: Model) -> Objective | None:
+        """What the scenario asks of the code of its model or, in the symbols of the plant, of the plant's."""
+        own, there = self.model, self.plant
+        if self.objective is None or model.own_states == own.own_states:
+            return self.objective
+        pairs = zip((*own.own_states, *own.inputs), (*there.own_states, *there.inputs), strict=True)
+        return self.objective.moved(dict(pairs))
+
+    @property
+    def remembered(self) -> dict[int, int]:
+        """How many steps back the cost looks at inputs, by their position."""
+        return {} if self.objective is None else depths(self.objective.expressions, self.model.inputs)
 
     def of_plant(self) -> Scenario:
         """The same scenario for one who believes in the plant, with the plant's own prior."""
@@ -145,14 +258,23 @@ class Scenario:
             "prior_covariance": self.prior_covariance,
             "weights": np.array([self.bonus, self.dual_weight]),
         }
+        if self.objective is not None:
+            arrays |= {"input_reference": self.input_reference, "cross_cost": self.cross_cost}
+            arrays |= {"cost_weights": self.cost_weights, "terminal_weights": self.terminal_weights}
+            if self.objective.limits:
+                arrays |= {"probabilities": self.probabilities, "limit_weights": self.limit_weights}
+        for column, name in enumerate(self.signal_names):
+            arrays[f"signal.{name}"] = np.stack([self.signals[:, column], self.forecasts[:, column]])
+        if self.truth_path is not None:
+            arrays["truth_path"] = self.truth_path
         return arrays if self.truth is None else arrays | {"truth": self.truth}
 
 
 def _check_plant(model: Model, plant: Model) -> None:
-    for role in ("states", "inputs", "observation"):
+    for role in ("own_states", "inputs", "observation"):
         own, other = len(getattr(model, role)), len(getattr(plant, role))
         if own != other:
-            raise ModelError(f"the plant has {other} {role}, but the model has {own}")
+            raise ModelError(f"the plant has {other} {role.removeprefix('own_')}, but the model has {own}")
 
 
 def _schedule(value: Schedule, steps: int, convert: Callable[[ArrayLike, str], Array], what: str) -> Array:
@@ -160,6 +282,31 @@ def _schedule(value: Schedule, steps: int, convert: Callable[[ArrayLike, str], A
     if callable(value):
         return np.stack([convert(value(k), f"{what} at step {k}") for k in range(steps)])
     return np.repeat(convert(value, what)[None], steps, axis=0)
+
+
+def _probabilities(given: ArrayLike, count: int) -> Array:
+    values = as_vector(given, count, "probability")
+    if count and not (values.min() >= 0.5 and values.max() < 1.0):
+        raise ModelError(f"probability must be at least 0.5 and below 1, but is {given!r}")
+    return values
+
+
+def _limit_weights(given: ArrayLike | None, count: int) -> Array:
+    """NaN where a weight is to be chosen by the curvature of the cost."""
+    return np.full(count, np.nan) if given is None else as_weights(given, count, "constraint_weight")
+
+
+def _truths(
+    plant: Model, given: Truth | Callable[[int], Truth] | None, horizon: int
+) -> tuple[Array | None, Array | None]:
+    """The true parameters at the start, and at the times 1 .. T where they are a schedule."""
+    if not callable(given):
+        return _truth(plant, given), None
+    path = [_truth(plant, given(k)) for k in range(horizon + 1)]
+    if any(theta is None for theta in path):
+        raise ModelError("a truth that is a function of the step must return parameters at every step")
+    values = np.array(path)
+    return values[0], values[1:]
 
 
 def _truth(plant: Model, truth: Mapping[str, ArrayLike] | ArrayLike | None) -> Array | None:

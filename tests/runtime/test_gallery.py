@@ -24,6 +24,18 @@ def test_pendulum_of_unknown_mass(tmp_path: Path) -> None:
     assert figure.stat().st_size > 50_000
 
 
+def test_a_pump_of_unknown_strength(tmp_path: Path) -> None:
+    figure = tmp_path / "brim.png"
+    program = ROOT / "examples/gallery/brim.py"
+    command = [sys.executable, str(program), "--runs", "20", "--figure", str(figure), "-o", str(tmp_path / "generated")]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert answer.returncode == 0, answer.stderr
+    levels = [float(level) for level in re.findall(r"level at the end (\d\.\d+)", answer.stdout)]
+    over = [float(share) for share in re.findall(r"over the brim (\d+\.\d) %", answer.stdout)]
+    assert levels[0] > levels[2] > levels[1] and over[0] > 10 * over[2]
+    assert figure.stat().st_size > 50_000
+
+
 @pytest.mark.parametrize(
     ("program", "recording", "alone", "learned"),
     [("cascaded_tanks", "cascaded_tanks.csv", 0.6, 0.4), ("heat_exchanger", "exchanger.csv", 0.45, 0.35)],

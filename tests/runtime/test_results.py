@@ -17,7 +17,7 @@ from symdual.runtime.results import FIELDS, FORMAT, Chunk, Description, Results,
 from symdual.whole_file import archive
 from symdual.whole_file.archive import array_member, data_offsets, text_member, write_archive
 
-SIZES = {"time": 4, "step": 3, "state": 2, "input": 1, "belief": 5, "parameter": 3, "process": 1, "loss": 3}
+SIZES = {"time": 4, "step": 3, "state": 2, "input": 1, "belief": 5, "parameter": 3, "process": 1, "loss": 3, "limit": 2}
 CHUNKS = [Chunk(name, start, min(start + 4, 10)) for start in (0, 4, 8) for name in ("dual", "ce")]
 TASK = {"reference": np.ones((4, 2)), "state_cost": np.ones((4, 2, 2)), "input_cost": np.ones((3, 1, 1))}
 

@@ -20,7 +20,17 @@ from symdual.runtime.results import FIELDS, FORMAT, Chunk, Description, Results,
 from symdual.runtime.summary import Summary, consistency, summarise
 
 STEPS = 4
-SIZES = {"time": STEPS + 1, "step": STEPS, "state": 1, "input": 1, "belief": 3, "parameter": 2, "process": 1, "loss": 3}
+SIZES = {
+    "time": STEPS + 1,
+    "step": STEPS,
+    "state": 1,
+    "input": 1,
+    "belief": 3,
+    "parameter": 2,
+    "process": 1,
+    "loss": 3,
+    "limit": 2,
+}
 TASK = {"reference": np.zeros((5, 1)), "state_cost": np.ones((5, 1, 1)), "input_cost": np.ones((4, 1, 1))}
 
 

@@ -1,0 +1,111 @@
+"""The kernels of a cost that is given by expressions: its terms with their derivatives, at a step and at the end."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from symdual.derive.calculus import Calculus
+from symdual.derive.derivation import Derivation
+from symdual.emit.kernels import KernelFunction, equations_text, new_builder, write_jacobian, write_values
+
+
+def cost_functions(derivation: Derivation) -> tuple[KernelFunction, ...]:
+    """Three kernels for the terms of a step, three for those of the end, as far as there are any."""
+    if derivation.objective is None:
+        return ()
+    objective = derivation.model.objective
+    assert objective is not None
+    stage, final = derivation.objective.stage, derivation.objective.final
+    functions: tuple[KernelFunction, ...] = ()
+    if objective.stage:
+        functions += _functions(derivation, stage, "stage", derivation.inputs, objective.stage.expressions)
+    if objective.limits:
+        functions += _limit_functions(derivation, derivation.objective.limits, objective.limits)
+    if objective.final:
+        functions += _functions(derivation, final, "final", (), objective.final.expressions)
+    return functions
+
+
+def _functions(
+    derivation: Derivation,
+    calculus: Calculus,
+    role: str,
+    inputs: tuple[sp.Symbol, ...],
+    expressions: tuple[sp.Expr, ...],
+) -> tuple[KernelFunction, ...]:
+    point = ("time_index", "z_in", *(["u_in"] if inputs else []))
+    by_input = ("t_u_out",) if inputs else ()
+    names = tuple(f"t{i}" for i in range(len(expressions)))
+    values = new_builder(derivation, calculus)
+    write_values(values, calculus, "t_out")
+    slopes = new_builder(derivation, calculus)
+    write_values(slopes, calculus, "t_out")
+    write_jacobian(slopes, calculus, "t_x_out", derivation.states)
+    write_jacobian(slopes, calculus, "t_u_out", inputs)
+    bends = new_builder(derivation, calculus)
+    blocks = (("xx_out", derivation.states, derivation.states), ("ux_out", inputs, derivation.states))
+    for place, rows, columns in (*blocks, ("uu_out", inputs, inputs)):
+        for a, one in enumerate(rows):
+            for b, other in enumerate(columns):
+                bends.write(f"{place}[{a}, {b}]", calculus.hessian.entry(one, other))
+    when = "a step" if inputs else "the end"
+    shapes = _shapes(derivation, len(expressions), bool(inputs))
+    return (
+        KernelFunction(
+            f"{role}_terms",
+            (*point, "data", "work", "t_out"),
+            f"The terms of the cost of {when}.",
+            equations_text(names, expressions),
+            shapes,
+            values.build(),
+        ),
+        KernelFunction(
+            f"{role}_slopes",
+            (*point, "data", "work", "t_out", "t_x_out", *by_input),
+            f"The terms of the cost of {when} with their derivatives by {'state and input' if inputs else 'state'}.",
+            ("t_x_out = dt/dx" + (", t_u_out = dt/du" if inputs else ""),),
+            shapes,
+            slopes.build(),
+        ),
+        KernelFunction(
+            f"{role}_bends",
+            (*point, "costate", "data", "work", "xx_out", *(("ux_out", "uu_out") if inputs else ())),
+            f"The second derivatives of costate' t, t the terms of the cost of {when}.",
+            ("xx_out = t_xx" + (", ux_out = t_ux, uu_out = t_uu" if inputs else ""),),
+            shapes,
+            bends.build(),
+        ),
+    )
+
+
+def _limit_functions(
+    derivation: Derivation, calculus: Calculus, expressions: tuple[sp.Expr, ...]
+) -> tuple[KernelFunction, ...]:
+    """The values of constraints, and their slopes by state, input and scalar unknowns."""
+    count, point = len(expressions), ("time_index", "z_in", "u_in", "data", "work", "g_out")
+    nx, nu, nz = len(derivation.states), len(derivation.inputs), len(derivation.states) + derivation.theta_size
+    shapes = f"z_in ({nz}), u_in ({nu}), g_out ({count}), g_x_out ({count}, {nx}), g_u_out ({count}, {nu})"
+    shapes += f", g_theta_out ({count}, {len(derivation.scalars)})"
+    values = new_builder(derivation, calculus)
+    write_values(values, calculus, "g_out")
+    slopes = new_builder(derivation, calculus)
+    write_values(slopes, calculus, "g_out")
+    write_jacobian(slopes, calculus, "g_x_out", derivation.states)
+    write_jacobian(slopes, calculus, "g_u_out", derivation.inputs)
+    write_jacobian(slopes, calculus, "g_theta_out", derivation.scalars)
+    names = tuple(f"g{i}" for i in range(count))
+    kept = "The constraints, at most zero where they are kept"
+    equations = equations_text(names, expressions)
+    by = ("g_x_out = dg/dx, g_u_out = dg/du, g_theta_out = dg/dtheta of the scalar unknowns",)
+    more = ("g_x_out", "g_u_out", "g_theta_out")
+    return (
+        KernelFunction("limit_values", point, f"{kept}.", equations, shapes, values.build()),
+        KernelFunction("limit_slopes", (*point, *more), f"{kept}, with their slopes.", by, shapes, slopes.build()),
+    )
+
+
+def _shapes(derivation: Derivation, terms: int, with_inputs: bool) -> str:
+    nx, nu, nz = len(derivation.states), len(derivation.inputs), len(derivation.states) + derivation.theta_size
+    given = f"z_in ({nz}), " + (f"u_in ({nu}), " if with_inputs else "") + f"costate and t_out ({terms})"
+    by_input = f", t_u_out ({terms}, {nu}), ux_out ({nu}, {nx}), uu_out ({nu}, {nu})" if with_inputs else ""
+    return f"{given}, t_x_out ({terms}, {nx}), xx_out ({nx}, {nx}){by_input}"

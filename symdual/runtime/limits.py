@@ -1,0 +1,81 @@
+"""Constraints at run time: how much their excess costs where nobody said so, and starts that violate one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symdual.runtime import evaluate
+from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.objective import limits_of
+from symdual.runtime.signals import place_of
+
+if TYPE_CHECKING:
+    from symdual.runtime.problem import Problem
+
+Array = NDArray[np.float64]
+STIFF = 1000.0  # times the curvature of the cost, where no weight is given
+
+
+def chosen_weights(problem: Problem) -> Array:
+    """The weights of squared excesses: those given, or STIFF times what a unit of the constraint costs otherwise.
+
+    A step back by one unit of g moves the state by g_x' / (g_x g_x'), which costs as much as its square in the cost.
+    """
+    assert problem.objective is not None
+    weights = problem.objective.limit_weights.copy()
+    if not np.isnan(weights).any():
+        return weights
+    package, x = at_start(problem), problem.start
+    u = np.clip(np.zeros(package.NU), *problem.bounds)
+    slopes = evaluate.limit_slopes(package, x, u, problem.prior.mean[package.NX :])
+    curvature = curvature_at_start(problem, x, u)
+    for c in np.flatnonzero(np.isnan(weights)):
+        g = np.concatenate([slopes.g_x[c], slopes.g_u[c]])
+        size = float(g @ g)
+        unit = float(g @ curvature @ g) / size**2 if size > 0 else 0.0
+        weights[c] = STIFF * (unit if unit > 0 else 1.0)
+    return weights
+
+
+def curvature_at_start(problem: Problem, x: Array, u: Array) -> Array:
+    """The largest absolute curvature of the cost by (x, u) that the task has at any step, entry by entry."""
+    package, objective = problem.package, problem.objective
+    assert objective is not None
+    n, m = package.NX, package.NU
+    whole = np.zeros((n + m, n + m))
+    whole[:n, :n] = np.max(np.abs(problem.state_cost), axis=0)
+    whole[n:, n:] = np.max(np.abs(problem.input_cost), axis=0)
+    for action, weights in ((u, objective.cost_weights.max(axis=0, initial=0.0)), (None, objective.terminal_weights)):
+        t, t_x, t_u = evaluate.cost_terms(package, x, action)
+        slopes = np.hstack([t_x, t_u])
+        whole += slopes.T @ (weights[:, None] * slopes) if len(t) else 0.0
+        whole += np.abs(evaluate.cost_bends(package, x, action, 0.5 * weights)) if len(t) else 0.0
+    return np.diag(np.diag(whole))
+
+
+def at_start(problem: Problem) -> LoadedPackage:
+    """The package with the first values of its signals among its numbers; unset ones keep their usual values."""
+    package = problem.package
+    if problem.signals is None:
+        return package
+    data, place, first = package.numbers["data"].copy(), place_of(package), problem.signals.of(package)[0][0]
+    data[place] = np.where(np.isnan(first), data[place], first)
+    return replace(package, numbers={**package.numbers, "data": data})
+
+
+def violated_at_start(problem: Problem) -> list[str]:
+    """Sentences about constraints that the expected first state violates already."""
+    if not limits_of(problem.package):
+        return []
+    package = at_start(problem)
+    u = np.clip(np.zeros(package.NU), *problem.bounds)
+    g = evaluate.limit_slopes(package, problem.start, u, problem.prior.mean[package.NX :]).g
+    return [
+        f"the constraint {text} is violated by {value:.3g} at the start; the plan leads back as its weight asks for"
+        for text, value in zip(package.LIMITS, g, strict=True)
+        if value > 0.0
+    ]

@@ -1,0 +1,176 @@
+"""The numbers of a cost that is more than W, U and r: references of inputs, cross terms, weights of expressions.
+
+l_k = (x - r)' W (x - r) + 2 (u - s)' N (x - r) + (u - s)' U (u - s) + sum_i w_i t_i^2    (or  + sum_i w_i t_i)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from symdual.errors import SymdualError
+from symdual.numbers import as_matrix, as_vector, as_weights, require_joint
+from symdual.runtime import evaluate
+from symdual.runtime.evaluate import argument
+from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.named import Given, held, schedule, singles, vector
+
+Array = NDArray[np.float64]
+
+
+class Objective(NamedTuple):
+    """s (T, NU), N (T, NU, NX), the weights of the terms of each step (T, NT) and of the end (NE,), and of constraints
+    the probabilities with which they are kept and the weights of their squared excesses, (NC,) each."""
+
+    input_reference: Array
+    cross_cost: Array
+    cost_weights: Array
+    terminal_weights: Array
+    probabilities: Array
+    limit_weights: Array
+
+    @property
+    def quantiles(self) -> Array:
+        """The distances that are to be kept, in deviations."""
+        return np.array([NormalDist().inv_cdf(p) for p in self.probabilities])
+
+
+#: The keys under which the arrays are stored beside a package.
+KEYS = Objective._fields
+
+
+def has_objective(package: LoadedPackage) -> bool:
+    """Whether the code of a package knows such a cost."""
+    return hasattr(package, "TERMS")
+
+
+def none(package: LoadedPackage, horizon: int) -> Objective:
+    """Nothing beyond W, U and r."""
+    nu, nx = package.NU, package.NX
+    count = limits_of(package)
+    shapes = (horizon, nu), (horizon, nu, nx), (horizon, package.TERMS), (package.ENDS,), (count,), (count,)
+    return Objective(*(np.zeros(shape) for shape in shapes))
+
+
+def limits_of(package: LoadedPackage) -> int:
+    """The number of constraints that the code of a package knows."""
+    return len(package.LIMITS) if hasattr(package, "LIMITS") else 0
+
+
+def stored(package: LoadedPackage, horizon: int, arrays: dict[str, Array]) -> Objective | None:
+    """The objective of a scenario as it is stored; terms that only other scenarios have weigh nothing."""
+    if not has_objective(package):
+        return None
+    empty = none(package, horizon)._replace(probabilities=np.full(limits_of(package), 0.5))
+    found = {key: arrays[key] for key in KEYS if key in arrays and arrays[key].shape == getattr(empty, key).shape}
+    return empty._replace(**found)
+
+
+def checked(package: LoadedPackage, objective: Objective | None, W: Array, U: Array) -> Objective | None:
+    """The objective with arrays of the right shapes, or a sentence that says what is wrong."""
+    if not has_objective(package):
+        if objective is not None:
+            raise SymdualError(
+                f"the code of {package.name} knows no cost beyond W, U and r; give a scenario of its model file one"
+            )
+        return None
+    empty = none(package, len(U))._replace(probabilities=np.full(limits_of(package), 0.5))
+    if objective is None:
+        return empty
+    fine = Objective(*(argument(getattr(objective, key), getattr(empty, key).shape, key) for key in KEYS))
+    for key, array in fine._asdict().items():
+        if not np.all(np.isfinite(array)) and key != "limit_weights":
+            raise SymdualError(f"{key} contains a value that is NaN or infinite")
+    for key in ("cost_weights", "terminal_weights"):
+        if np.any(getattr(fine, key) < 0.0):
+            raise SymdualError(f"{key} must not be negative")
+    require_joint(W, U, fine.cross_cost)
+    return fine
+
+
+def changed(
+    package: LoadedPackage,
+    objective: Objective | None,
+    steps: int,
+    input_reference: Given | Callable[[int], Given] | None,
+    cross_cost: ArrayLike | Callable[[int], ArrayLike] | None,
+    cost_weights: ArrayLike | Callable[[int], ArrayLike] | None,
+    terminal_weights: ArrayLike | None,
+    probability: ArrayLike | None = None,
+    constraint_weight: ArrayLike | None = None,
+) -> Objective | None:
+    """The objective for so many steps, with the numbers that are given."""
+    given = (input_reference, cross_cost, cost_weights, terminal_weights, probability, constraint_weight)
+    if objective is None:
+        named = [key for key, value in zip(KEYS, given, strict=True) if value is not None]
+        if named:
+            raise SymdualError(f"{named[0]} needs code for it: give the scenario in the model file one, and generate")
+        return None
+    s, N, terms = (held(a, steps) for a in objective[:3])
+    ends = objective.terminal_weights
+    inputs = singles(package.INPUTS)
+    if input_reference is not None:
+        s = schedule(s, input_reference, lambda now, new, at: vector(now, new, inputs, f"input_reference{at}"))
+    if cross_cost is not None:
+        shape = package.NU, package.NX
+        N = schedule(N, cross_cost, lambda now, new, at: as_matrix(new, *shape, f"cross_cost{at}"))  # type: ignore[arg-type]
+    if cost_weights is not None:
+        count = package.TERMS
+        terms = schedule(terms, cost_weights, lambda now, new, at: as_weights(new, count, f"cost_weights{at}"))  # type: ignore[arg-type]
+    if terminal_weights is not None:
+        ends = as_weights(terminal_weights, package.ENDS, "terminal_weights")
+    fine = Objective(s, N, terms, ends, *objective[4:])
+    if probability is not None:
+        values = as_vector(probability, limits_of(package), "probability")
+        if len(values) and not (values.min() >= 0.5 and values.max() < 1.0):
+            raise SymdualError(f"probability must be at least 0.5 and below 1, but is {probability}")
+        fine = fine._replace(probabilities=values)
+    if constraint_weight is not None:
+        fine = fine._replace(limit_weights=as_weights(constraint_weight, limits_of(package), "constraint_weight"))
+    return fine
+
+
+def least_curvature(package: LoadedPackage, objective: Objective | None, W: Array, U: Array) -> Array:
+    """The smallest eigenvalue of a U_0 with l_k >= (u - s)' U_0 (u - s) for each step, or zero where none is known."""
+    if objective is None:
+        lower = U
+    elif "term_slopes" not in package.numbers:
+        return np.zeros(len(U))
+    else:
+        slopes, N = package.numbers["term_slopes"], objective.cross_cost
+        # what u costs at the best x: the Schur complement of [W N'; N U]
+        lower = U - N @ np.linalg.pinv(W[:-1], hermitian=True) @ np.swapaxes(N, 1, 2) if np.any(N) else U
+        lower = lower + np.einsum("ki,ia,ib->kab", objective.cost_weights, slopes, slopes)
+    values = np.linalg.eigvalsh(lower)
+    return np.asarray(np.where(values[:, 0] > 1e-12 * values[:, -1], values[:, 0], 0.0))
+
+
+def require_finite(package: LoadedPackage, objective: Objective | None, x: Array, bounds: Array) -> None:
+    """Raise when the cost of the first step is not a number, or has no slope or curvature, where an episode begins."""
+    if objective is None:
+        return
+    u = np.clip(np.zeros(package.NU), *bounds)
+    for when, action, weights in (
+        ("a step", u, objective.cost_weights[0]),
+        ("the end", None, objective.terminal_weights),
+    ):
+        used = np.flatnonzero(weights)
+        if not used.size:
+            continue
+        t, t_x, t_u = evaluate.cost_terms(package, x, action)
+        bent = evaluate.cost_bends(package, x, action, weights)
+        for what, numbers in (
+            ("cost", t[used]),
+            ("slope of the cost", np.hstack([t_x, t_u])[used]),
+            ("curvature of the cost", bent),
+        ):
+            if not np.all(np.isfinite(numbers)):
+                raise SymdualError(f"the {what} of {when} is not finite at the start, x = {_shown(x)}, u = {_shown(u)}")
+
+
+def _shown(values: Array) -> str:
+    return "(" + ", ".join(f"{value:g}" for value in values) + ")"
