@@ -226,6 +226,8 @@ class LookAheadContext(NamedTuple):
 
     name: str
     processes: tuple[ProcessCode, ...]
+    expressed: bool
+    signals: bool
 
 
 class PlannedContext(NamedTuple):
@@ -356,7 +358,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         if "values" in facts.objective:
             optional.append(File("convex", "convex", NameContext(name)))
     selecting = -1 not in s.h_selects
-    if facts.processes:
+    if facts.processes or expressed or signals:
         adjoint = [File("adjoint", "adjoint_differences", NameContext(name))]
     else:
         adjoint = [
@@ -396,7 +398,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         File("dual_cost", "dual_cost", dual_cost),
         *adjoint,
         File("planner", "planner", NameContext(name)),
-        File("look_ahead", "look_ahead", LookAheadContext(name, facts.processes)),
+        File("look_ahead", "look_ahead", LookAheadContext(name, facts.processes, expressed, signals)),
         File("starts", "starts", NameContext(name)),
         File("planned", "planned", PlannedContext(name, facts.diffusion)),
         File("calls", "calls", CallsContext(name, facts.lowrank, expressed, limited)),

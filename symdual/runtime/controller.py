@@ -259,10 +259,9 @@ def cost_kind(problem: Problem, name: str, order: int, steps: int) -> str:
         return "certain"
     if name == "beb":
         return "bonus"
-    if name == "planned" and not (problem.objective is None and problem.signals is None):
+    if name == "planned" and limits_of(problem.package):
         raise SymdualError(
-            f'the controller "planned" does not know costs by expressions, constraints or signals yet, which '
-            f"{problem.package.name} has; use dual"
+            f'the controller "planned" does not know constraints yet, which {problem.package.name} has; use dual'
         )
     if name in ("exact", "planned"):
         return name
