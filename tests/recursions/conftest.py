@@ -7,6 +7,7 @@ in COMPILED run as users run them.
 from __future__ import annotations
 
 import importlib
+import itertools
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -253,11 +254,11 @@ class Interpreted:
 @pytest.fixture(scope="session")
 def interpret(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Model], Interpreted]]:
     """Return a function that renders a package with numba's decorator replaced and imports it."""
-    parent = tmp_path_factory.mktemp("interpreted")
+    parent, count = tmp_path_factory.mktemp("interpreted"), itertools.count()
     sys.path.insert(0, str(parent))
 
     def run(model: Model) -> Interpreted:
-        folder = parent / f"interpreted_{model.name}"
+        folder = parent / f"interpreted_{next(count)}_{model.name}"
         folder.mkdir()
         for name, content in package(derive(model)).files.items():
             _write_plain(folder / name, content)

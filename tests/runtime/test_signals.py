@@ -167,3 +167,16 @@ def test_signals_of_a_recording(task: Problem, tmp_path: Path) -> None:
 def test_nothing_is_fitted_to_signals_yet(task: Problem) -> None:
     with pytest.raises(SymdualError, match='has the signal "weather"'):
         symdual.fit(MODELS / "tasks.py", [MODELS / "none.csv"], name="heated")
+
+
+def test_planning_to_learn_knows_the_forecast(task: Problem) -> None:
+    """Slopes by differences: plans get better, and the first input follows what is forecast."""
+    planned = controller(task, "planned")
+    _, u, info = planned.step(planned.init())
+    told = info.planned
+    assert told is not None
+    assert all(not start.improved > start.cost for start in told.starts)
+    assert told.looks[0].cost == pytest.approx(told.starts[told.won].improved, rel=0.05)
+    colder = controller(task, "planned").act(signals={"weather": np.full(7, -4.0)})
+    assert colder[0] > u[0] + 0.1
+    assert not simulate(task, ["planned"], 3)["planned"].outcomes.any()
