@@ -106,6 +106,6 @@ def _limit_functions(
 
 def _shapes(derivation: Derivation, terms: int, with_inputs: bool) -> str:
     nx, nu, nz = len(derivation.states), len(derivation.inputs), len(derivation.states) + derivation.theta_size
-    given = f"z_in ({nz}), " + (f"u_in ({nu}), " if with_inputs else "") + f"costate and t_out ({terms})"
+    given = f"z_in ({nz}), " + (f"u_in ({nu}), " if with_inputs else "") + f"costate ({terms}), t_out ({terms})"
     by_input = f", t_u_out ({terms}, {nu}), ux_out ({nu}, {nx}), uu_out ({nu}, {nu})" if with_inputs else ""
     return f"{given}, t_x_out ({terms}, {nx}), xx_out ({nx}, {nx}){by_input}"

@@ -80,7 +80,11 @@ def kernel_functions(derivation: Derivation, structure: Structure) -> tuple[Kern
         *cost_functions(derivation),
     )
     work = max(function.kernel.work for function in functions)
-    return tuple(f if f.shapes else f._replace(shapes=_shapes(derivation, structure, f, work)) for f in functions)
+    shared = f"data ({data_layout(derivation).size}), work ({work})"
+    return tuple(
+        f._replace(shapes=f"{f.shapes}, {shared}" if f.shapes else _shapes(derivation, structure, f, work))
+        for f in functions
+    )
 
 
 def stages(derivation: Derivation) -> StageLayout | None:

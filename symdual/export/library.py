@@ -165,7 +165,7 @@ class Library:
 
     def _filled(self, kind: Group, given: Any, after: list[Callable[[], None]]) -> Any:
         struct = self._struct(kind)()
-        held = []
+        held: list[Any] = []
         for name, own in kind.fields:
             value = getattr(given, name)
             if isinstance(own, Array):
@@ -176,6 +176,10 @@ class Library:
                 setattr(struct, name, array.ctypes.data)
                 for axis in own.run_time:
                     setattr(struct, f"{name}_{axis}", array.shape[axis])
+            elif isinstance(own, Group):
+                inner = self._filled(own, value, after)
+                held.append(inner)
+                setattr(struct, name, ctypes.addressof(inner))
             elif isinstance(own, Pointer):
                 setattr(struct, name, address_of(value))
             else:

@@ -28,7 +28,9 @@ _ARGUMENTS = {
     "tolerance": "real",
     "searching": "bool",
     "floor": "real",
+    "fixed": "int",
     "belief": "BLOCKS[1]",
+    "step": "STEP[1]",
     "u": "real[NU]",
     "y": "real[NY]",
     "stats": "real[3]",
@@ -161,7 +163,7 @@ _ANY = "real[~]"  # as long as the plant wants it
 _PLANT = {"move": ("int", *(_ANY,) * 5), "measure": ("int", *(_ANY,) * 4)}
 _EPISODE = {
     "Controls": {
-        "cost": "int",
+        "cost": "",
         "searching": "bool",
         "floors": _ANY,
         "window": "int",
@@ -214,16 +216,22 @@ def _plant_kinds(translator: Translator, name: str) -> tuple[Kind, ...]:
     return tuple(parsed(translator, text) for text in _PLANT[name])
 
 
+def _part_kind(translator: Translator, function: Function, name: str) -> Kind:
+    return cost_pointer(translator) if name == "cost" else _kind(translator, function, name)
+
+
 def _episode_kind(translator: Translator, function: Function, name: str) -> Kind:
     if name in ("n", "horizon"):
         return INT
     if name == "plant":
         pointers = [(one, Pointer(f"plant_{one}", _plant_kinds(translator, one), VOID)) for one in _PLANT]
-        return translator.group("Plant", [*pointers, ("data", parsed(translator, _ANY)), ("work", INT)])
+        heard = "signals" in translator.program.module("episode").Plant._fields
+        signals = [("signals", parsed(translator, "real[:,:]")), ("place", INT)] if heard else []
+        return translator.group("Plant", [*pointers, ("data", parsed(translator, _ANY)), *signals])
     if name.capitalize() in _EPISODE:
         fields = _EPISODE[name.capitalize()].items()
         return translator.group(
             name.capitalize(),
-            [(f, parsed(translator, text) if text else _kind(translator, function, f)) for f, text in fields],
+            [(f, parsed(translator, text) if text else _part_kind(translator, function, f)) for f, text in fields],
         )
     return _kind(translator, function, name)

@@ -141,11 +141,11 @@ def test_features_of_an_input(interpreted: Callable[[Model], Any]) -> None:
 
 
 def test_one_basis_with_several_outputs_is_summed_in_one_loop(interpreted: Callable[[Model], Any]) -> None:
-    one, two = features.fourier("g", x, count=4, outputs=2)
+    one, two = features.fourier("g", x, count=32, outputs=2)
     source = interpreted(Model([x, v], [u], [v + one, x + two + u])).source
     dynamics = source[source.index("def dynamics(") : source.index("def linearise(")]
     assert dynamics.count("_sincos_") == 1
-    assert dynamics.count("for _i in range(2):") == 2  # the angles, then both sums
+    assert dynamics.count("for _i in range(16):") == 2  # the angles, then both sums
 
 
 def test_runge_kutta_of_a_linear_system_is_its_taylor_polynomial(interpreted: Callable[[Model], Any]) -> None:

@@ -47,7 +47,9 @@ def interpreted_likelihood(interpreted: Callable[[Model], Any]) -> Callable[[Mod
     def run(model: Model) -> Any:
         named = model if model.name else model.named("anonymous")
         found, files = interpreted(named), package(derive(named)).files
-        options: dict[str, Any] = {key: {} for key in ("ALLOCATING", "ENTRY", "INNER", "INNER_ALLOCATING", "ORDERED")}
+        options: dict[str, Any] = {
+            key: {} for key in ("ALLOCATING", "ENTRY", "INNER", "INNER_ALLOCATING", "APART", "ORDERED")
+        }
         modules = {"kernels": vars(found.kernels), "options": options}
         for name in ("records", "blocks", "likelihood", "likelihood_gradient", "information"):
             modules[name] = _executed(name, files[f"{name}.py"].decode(), modules)

@@ -118,7 +118,8 @@ int main(void)
     printf("%d %d\\n", swing_set_belief(&copy, m, P), swing_set_bounds(&copy, low, high));
     printf("%d %d\\n", swing_set_reference(&copy, 8, r), swing_use(&copy, SWING_CE));
     y[0] = 0.0;
-    printf("%d %d\\n", swing_act(&copy, y, u), u[0] <= 1.0 && u[0] >= -2.0);
+    int status = swing_act(&copy, y, u);
+    printf("%d %d\\n", status, u[0] <= 1.0 && u[0] >= -2.0);
     printf("%d\\n", swing_plan(&copy));
     printf("%d\\n", SWING_CONTROLLER_BYTES == (int)sizeof(swing_controller));
     return 0;
