@@ -67,3 +67,22 @@ def test_recursions_are_checked_where_the_scenario_is(interpret: Callable[[Model
     assert [r for r in results if not r.passed] == []
     assert max(r.undefined for r in results) == 0
     assert all(np.isfinite(r.error) for r in results)
+
+
+def test_the_iterated_update_is_judged_by_its_own_twin(interpret: Callable[[Model], Any]) -> None:
+    """The plain update differs from it by far more than rounding, and once was what it was compared with."""
+    place = sp.Symbol("place")
+    push = sp.Symbol("push")
+    gain = unknown("gain", mean=1.0, variance=0.3)
+    model = Model(
+        [place],
+        [push],
+        [0.9 * place + gain * push],
+        observation=[sp.exp(0.5 * place), place * gain],
+        process_noise=1e-2,
+        measurement_noise=1e-3,
+        filter="iterated",
+        name="iterated_check",
+    )
+    results = check_recursions(model, interpret(model))
+    assert [r.block for r in results if not r.passed] == []
