@@ -7,16 +7,20 @@ Model files are made of
     previous, column                         an input some steps ago, a signal from a file
     features, covariances                    families of unknown weights, and kernels of unknown functions
 
-and programs use
+and programs use them, or a model file in their place, with
 
-    generate, check, prepare                 write packages, check them, and make a task of a scenario in a file
+    generate, check, prepare                 write packages, check them, and make a task of a scenario
     load, problem, controller                a package, its task, and a controller that is asked for inputs
-    simulate, sweep, run_sweep, Results      episodes by the thousand, in memory or in files
+    simulate, sweep, open_results            episodes by the thousand, in memory or in files
     run_foreign, GymPlant                    a plant that is not a model
     replay, read_recording                   recorded data through the filter
     fit, validate, identify                  from recordings to priors and noise, and what can be learned at all
+    plot, explain                            figures of episodes, plans, decisions and unknown functions
     evaluate, posterior                      derivatives of a model, and what a belief says about an unknown function
 
+What they return is a Problem, a Belief, a Controller, a Simulation of Episodes, or Results; Settings and Foresight are
+further options. In examples `task` is the problem of the model file `toy` (symdual/paper/models/toy.py),
+and `folder` is a folder that can be written.
 Everything is imported when it is first used, so that `import symdual` and the runtime stay light.
 """
 
@@ -35,23 +39,21 @@ if TYPE_CHECKING:
     from symdual.estimation.fit import fit as fit
     from symdual.estimation.identify import identify as identify
     from symdual.estimation.validation import validate as validate
+    from symdual.report import plot as plot
     from symdual.runtime import evaluate as evaluate
     from symdual.runtime.closed_loop import Episodes as Episodes
     from symdual.runtime.closed_loop import Settings as Settings
-    from symdual.runtime.closed_loop import simulate as simulate
-    from symdual.runtime.controller import controller as controller
-    from symdual.runtime.loading import load as load
+    from symdual.runtime.controller import Controller as Controller
+    from symdual.runtime.foresight import Foresight as Foresight
     from symdual.runtime.plants import GymPlant as GymPlant
     from symdual.runtime.plants import run_foreign as run_foreign
     from symdual.runtime.posterior import posterior as posterior
     from symdual.runtime.problem import Belief as Belief
     from symdual.runtime.problem import Problem as Problem
-    from symdual.runtime.problem import problem as problem
     from symdual.runtime.replay import read_recording as read_recording
-    from symdual.runtime.replay import replay as replay
     from symdual.runtime.results import Results as Results
-    from symdual.runtime.sweep import run_sweep as run_sweep
-    from symdual.runtime.sweep import sweep as sweep
+    from symdual.runtime.results import open_results as open_results
+    from symdual.runtime.simulation import Simulation as Simulation
     from symdual.spec import covariances as covariances
     from symdual.spec import features as features
     from symdual.spec.model import Model as Model
@@ -62,45 +64,57 @@ if TYPE_CHECKING:
     from symdual.spec.symbols import constant as constant
     from symdual.spec.symbols import logistic as logistic
     from symdual.spec.symbols import unknown as unknown
+    from symdual.tasks import controller as controller
+    from symdual.tasks import explain as explain
+    from symdual.tasks import load as load
+    from symdual.tasks import problem as problem
+    from symdual.tasks import replay as replay
+    from symdual.tasks import simulate as simulate
+    from symdual.tasks import sweep as sweep
 
 _PLACES = {
     "Belief": "symdual.runtime.problem",
+    "Controller": "symdual.runtime.controller",
     "Episodes": "symdual.runtime.closed_loop",
+    "Foresight": "symdual.runtime.foresight",
     "GymPlant": "symdual.runtime.plants",
     "Model": "symdual.spec.model",
     "Problem": "symdual.runtime.problem",
     "Results": "symdual.runtime.results",
     "Scenario": "symdual.spec.scenario",
     "Settings": "symdual.runtime.closed_loop",
+    "Simulation": "symdual.runtime.simulation",
     "SymdualError": "symdual.errors",
     "SymdualWarning": "symdual.errors",
     "check": "symdual.api",
     "column": "symdual.spec.signals",
     "constant": "symdual.spec.symbols",
-    "controller": "symdual.runtime.controller",
+    "controller": "symdual.tasks",
     "covariances": "symdual.spec",
     "evaluate": "symdual.runtime",
+    "explain": "symdual.tasks",
     "features": "symdual.spec",
     "fit": "symdual.estimation.fit",
     "generate": "symdual.api",
     "identify": "symdual.estimation.identify",
-    "load": "symdual.runtime.loading",
+    "load": "symdual.tasks",
     "logistic": "symdual.spec.symbols",
+    "open_results": "symdual.runtime.results",
+    "plot": "symdual.report",
     "posterior": "symdual.runtime.posterior",
     "prepare": "symdual.api",
     "previous": "symdual.spec.past",
-    "problem": "symdual.runtime.problem",
+    "problem": "symdual.tasks",
     "read_recording": "symdual.runtime.replay",
-    "replay": "symdual.runtime.replay",
+    "replay": "symdual.tasks",
     "run_foreign": "symdual.runtime.plants",
-    "run_sweep": "symdual.runtime.sweep",
     "signal": "symdual.spec.signals",
-    "simulate": "symdual.runtime.closed_loop",
-    "sweep": "symdual.runtime.sweep",
+    "simulate": "symdual.tasks",
+    "sweep": "symdual.tasks",
     "unknown": "symdual.spec.symbols",
     "validate": "symdual.estimation.validation",
 }
-_MODULES = ("covariances", "evaluate", "features")
+_MODULES = ("covariances", "evaluate", "features", "plot")
 
 __all__ = ["__version__", *_PLACES]
 

@@ -1,4 +1,4 @@
-"""The functions behind the commands: generate, prepare and check. (`load` lives in `symdual.runtime`.)"""
+"""The functions behind the commands: generate, prepare and check. (`load` lives in `symdual.export`.)"""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from symdual.emit.package import input_digest, package
 from symdual.emit.write import clear_up, exclusive, is_unchanged, write
 from symdual.errors import SymdualError, did_you_mean
 from symdual.export.compilation import compiler
+from symdual.export.loading import load
 from symdual.numbers import Array
-from symdual.runtime.loading import load, load_edited, user_folder
+from symdual.runtime.loading import load_edited, user_folder
 from symdual.runtime.origin import forget, note
 from symdual.runtime.problem import Problem, problem
-from symdual.spec.loading import load_model_file
+from symdual.spec.loading import Source, contents_of
 from symdual.spec.model import Model
 from symdual.spec.scenario import Scenario
 from symdual.whole_file.packages import edited_files, noted_inputs, read_manifest
@@ -43,11 +44,14 @@ class Generated:
         return self.derivation is not None
 
 
-def generate(source: str | Path | Model, folder: str | Path | None = None, force: bool = False) -> list[Generated]:
-    """Write the generated package of a model, or of every model in a model file.
+def generate(source: Source, folder: str | Path | None = None, force: bool = False) -> list[Generated]:
+    """Write the generated package of a model, or of every model in a model file or a scenario.
 
     Packages go below `folder`: by default `generated` in the current folder or, when that cannot be written, the user's
     cache folder. A package that is intact and up to date is left alone unless `force` is set.
+
+    >>> [item.folder.name for item in symdual.generate(toy, folder / "generated")]
+    ['toy']
     """
     parent = _parent(folder)
     works = _works(source)
@@ -62,21 +66,25 @@ def generate(source: str | Path | Model, folder: str | Path | None = None, force
 
 
 def prepare(
-    path: str | Path, scenario: str | None = None, folder: str | Path | None = None, backend: str = "numba"
+    source: Source, scenario: str | None = None, folder: str | Path | None = None, backend: str = "numba"
 ) -> Problem:
-    """The task that a scenario of a model file describes, its packages generated where they are missing or out of date.
+    """The task of a `Scenario`, or of one in a model file; packages are generated where they are out of date.
 
     A file with a single scenario needs no name.
+
+    >>> symdual.prepare(toy, folder=folder / "generated").horizon
+    2
     """
-    contents = load_model_file(path)
+    contents = contents_of(source)
+    place = "the model" if isinstance(source, Model) else contents.place
     if not contents.scenarios:
-        raise SymdualError(f"{path} has no Scenario: add one that says what is to be done with the model")
+        raise SymdualError(f"{place} has no Scenario: add one that says what is to be done with the model")
     if scenario is None and len(contents.scenarios) > 1:
-        raise SymdualError(f"{path} has several scenarios; name one of {', '.join(sorted(contents.scenarios))}")
+        raise SymdualError(f"{place} has several scenarios; name one of {', '.join(sorted(contents.scenarios))}")
     name = next(iter(contents.scenarios)) if scenario is None else scenario
     if name not in contents.scenarios:
-        raise SymdualError(f'{path} has no scenario "{name}"{did_you_mean(name, contents.scenarios)}')
-    folders = {item.model.name: item.folder for item in generate(path, folder)}
+        raise SymdualError(f'{place} has no scenario "{name}"{did_you_mean(name, contents.scenarios)}')
+    folders = {item.model.name: item.folder for item in generate(source, folder)}
     return problem(load(folders[contents.scenarios[name].model.name], backend), name)
 
 
@@ -98,12 +106,8 @@ class _Work:
         return input_digest(self.model, self.numbers, self.plants)
 
 
-def _works(source: str | Path | Model) -> list[_Work]:
-    if isinstance(source, Model):
-        if not source.name:
-            raise SymdualError("the model has no name: give it one with name=")
-        return [_Work(source, {}, {})]
-    contents = load_model_file(source)
+def _works(source: Source) -> list[_Work]:
+    contents = contents_of(source)
     works = []
     for model in contents.models.values():
         own = {name: s for name, s in contents.scenarios.items() if s.model.name == model.name}
@@ -119,7 +123,7 @@ def _of(model: Model, scenarios: Mapping[str, Scenario]) -> tuple[Scenario, ...]
     return (*own, *as_plant)
 
 
-def _write_all(source: str | Path | Model, works: Sequence[_Work], parent: Path, keep_compiled: bool = True) -> None:
+def _write_all(source: Source, works: Sequence[_Work], parent: Path, keep_compiled: bool = True) -> None:
     """Derive and render everything before the first file is written: a fault in one model leaves nothing half done."""
     if not works:
         return
@@ -129,10 +133,10 @@ def _write_all(source: str | Path | Model, works: Sequence[_Work], parent: Path,
             _note_origin(source, [work], parent)
 
 
-def _note_origin(source: str | Path | Model, works: Sequence[_Work], parent: Path) -> None:
+def _note_origin(source: Source, works: Sequence[_Work], parent: Path) -> None:
     """Let packages know the file that they come from, so that `load` can say when it is edited."""
     for work in works:
-        if isinstance(source, Model):
+        if isinstance(source, Model | Scenario):
             forget(parent / work.model.name)
         else:
             note(parent / work.model.name, Path(source))
@@ -152,7 +156,7 @@ def _parent(folder: str | Path | None) -> Path:
 
 
 def check(
-    source: str | Path | Model,
+    source: Source,
     folder: str | Path | None = None,
     points: int = 20,
     progress: Callable[[str, float], None] = lambda name, fraction: None,
@@ -166,6 +170,10 @@ def check(
     longer to compile. Returns the results by model; a model passes when all of its blocks do. A package that was edited
     by hand is not written again but checked as it is, and each edited file is a miss of its own. With `c` the
     translation to C is checked instead, against the same oracles and against numba.
+
+    >>> results = symdual.check(toy, folder / "generated", points=2, recursions=False)
+    >>> all(block.passed for block in results["toy"])
+    True
     """
     if c:
         compiler()  # a machine without one is told so before any work is done

@@ -7,7 +7,14 @@ from collections.abc import Iterable
 
 
 class SymdualError(Exception):
-    """Bad input; its text is one sentence that names the symbol, argument or file to mend."""
+    """Bad input; its text is one sentence that names the symbol, argument or file to mend.
+
+    >>> try:
+    ...     symdual.controller(task, "duel")
+    ... except symdual.SymdualError as problem:
+    ...     print(str(problem).split(";")[0])
+    there is no controller "duel"
+    """
 
 
 class ModelError(SymdualError):
@@ -19,7 +26,11 @@ class PackageError(SymdualError):
 
 
 class SymdualWarning(UserWarning):
-    """Something that a user should know, in one sentence; commands print it as such."""
+    """Something that a user should know, in one sentence; commands print it as such.
+
+    >>> issubclass(symdual.SymdualWarning, UserWarning)
+    True
+    """
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

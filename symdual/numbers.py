@@ -1,6 +1,9 @@
-"""Numbers that a user gives: finite, of the right shape, covariances positive semidefinite."""
+"""Numbers that a user gives: finite, of the right shape, positive semidefinite; and names with numbers, in order."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -99,3 +102,13 @@ def require_joint(W: Array, U: Array, N: Array) -> None:
                 f"state_cost, cross_cost and input_cost together are not positive semidefinite at step {k}: the "
                 f"smallest eigenvalue is {_smallest(joint):.6g}"
             )
+
+
+def natural_order(names: Iterable[str]) -> list[str]:
+    """Sort names so that th2 comes before th10."""
+
+    def key(name: str) -> list[tuple[int, int, str]]:
+        parts = re.findall(r"\d+|\D+", name)
+        return [(0, int(part), part) if part.isdigit() else (1, 0, part) for part in parts]
+
+    return sorted(names, key=key)

@@ -60,7 +60,8 @@ package.decision.decide_at(cost.address, True, 1.0, 0, steps, belief, desk, pack
 _EPISODE: Final = """
 from symdual.runtime.closed_loop import _diary
 episode, no = package.episode, np.zeros((1, 0, package.NTHETA))
-luck = episode.Luck(np.zeros((1, package.NZ)), np.zeros((1, steps, package.NX)), np.zeros((1, steps, package.NY)), no)
+noise = np.zeros((1, steps, package.NX)), np.zeros((1, steps, package.NY))
+luck = episode.Luck(np.zeros((1, package.NZ)), *noise, no, np.zeros(1))
 plant = episode.Plant(package.plant.move, package.plant.measure, package.numbers["data"])
 controls = episode.Controls(cost.address, True, np.ones(steps), 0, False)
 seat = episode.seat(desk, package.NZ, package.WORK)

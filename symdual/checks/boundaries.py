@@ -23,7 +23,8 @@ def boundaries(model: Model) -> list[sp.Expr]:
     """Expressions that vanish where a case begins, arguments of a maximum agree, or a kink or a power has its zero."""
     found: dict[sp.Expr, None] = {}
     terms = () if model.objective is None else model.objective.expressions
-    for expression in (*model.dynamics, *model.observation, *terms):
+    noise = () if model.noise is None else model.noise.expressions
+    for expression in (*model.dynamics, *model.observation, *terms, *noise):
         for part in sp.preorder_traversal(expression):
             for e in _of(part):
                 if e.free_symbols and not isinstance(part, FeatureSum):

@@ -45,12 +45,22 @@ class DenseModel:
 
 
 class Noise(NamedTuple):
-    """Covariances and the parameters' motion as full matrices."""
+    """Covariances and the parameters' motion as full matrices; Q and R may be functions of time, z and input."""
 
     process: Array
     measurement: Array
     transition: Array
     diffusion: Array
+    process_at: Callable[[int, Array, Array], Array] | None = None
+    measurement_at: Callable[[int, Array], Array] | None = None
+
+    def of_step(self, time: int, z: Array, u: Array) -> Array:
+        """Q at a point."""
+        return self.process if self.process_at is None else self.process_at(time, z, u)
+
+    def of_measurement(self, time: int, z: Array) -> Array:
+        """R at a point."""
+        return self.measurement if self.measurement_at is None else self.measurement_at(time, z)
 
 
 class LocalCost(NamedTuple):
@@ -125,7 +135,7 @@ def predict(model: DenseModel, noise: Noise, time: int, belief: Belief, u: Array
     z, P = belief
     A, _ = augmented(model, noise, time, z, u)
     covariance = A @ P @ A.T
-    covariance[: model.nx, : model.nx] += noise.process
+    covariance[: model.nx, : model.nx] += noise.of_step(time, z, u)
     covariance[model.nx :, model.nx :] += noise.diffusion
     mean = np.concatenate([model.dynamics(time, z, u), noise.transition @ z[model.nx :]])
     return Belief(mean, covariance)
@@ -148,7 +158,7 @@ def update(model: DenseModel, noise: Noise, time: int, belief: Belief, y: Array,
     z, P = belief
     measured = ~np.isnan(y)
     C = model.observation_jacobian(time, z)[measured]
-    S = innovation_covariance(C, P, noise.measurement[np.ix_(measured, measured)])
+    S = innovation_covariance(C, P, noise.of_measurement(time, z)[np.ix_(measured, measured)])
     K = np.linalg.solve(S, C @ P).T
     if not learning:
         K[model.nx :] = 0.0
@@ -164,7 +174,8 @@ def update_iterated(model: DenseModel, noise: Noise, time: int, belief: Belief, 
     The covariance is that of the linearisation there; NaN entries of y are missing.
     """
     measured = ~np.isnan(y)
-    R = noise.measurement[np.ix_(measured, measured)]
+    whole = noise.of_measurement(time, belief.mean)  # that of the prediction: it stays while z moves
+    R = whole[np.ix_(measured, measured)]
     start, z = belief.mean, belief.mean
 
     def unlikely(at: Array) -> float:
@@ -180,7 +191,8 @@ def update_iterated(model: DenseModel, noise: Noise, time: int, belief: Belief, 
         while share > 1e-9 and unlikely(z + share * step) > unlikely(z):
             share *= 0.5
         z = z + share * step
-    linearised = update(model, noise, time, Belief(z, belief.covariance), y)
+    held = noise._replace(measurement=whole, measurement_at=None)
+    linearised = update(model, held, time, Belief(z, belief.covariance), y)
     return Belief(z, linearised.covariance)
 
 

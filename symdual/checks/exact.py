@@ -114,7 +114,19 @@ class ExactModel:
 
     def _discretised(self, slope: Callable[[list[Number], Number], list[Number]], x: list[Number]) -> list[Number]:
         assert self.model.step is not None
-        h = mpmath.mpf(self.model.step)
+        count = self.model.substeps
+        h = mpmath.mpf(self.model.step) / count
+        for number in range(count):
+
+            def within(place: list[Number], part: Number, number: int = number) -> list[Number]:
+                return slope(place, (number + mpmath.mpf(part)) / count)
+
+            x = self._substep(within, x, h)
+        return x
+
+    def _substep(
+        self, slope: Callable[[list[Number], Number], list[Number]], x: list[Number], h: Number
+    ) -> list[Number]:
         first = slope(x, 0)
         if self.model.method == "euler":
             return [a + h * d for a, d in zip(x, first, strict=True)]

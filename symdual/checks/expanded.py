@@ -102,22 +102,32 @@ def _number(value: float) -> sp.Expr:
 
 
 def _discretised(model: Model, motion: list[sp.Expr], clock: sp.Symbol) -> list[sp.Expr]:
-    """The next state; for a model in continuous time, one step of its method."""
+    """The next state; for a model in continuous time, one step of its method, or several substeps."""
     if model.step is None:
         return motion
-    step = sp.Float(model.step, 17)
+    places: list[sp.Expr] = list(model.states)
+    for number in range(model.substeps):
+        places = _moved(model, motion, clock, places, number)
+    return places
+
+
+def _moved(model: Model, motion: list[sp.Expr], clock: sp.Symbol, here: list[sp.Expr], number: int) -> list[sp.Expr]:
+    """Where a substep leads from `here`."""
+    count = sp.Integer(model.substeps)
+    step = sp.Float(model.step, 17) / count
 
     def slope(shift: list[sp.Expr], delay: sp.Expr) -> list[sp.Expr]:
-        place = {x: x + d for x, d in zip(model.states, shift, strict=True)}
-        return [e.subs({**place, clock: clock + delay}, simultaneous=True) for e in motion]
+        place = {x: at + d for x, at, d in zip(model.states, here, shift, strict=True)}
+        later = clock + (number + delay) / count
+        return [e.subs({**place, clock: later}, simultaneous=True) for e in motion]
 
     nothing = [sp.Integer(0)] * len(motion)
     first = slope(nothing, sp.Integer(0))
     if model.method == "euler":
-        return [x + step * a for x, a in zip(model.states, first, strict=True)]
+        return [x + step * a for x, a in zip(here, first, strict=True)]
     half = sp.Rational(1, 2)
     second = slope([step * half * a for a in first], half)
     third = slope([step * half * a for a in second], half)
     fourth = slope([step * a for a in third], sp.Integer(1))
-    slopes = zip(model.states, first, second, third, fourth, strict=True)
+    slopes = zip(here, first, second, third, fourth, strict=True)
     return [x + step * (a + 2 * b + 2 * c + d) / 6 for x, a, b, c, d in slopes]

@@ -25,6 +25,7 @@ from symdual.export.backend import library_text
 from symdual.export.compilation import WARNINGS, compile_files, shared_library
 from symdual.export.controller import Exported, Settings, export
 from symdual.export.library import Library
+from symdual.export.loading import in_c
 from symdual.export.program import Program
 from symdual.export.source import translated
 from symdual.export.vocabulary import MODULES
@@ -32,7 +33,7 @@ from symdual.numbers import Array
 from symdual.runtime import evaluate
 from symdual.runtime.closed_loop import root
 from symdual.runtime.controller import controller
-from symdual.runtime.loading import LoadedPackage, in_c
+from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Belief, Problem, problem, processes_of
 from symdual.spec.model import Model
 from symdual.spec.scenario import Scenario

@@ -25,6 +25,7 @@ from symdual.errors import SymdualError
 from symdual.numbers import Array
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.noise import is_noisy
 from symdual.runtime.objective import has_objective, limits_of
 from symdual.spec.model import Model
 from symdual.spec.scenario import Scenario
@@ -142,6 +143,21 @@ def _computed(package: LoadedPackage, point: CheckPoint) -> Iterator[tuple[str, 
         yield from _computed_cost(package, point)
     if limits_of(package):
         yield from _computed_limits(package, point)
+    if is_noisy(package):
+        yield from _computed_noise(package, point)
+
+
+def _computed_noise(package: LoadedPackage, point: CheckPoint) -> Iterator[tuple[str, str, int, Array]]:
+    """What the kernels of noise return, the slopes for one entry after the other."""
+    for name, function, matrix, u in (
+        ("process_noise", "Q", evaluate.process_noise(package, point.x, point.u, point.k), point.u),
+        ("measurement_noise", "R", evaluate.measurement_noise(package, point.x, point.k), None),
+    ):
+        entries = matrix[np.tril_indices(len(matrix))]
+        yield name, function, 0, entries
+        each = [evaluate.noise_slopes(package, point.x, u, one, point.k) for one in np.eye(len(entries))]
+        unknown = np.zeros(package.NTHETA)
+        yield f"{name}_slope", function, 1, np.stack([np.concatenate([by.x, unknown, by.u]) for by in each])
 
 
 def _computed_limits(package: LoadedPackage, point: CheckPoint) -> Iterator[tuple[str, str, int, Array]]:

@@ -22,6 +22,7 @@ from symdual.checks.tuned import Tuned, at
 from symdual.numbers import Array
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.noise import is_noisy
 from symdual.runtime.objective import Objective, has_objective, limits_of
 from symdual.runtime.signals import place_of
 from symdual.spec.model import Model
@@ -185,6 +186,12 @@ class _Task:
             transition if transition.ndim == 2 else np.diag(transition),
             drift if drift.ndim == 2 else np.diag(drift),
         )
+        if is_noisy(package):
+            heard = package if signals is None else cast(LoadedPackage, Tuned(package, signals))
+            self._noise = self._noise._replace(
+                process_at=lambda time, z, u: evaluate.process_noise(at(heard, time), z[:n], u, time),
+                measurement_at=lambda time, z: evaluate.measurement_noise(at(heard, time), z[:n], time),
+            )
         per_state, per_input = np.outer(home.x_spread, home.x_spread), np.outer(home.u_spread, home.u_spread)
         self._cost = dense.Cost(
             np.stack([self._covariance(n) / per_state for _ in range(HORIZON + 1)]),
@@ -244,7 +251,7 @@ class _Task:
         """Pairs of computed and expected numbers, each with the name of what they are."""
         yield from self._filter()
         yield from self._costs()
-        if not has_objective(self._package) and self._signals is None:
+        if not has_objective(self._package) and self._signals is None and not is_noisy(self._package):
             yield from self._slopes()
         if limits_of(self._package):
             yield from self._limits()

@@ -28,9 +28,10 @@ from symdual.checks.symbolic import SymbolicValues
 from symdual.derive.calculus import Calculus, Hessian
 from symdual.derive.derivation import Derivation
 from symdual.numbers import Array
+from symdual.spec.noise import lower
 
 SYMBOLS, WRITTEN, DIFFERENCES = "50 digits", "as written", "differences"
-_WITH_INPUTS = ("f", "l", "g")  #: functions of states, parameters and inputs; the others have none
+_WITH_INPUTS = ("f", "l", "g", "Q")  #: functions of states, parameters and inputs; the others have none
 SMOOTH = 1e-12  #: share to which differences of two kinds agree where there is a derivative
 #: what rounding leaves in the numerator of a difference, as a share of the function's value
 NOISE = mpmath.mpf(10) ** (8 - DIGITS)
@@ -42,7 +43,7 @@ WIDTH = mpmath.mpf(10) ** -40
 class CheckPoint:
     """Numbers at which kernels and oracles are evaluated; `costate` weighs f, `multiplier` weighs h.
 
-    `shares` weigh the terms of a cost, those of a step before those of the end.
+    `shares` weigh the terms of a cost, those of a step before those of the end, constraints, and entries of noise.
 
     `spread` is the deviation of each coordinate, which scales the steps of differences. On a boundary the model may
     have no derivative.
@@ -72,7 +73,8 @@ class CheckPoint:
 class Expected(NamedTuple):
     """One number: entry `place` of the value (order 0), Jacobian (1) or contracted Hessian (2) of a function.
 
-    The functions are "f", "h", "l" and "e" for the terms of the cost of a step and of the end, "g" for constraints.
+    The functions are "f", "h", "l" and "e" for the terms of the cost of a step and of the end, "g" for constraints, "Q"
+    and "R" for the entries of noise that depends, on and below the diagonal.
 
     `exact` is NaN where the oracle has no finite value. `allowed` bounds the error of double precision; it is infinite
     where an intermediate result has no finite value there.
@@ -87,21 +89,33 @@ class Expected(NamedTuple):
     allowed: float
 
 
+def _others(derivation: Derivation) -> dict[str, tuple[Calculus, tuple[sp.Expr, ...]]]:
+    """What a model has beside f and h, by name: as it was derived and as it was written."""
+    found: dict[str, tuple[Calculus, tuple[sp.Expr, ...]]] = {}
+    asked, derived = derivation.model.objective, derivation.objective
+    if asked is not None and derived is not None:
+        found["l"] = derived.stage, asked.stage.expressions
+        found["e"] = derived.final, asked.final.expressions
+        found["g"] = derived.limits, asked.limits
+    if derivation.model.noise is not None and derivation.noise is not None:
+        found["Q"] = derivation.noise.process, lower(derivation.model.noise.process)
+        found["R"] = derivation.noise.measurement, lower(derivation.model.noise.measurement)
+    return {name: pair for name, pair in found.items() if pair[1]}
+
+
 class References:
     """Both oracles of one model."""
 
     def __init__(self, derivation: Derivation, random: np.random.Generator) -> None:
         self._d, self._random = derivation, random
         self._boundaries = boundaries(derivation.model)
-        asked, derived = derivation.model.objective, derivation.objective
-        self._stage, self._final = ((), ()) if asked is None else (asked.stage.expressions, asked.final.expressions)
-        self._limits = () if asked is None else asked.limits
-        self._exact = ExactModel(derivation.model, [*self._boundaries, *self._stage, *self._final, *self._limits])
+        others = _others(derivation)
+        self._exact = ExactModel(derivation.model, [*self._boundaries, *(e for _, own in others.values() for e in own)])
         self._calculi = {"f": derivation.dynamics, "h": derivation.observation}
-        if derived is not None:
-            self._calculi |= {"l": derived.stage} if self._stage else {}
-            self._calculi |= {"e": derived.final} if self._final else {}
-            self._calculi |= {"g": derived.limits} if self._limits else {}
+        self._calculi |= {name: calculus for name, (calculus, _) in others.items()}
+        ends = np.cumsum([0, *(len(own) for _, own in others.values())])
+        self._shares = {name: slice(ends[i], ends[i + 1]) for i, name in enumerate(others)}
+        self._count = int(ends[-1])
         self._values = {name: SymbolicValues(derivation, calculus) for name, calculus in self._calculi.items()}
         self._nx, self._nz = len(derivation.states), len(derivation.states) + derivation.theta_size
         self._names = [s.name for s in derivation.core]
@@ -123,7 +137,7 @@ class References:
             random.normal(size=len(x)),
             random.normal(size=len(self._d.model.observation)),
             np.concatenate([place.x_spread, place.theta_spread, place.u_spread]),
-            random.normal(size=len(self._stage) + len(self._final) + len(self._limits)),
+            random.normal(size=self._count),
         )
 
     def beside_boundaries(self, points: Sequence[CheckPoint]) -> Iterator[CheckPoint]:
@@ -207,9 +221,9 @@ class References:
 
     def _weights(self, function: str, point: CheckPoint) -> Array:
         """What the second derivatives of the rows of a function are multiplied with."""
-        first, second = len(self._stage), len(self._stage) + len(self._final)
-        own = {"l": point.shares[:first], "e": point.shares[first:second], "g": point.shares[second:]}
-        return {"f": point.costate, "h": point.multiplier, **own}[function]
+        if function in self._shares:
+            return point.shares[self._shares[function]]
+        return point.costate if function == "f" else point.multiplier
 
     def _place(self, point: CheckPoint, values: SymbolicValues, calculus: Calculus, costate: Array) -> None:
         d = self._d
@@ -247,9 +261,7 @@ class References:
             return self._exact.dynamics(k, at[:nx], at[nz:], at[nx:nz])
         if function == "h":
             return self._exact.observation(k, at[:nx], at[nx:nz])
-        terms = self._exact.others(k, at[:nx], at[nz:], at[nx:nz])[len(self._boundaries) :]
-        first, second = len(self._stage), len(self._stage) + len(self._final)
-        return {"l": terms[:first], "e": terms[first:second], "g": terms[second:]}[function]
+        return self._exact.others(k, at[:nx], at[nz:], at[nx:nz])[len(self._boundaries) :][self._shares[function]]
 
     def _written(self, function: str, point: CheckPoint) -> list[Number]:
         return self._function(function, point.k, self._numbers(point))

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from symdual.runtime.controller import Controller, State
+from symdual.runtime.controller import Controller
 from symdual.runtime.planning import Planning
 from symdual.runtime.problem import Array, Belief, Problem
+from symdual.runtime.story import State
 
 
 @dataclass(frozen=True, eq=False)

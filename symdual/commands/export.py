@@ -69,6 +69,8 @@ def export(
     for name, size in sorted(found.memory.items(), key=lambda item: -item[1])[:5]:
         console.print(f"  {name.replace('_', ' ')}  {size}")
     console.print(f"controllers  {', '.join(one.name for one in found.choices)}; plans of {found.steps} steps")
+    for reason in found.left_out:
+        console.print(f"left out: {reason}", style="yellow")
     target = sections(found.files, real)
     if target is None:
         console.print("no report for a Cortex-M: arm-none-eabi-gcc is not installed")
@@ -91,6 +93,7 @@ def export(
             "memory": dict(found.memory),
             "steps": found.steps,
             "controllers": [one.name for one in found.choices],
+            "left_out": list(found.left_out),
             "functions": [unit.name for unit in found.work.units if unit.public],
             "target": None if target is None else target._asdict(),
             "warnings": list(found.warnings),

@@ -10,7 +10,7 @@ import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import folder_option, json_option, model_file_argument
-from symdual.commands.terminal import headed, new_console, new_progress, print_remarks, shown
+from symdual.commands.terminal import headed, new_console, print_remarks, show_compiling, shown
 
 
 @click.command()
@@ -25,7 +25,8 @@ def generate(model_file: Path, folder: Path | None, force: bool, no_compile: boo
     from symdual.derive.structure import structure
     from symdual.emit.kernels import kernel_functions
     from symdual.report.terminal import kernel_table, model_summary
-    from symdual.runtime.warm import is_compiled
+    from symdual.runtime.loading import load
+    from symdual.runtime.warm import missing, parts_of
 
     console = new_console()
     started = time.perf_counter()
@@ -38,13 +39,16 @@ def generate(model_file: Path, folder: Path | None, force: bool, no_compile: boo
         report.append(entry)
         if item.derivation is None:
             console.print(headed(name, f" is up to date in {shown(item.folder)}"))
-            if not no_compile and not is_compiled(item.folder):
-                entry["compile_seconds"] = _compile(item.folder)
+            works = [] if no_compile else missing(item.folder, parts_of(load(item.folder)))
+            if works:
+                entry["compile_seconds"] = show_compiling(works)
             continue
         pattern = structure(item.derivation)
         functions = kernel_functions(item.derivation, pattern)
         console.print(headed(name, f" -> {shown(item.folder)}"))
-        seconds = None if no_compile else _compile(item.folder)
+        seconds = None
+        if not no_compile:
+            seconds = show_compiling(missing(item.folder, parts_of(load(item.folder))))
         console.print(model_summary(item.model, pattern))
         console.print(kernel_table(functions))
         print_remarks(console, item.derivation.remarks)
@@ -56,15 +60,3 @@ def generate(model_file: Path, folder: Path | None, force: bool, no_compile: boo
             f"derived and written in {written:.1f} s, compiled in {time.perf_counter() - started - written:.1f} s"
         )
     write_json(json_file, {"models": report})
-
-
-def _compile(folder: Path) -> dict[str, float]:
-    from symdual.runtime.warm import warm
-
-    with new_progress() as progress:
-        task = progress.add_task(f"compiling {folder.name}", total=1.0)
-
-        def report(what: str, share: float) -> None:
-            progress.update(task, description=f"compiling {folder.name}: {what}", completed=share)
-
-        return warm(folder, progress=report)

@@ -21,7 +21,7 @@ from symdual import __version__
 from symdual.errors import SymdualError, SymdualWarning
 
 #: each is the command of the same name in the module of the same name beside this one
-COMMANDS = ("bench", "check", "export", "fit", "generate", "identify", "paper", "replay", "show", "simulate")
+COMMANDS = ("bench", "check", "export", "fit", "generate", "identify", "new", "paper", "replay", "show", "simulate")
 
 
 class _Commands(click.Group):

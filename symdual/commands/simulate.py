@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from symdual.commands.json_file import write_json
-from symdual.commands.options import json_option, model_file_argument
-from symdual.commands.terminal import headed, new_console, new_progress, shown
+from symdual.commands.options import json_option, model_file_argument, writable
+from symdual.commands.terminal import headed, late_progress, new_console, new_progress, show_compiling, shown
 
 if TYPE_CHECKING:
     from symdual.runtime.results import Results
@@ -51,6 +53,9 @@ if TYPE_CHECKING:
     help="Plans that `planned` improves in a step.",
 )
 @click.option("--no-look-ahead", is_flag=True, help="Let `planned` take the first input of its best plan as it is.")
+@click.option(
+    "--no-arbitration", is_flag=True, help="Let `planned` choose between its plans without simulated futures."
+)
 @click.option("--jobs", metavar="N", type=click.IntRange(min=1), help="Threads, at most those of the machine [all].")
 @click.option("--cluster", metavar="ADDRESS", help="Run on the Dask cluster with this scheduler (tcp://host:port).")
 @click.option(
@@ -66,6 +71,15 @@ if TYPE_CHECKING:
     "--resume", is_flag=True, help="Continue an interrupted sweep, or add runs and controllers to a finished one."
 )
 @click.option("--force", is_flag=True, help="Overwrite what is there, be it the results of another sweep.")
+@click.option(
+    "--html",
+    "html_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    callback=writable,
+    help="Also write a page that shows every decision of one run: beliefs, plans, costs, with a slider over time.",
+)
+@click.option("--run", default=0, show_default=True, type=click.IntRange(min=0), help="Which run the page shows.")
 @json_option
 def simulate(
     model_file: Path,
@@ -78,11 +92,14 @@ def simulate(
     window: int | None,
     starts: int,
     no_look_ahead: bool,
+    no_arbitration: bool,
     jobs: int | None,
     cluster: str | None,
     folder: Path,
     resume: bool,
     force: bool,
+    html_file: Path | None,
+    run: int,
     json_file: Path | None,
 ) -> None:
     """Run closed-loop episodes of a scenario in MODEL.py and compare controllers.
@@ -94,18 +111,26 @@ def simulate(
     from symdual.report.sweeps import summary_table
     from symdual.runtime.closed_loop import Settings
     from symdual.runtime.foresight import Foresight
+    from symdual.runtime.readiness import works_for
     from symdual.runtime.results import Results
     from symdual.runtime.summary import summarise
     from symdual.runtime.sweep import sweep
 
     if resume and force:
         raise click.UsageError("--resume continues what is there and --force throws it away: give one of them")
-    console = new_console()
+    if html_file is not None and run >= runs:
+        raise click.UsageError(f"there is no run {run}: runs are numbered from 0 to {runs - 1}")
+    console, began = new_console(), time.perf_counter()
     with _executor(jobs, cluster) as executor:
         task = api.prepare(model_file, scenario)
         truth = truth or ("prior" if task.truth is None else "scenario")
-        foresight = Foresight(starts, look_ahead=not no_look_ahead)
+        foresight = Foresight(starts, not no_look_ahead)
+        if no_arbitration:
+            foresight = replace(foresight, samples=0)
         plan = sweep(task, controllers, runs, seed, Settings(truth, order, window, None, foresight))
+        works = [] if cluster else works_for(plan.problem, plan.controllers, order, window, episodes=True)
+        compiled = show_compiling(works)
+        console.print(_start(time.perf_counter() - began, sum(compiled.values())), style="dim")
         file = _run_sweep(plan, folder, executor, resume, force)
     with Results(file) as results:
         summary = summarise(results)
@@ -120,7 +145,11 @@ def simulate(
         figure = figures.sweep_figure(results, summary, file.with_name("figure.png")) if drawable else None
     drawn = "no figure without matplotlib (the extra `plot`)" if figure is None else f"figure in {shown(figure)}"
     console.print(f"results in {shown(file)}, {drawn}")
-    found = {"culprits": culprits, "results": str(file), "figure": figure and str(figure)}
+    if html_file is not None:
+        _write_decisions(model_file, plan, run, html_file)
+        console.print(f"decisions of run {run} in {shown(html_file)}")
+    page = html_file and str(html_file)
+    found = {"culprits": culprits, "results": str(file), "figure": figure and str(figure), "page": page}
     write_json(json_file, {**summary.to_json(), **found})
     hopeless = [
         f"no episode with {c.name} finished ({', '.join(c.failed)})" for c in summary.controllers if not c.finished
@@ -128,6 +157,23 @@ def simulate(
     if hopeless:
         click.echo(f"symdual: {'; '.join(hopeless)}", err=True)
         sys.exit(1)
+
+
+def _start(seconds: float, compiling: float) -> str:
+    """How long it took to get ready."""
+    if compiling:
+        return f"ready in {seconds:.1f} s; what was compiled ({compiling:.0f} s of work) is kept for the next time"
+    return f"ready in {seconds:.1f} s: everything was compiled already"
+
+
+def _write_decisions(model_file: Path, plan: Sweep, run: int, html_file: Path) -> None:
+    """One run again, step by step, as a page."""
+    from symdual.runtime.explained import explained
+    from symdual.spec.loading import load_model_file
+
+    model = load_model_file(model_file).models.get(plan.problem.package.name)
+    with late_progress() as report:
+        explained(plan, run, model, tell=report).html(html_file)
 
 
 def _culprits(model_file: Path, results: Results) -> list[str]:
@@ -150,7 +196,7 @@ def _executor(jobs: int | None, address: str | None) -> Iterator[Executor]:
         return
     from symdual.runtime.cluster import connect, on_cluster
 
-    client = connect(address)
+    client = connect(address, lambda sentence: click.echo(f"symdual: {sentence}", err=True))
     try:
         yield lambda say, tell: on_cluster(client, say, tell)
     finally:

@@ -15,6 +15,7 @@ from symdual.derive.program import (
     terms_program,
 )
 from symdual.spec.model import Model
+from symdual.spec.noise import lower
 
 LONG = 600  # parts of the derivatives of a step beyond which it is taken apart: about as many statements
 
@@ -39,6 +40,14 @@ class DerivedObjective:
 
 
 @dataclass(frozen=True, eq=False)
+class DerivedNoise:
+    """The entries on and below the diagonals of Q(x, u) and R(x), with their derivatives."""
+
+    process: Calculus
+    measurement: Calculus
+
+
+@dataclass(frozen=True, eq=False)
 class Derivation:
     """A model with its derivatives on the augmented state z = (x, theta).
 
@@ -55,6 +64,7 @@ class Derivation:
     observation: Calculus
     slope: Calculus | None = None
     objective: DerivedObjective | None = None
+    noise: DerivedNoise | None = None
 
     @property
     def theta_size(self) -> int:
@@ -78,6 +88,8 @@ class Derivation:
         programs = [self.dynamics.program, self.observation.program]
         if self.objective is not None:
             programs += [c.program for c in (self.objective.stage, self.objective.final, self.objective.limits)]
+        if self.noise is not None:
+            programs += [self.noise.process.program, self.noise.measurement.program]
         return tuple(dict.fromkeys(remark for program in programs for remark in program.remarks))
 
     @property
@@ -118,6 +130,16 @@ def derive(model: Model) -> Derivation:
         observation=differentiate(observation_program(model), states + scalars),
         slope=differentiate(slope_program(model), variables) if _is_long(model, dynamics) else None,
         objective=_objective(model, states, scalars, inputs),
+        noise=_noise(model, states, inputs),
+    )
+
+
+def _noise(model: Model, states: tuple[sp.Symbol, ...], inputs: tuple[sp.Symbol, ...]) -> DerivedNoise | None:
+    if model.noise is None:
+        return None
+    return DerivedNoise(
+        differentiate(terms_program(model, lower(model.noise.process)), states + inputs),
+        differentiate(terms_program(model, lower(model.noise.measurement)), states),
     )
 
 
@@ -136,8 +158,11 @@ def _objective(
 def _is_long(model: Model, dynamics: Calculus) -> bool:
     """Whether the derivatives of a step have so many parts that its stages are better not written out one by one.
 
-    Gaussian processes need the derivatives by each of their values in a step, which only the whole step has.
+    Gaussian processes need the derivatives by each of their values in a step, which only the whole step has; the loops
+    over stages know one step of the method, so substeps are written out.
     """
+    if model.substeps > 1:
+        return False
     if model.method != "rk4" or model.step is None or any(family.process is not None for family in model.families):
         return False
     hessian = dynamics.hessian

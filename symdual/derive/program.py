@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import sympy as sp
 
@@ -85,14 +86,49 @@ def dynamics_program(model: Model) -> Program:
     remarks = _remarks(prepared)
     if model.step is None:
         return _build([], motion, remarks)
-    step = sp.Symbol("step_length", real=True)
     own = len(model.own_states)  # what remembers inputs moves by whole steps
-    if model.method == "euler":
-        moved = tuple(x + step * dx for x, dx in zip(states[:own], motion[:own], strict=True))
-        return _build([], moved + motion[own:], remarks)
     clock = symbols[model.time] if model.time else None
-    definitions, outputs = _runge_kutta(states[:own], motion[:own], step, clock)
+    definitions, outputs = _discretised(model, states[:own], motion[:own], clock)
     return _build(definitions, outputs + motion[own:], remarks)
+
+
+def _discretised(
+    model: Model, states: tuple[sp.Symbol, ...], motion: tuple[sp.Expr, ...], clock: sp.Symbol | None
+) -> tuple[list[Definition], tuple[sp.Expr, ...]]:
+    """One step in continuous time: the steps of the method that it consists of, each from where the last ended."""
+    definitions: list[Definition] = []
+    share = sp.Rational(1, model.substeps)
+    step = sp.Symbol("step_length", real=True) * share
+    here: tuple[sp.Expr, ...] = states
+    for number in range(model.substeps):
+        if number:
+            ends = [sp.Symbol(f"_x{number}_{x.name}", real=True) for x in states]
+            definitions += [Definition(end, e) for end, e in zip(ends, here, strict=True)]
+            here = tuple(ends)
+        moving = _Moving(states, motion, step, clock, number * share, share)
+        if model.method == "euler":
+            here = tuple(x + step * dx for x, dx in zip(here, moving.slopes(here, sp.S.Zero), strict=True))
+        else:
+            further, here = _runge_kutta(moving, here, 4 * number)
+            definitions += further
+    return definitions, here
+
+
+class _Moving(NamedTuple):
+    """A right-hand side that is evaluated at other states and times: `began` and `share` are parts of a whole step."""
+
+    states: tuple[sp.Symbol, ...]
+    motion: tuple[sp.Expr, ...]
+    step: sp.Expr
+    clock: sp.Symbol | None
+    began: sp.Expr
+    share: sp.Expr
+
+    def slopes(self, here: Sequence[sp.Expr], shift: sp.Expr) -> list[sp.Expr]:
+        place = dict(zip(self.states, here, strict=True))
+        if self.clock is not None:
+            place[self.clock] = self.clock + self.began + shift * self.share
+        return [e.xreplace(place) for e in self.motion]
 
 
 def slope_program(model: Model) -> Program:
@@ -115,24 +151,22 @@ def terms_program(model: Model, expressions: Iterable[sp.Expr]) -> Program:
 
 
 def _runge_kutta(
-    states: tuple[sp.Symbol, ...], motion: tuple[sp.Expr, ...], step: sp.Symbol, clock: sp.Symbol | None
+    moving: _Moving, here: tuple[sp.Expr, ...], number: int
 ) -> tuple[list[Definition], tuple[sp.Expr, ...]]:
-    """The classical fourth-order step; the state of each stage and its slope become definitions."""
+    """The classical fourth-order step; state and slope of each stage become definitions, counted from `number`."""
     definitions: list[Definition] = []
     slopes: list[list[sp.Symbol]] = []
-    half = sp.Rational(1, 2)
-    for stage, shift in enumerate((sp.S.Zero, half, half, sp.S.One)):
-        place = dict(zip(states, states, strict=True))
-        if stage:
-            for x, slope in zip(states, slopes[-1], strict=True):
-                place[x] = sp.Symbol(f"_s{stage}_{x.name}", real=True)
-                definitions.append(Definition(place[x], x + shift * step * slope))
-        if clock is not None:
-            place[clock] = clock + shift
-        slopes.append([sp.Symbol(f"_k{stage}_{x.name}", real=True) for x in states])
-        definitions += [Definition(s, e.xreplace(place)) for s, e in zip(slopes[-1], motion, strict=True)]
+    half, step, names = sp.Rational(1, 2), moving.step, [x.name for x in moving.states]
+    for stage, shift in enumerate((sp.S.Zero, half, half, sp.S.One), start=number):
+        place: list[sp.Expr] = list(here)
+        if slopes:
+            place = [sp.Symbol(f"_s{stage}_{name}", real=True) for name in names]
+            moved = [x + shift * step * slope for x, slope in zip(here, slopes[-1], strict=True)]
+            definitions += [Definition(s, e) for s, e in zip(place, moved, strict=True)]
+        slopes.append([sp.Symbol(f"_k{stage}_{name}", real=True) for name in names])
+        definitions += [Definition(s, e) for s, e in zip(slopes[-1], moving.slopes(place, shift), strict=True)]
     first, second, third, fourth = slopes
-    outputs = tuple(x + step * (first[i] + 2 * second[i] + 2 * third[i] + fourth[i]) / 6 for i, x in enumerate(states))
+    outputs = tuple(x + step * (first[i] + 2 * second[i] + 2 * third[i] + fourth[i]) / 6 for i, x in enumerate(here))
     return definitions, outputs
 
 

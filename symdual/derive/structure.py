@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from symdual.derive.calculus import Calculus, Hessian, Vector
 from symdual.derive.derivation import Derivation, theta_row
+from symdual.spec.noise import places
 
 Spans = tuple[tuple[int, int], ...]
 
@@ -203,16 +204,18 @@ def input_delay(derivation: Derivation) -> int:
     n, groups = len(derivation.states), len(derivation.core) + len(derivation.weights)
     f = _Masks(derivation, derivation.dynamics, n)
     h = _Masks(derivation, derivation.observation, len(derivation.observation.program.outputs))
+    noise = _NoiseMasks(derivation)
     theta = slice(n, groups)
     mean = np.zeros(n, dtype=bool)
     shown = np.zeros((groups, groups), dtype=bool)
     for step in range(1, 2 * groups + n + 2):
         before = mean, shown
         shown = _predicted(f.present, f.moved(mean, inputs=step == 1), shown)
+        shown[:n, :n] |= noise.of_process(mean, inputs=step == 1)
         mean = f.next_mean(mean, inputs=step == 1)
         seen = h.moved(mean, inputs=False)
         cross = _times_depends(h.present, seen, shown)
-        innovation = _product_depends(h.present, seen, cross).any()
+        innovation = _product_depends(h.present, seen, cross).any() or noise.of_measurement(mean)
         touched = np.asarray(cross.any(axis=0))
         shown = np.asarray(shown | touched[:, None] | touched[None, :] | innovation)
         if shown[theta, theta].any():
@@ -259,6 +262,33 @@ class _Masks:
         n = len(self._states)
         through = (self.present[:n, :n] & mean).any(axis=1)
         return np.asarray(through | np.array(self._input_rows) if inputs else through)
+
+
+class _NoiseMasks:
+    """On which states and inputs the entries of Q and R depend; on none where they are numbers."""
+
+    def __init__(self, derivation: Derivation) -> None:
+        self._derivation = derivation
+        noise = derivation.noise
+        calculi = () if noise is None else (noise.process, noise.measurement)
+        self._needs = [[_depends([e], _dependence(c)) for e in c.program.outputs] for c in calculi] or [[], []]
+
+    def of_process(self, mean: NDArray[np.bool_], inputs: bool) -> NDArray[np.bool_]:
+        """Which entries of Q depend on u_k, given which mean states do."""
+        n = len(mean)
+        changed = self._changed(mean) | (set(self._derivation.inputs) if inputs else set())
+        mask = np.zeros((n, n), dtype=bool)
+        for needs, (i, j) in zip(self._needs[0], places(n), strict=False):
+            mask[i, j] = mask[j, i] = bool(needs & changed)
+        return mask
+
+    def of_measurement(self, mean: NDArray[np.bool_]) -> bool:
+        """Whether R depends on u_k, given which mean states do."""
+        changed = self._changed(mean)
+        return any(needs & changed for needs in self._needs[1])
+
+    def _changed(self, mean: NDArray[np.bool_]) -> set[sp.Symbol]:
+        return {s for s, m in zip(self._derivation.states, mean, strict=True) if m}
 
 
 def _times_depends(present: NDArray[np.bool_], moves: NDArray[np.bool_], shown: NDArray[np.bool_]) -> NDArray[np.bool_]:

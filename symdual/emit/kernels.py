@@ -68,7 +68,9 @@ def data_layout(derivation: Derivation) -> DataLayout:
 
 def kernel_functions(derivation: Derivation, structure: Structure) -> tuple[KernelFunction, ...]:
     """All kernels of a model; of a long step those of its right-hand side, which the template puts together."""
-    from symdual.emit.cost_kernels import cost_functions  # it writes its entries by the functions of this module
+    # they write their entries by the functions of this module
+    from symdual.emit.cost_kernels import cost_functions
+    from symdual.emit.noise_kernels import noise_functions
 
     layout = stages(derivation)
     functions = (
@@ -78,6 +80,7 @@ def kernel_functions(derivation: Derivation, structure: Structure) -> tuple[Kern
         _observation_hessian(derivation),
         *([_process_points(derivation)] if process_evaluations(derivation) else []),
         *cost_functions(derivation),
+        *noise_functions(derivation),
     )
     work = max(function.kernel.work for function in functions)
     shared = f"data ({data_layout(derivation).size}), work ({work})"
@@ -267,7 +270,8 @@ def _dynamics(derivation: Derivation) -> KernelFunction:
         names = tuple(f"{s.name}'" for s in derivation.states)
     else:
         names = tuple(f"d {s.name} / dt" for s in derivation.states)
-    discretised = () if model.step is None else (f"discretised by {model.method} with step_length",)
+    within = f" in {model.substeps} substeps" if model.substeps > 1 else ""
+    discretised = () if model.step is None else (f"discretised by {model.method} with step_length{within}",)
     return KernelFunction(
         "dynamics",
         ("time_index", "z_in", "u_in", "data", "work", "f_out"),

@@ -199,8 +199,16 @@ def model_digest(model: Model) -> str:
         parts += ["none"] if value is None else [repr(value.shape), value.tobytes()]
     if model.memory:
         parts.append(f"memory {model.memory}")
+    if model.noise is not None:
+        parts += ["noise", *(sp.srepr(e) for e in model.noise.expressions)]
+    if model.noisy_plants:
+        parts.append("noisy plants")
+    if model.substeps > 1:
+        parts.append(f"substeps {model.substeps}")
     if model.objective is not None:
         for terms in (model.objective.stage, model.objective.final):
             parts += [repr(terms.squares), *(sp.srepr(e) for e in terms.expressions)]
         parts += [sp.srepr(e) for e in model.objective.limits]
+    if model.combinations:
+        parts.append(f"combinations {model.combinations}")
     return _digest(*parts)

@@ -47,6 +47,9 @@ def records(
     expressed: bool = False,
     signals: bool = False,
     limited: bool = False,
+    noisy: bool = False,
+    switched: bool = False,
+    arbitrating: bool = True,
 ) -> tuple[Record, ...]:
     """All records of a package, with those fields only that its model needs."""
     likelihood = () if processes else (_row(), _back(), _h_bend())
@@ -57,10 +60,11 @@ def records(
         _bend(),
         _pull(observation_curved),
         _kept(),
-        _story(),
+        _story(arbitrating),
         _weights(expressed, signals),
-        _task(transition, diffusion, expressed, limited),
-        _space(square_root, iterated, processes, lowrank, transition, observation_curved, expressed, limited),
+        _task(transition, diffusion, expressed, limited, switched),
+        _space(square_root, iterated, processes, lowrank, transition, observation_curved, expressed, limited, noisy),
+        *((_chance(diffusion),) if arbitrating else ()),
         *likelihood,
     )
 
@@ -191,7 +195,39 @@ def _kept() -> Record:
     )
 
 
-def _story() -> Record:
+def _race() -> tuple[Field, ...]:
+    return (
+        Field("entries", (), "contestants of simulated futures: plans, followed for some steps"),
+        Field("entry_u", ("ENTRIES", "NU"), "their first inputs"),
+        Field("entry_place", ("ENTRIES",), "their places on the shelf"),
+        Field("entry_follow", ("ENTRIES",), "for how many steps they are followed"),
+        Field("entry_cost", ("ENTRIES",), "mean cost in the first futures"),
+        Field("entry_gap", ("ENTRIES",), "what they cost more than the default in fresh futures, or NaN"),
+        Field("entry_error", ("ENTRIES",), "its standard error"),
+        Field("entry_won", (), "the contestant that won"),
+    )
+
+
+def _chance(diffusion: str) -> Record:
+    dense = [Field("drift", ("NTHETA", "NTHETA"), "of the drift")] if diffusion == "dense" else []
+    return Record(
+        "CHANCE",
+        "a simulated future; only for controllers that arbitrate",
+        (
+            Field("stream", ("6",), "of random numbers"),
+            Field("draws", ("NZ",), "normal random numbers"),
+            Field("z", ("NZ",), "true state and parameters"),
+            Field("u", ("NU",), "input"),
+            Field("y", ("NY",), "measurement"),
+            Field("stats", ("3",), "of its update"),
+            Field("process", ("NX", "NX"), "triangular root of the process noise"),
+            Field("measurement", ("NY", "NY"), "of the measurement noise"),
+            *dense,
+        ),
+    )
+
+
+def _story(arbitrating: bool) -> Record:
     return Record(
         "STORY",
         "how a decision of a planning controller came about",
@@ -209,6 +245,7 @@ def _story() -> Record:
             Field("look_u", ("LOOKS", "NU"), "these inputs"),
             Field("look_cost", ("LOOKS",), "their cost with the next measurement taken into account"),
             Field("reach", ("2", "NU"), "how far below and above the certainty-equivalent input Jbar stays below J"),
+            *(_race() if arbitrating else ()),
         ),
     )
 
@@ -233,7 +270,15 @@ def _weights(expressed: bool, signals: bool) -> Record:
     return Record("WEIGHTS", "the cost of each time", tuple(fields))
 
 
-def _task(transition: str, diffusion: str, expressed: bool, limited: bool) -> Record:
+def _switches() -> list[Field]:
+    return [
+        Field("choices", ("COMBINATIONS", "NU"), "combinations of the inputs with a finite set of values"),
+        Field("switched", ("NU",), "1 for these inputs, 0 for those that are free"),
+        Field("combinations", (), "how many of the combinations there are"),
+    ]
+
+
+def _task(transition: str, diffusion: str, expressed: bool, limited: bool, switched: bool) -> Record:
     square = ("NTHETA", "NTHETA")
     return Record(
         "TASK",
@@ -254,9 +299,12 @@ def _task(transition: str, diffusion: str, expressed: bool, limited: bool) -> Re
             Field("tolerance", (), "relative decrease of the cost at which a plan counts as converged"),
             Field("starts", (), "plans that a planning controller improves"),
             Field("looking", (), "1: it looks one step ahead"),
+            Field("samples", (), "futures that it simulates to choose between plans; 0 for none"),
+            Field("seed", (), "of these"),
             *([Field("ends", ("NE",), "weights of the terms of the cost of the end")] if expressed else []),
             *([Field("limit_weights", ("NC",), "of squared excesses of constraints")] if limited else []),
             *([Field("quantiles", ("NC",), "distances to be kept, in deviations")] if limited else []),
+            *(_switches() if switched else []),
         ),
     )
 
@@ -270,14 +318,18 @@ def _space(
     observation_curved: bool,
     expressed: bool,
     limited: bool,
+    noisy: bool,
 ) -> Record:
     fields = [
         Field("work", ("WORK",), "of the kernels"),
         Field("next", ("NZ",), "state that a kernel returns"),
+        Field("measured", ("NY",), "a measurement"),
+        Field("stats", ("3",), "its log-likelihood, normalised innovation squared and number of measured entries"),
         Field("start", ("NZ",), "mean before an update"),
         Field("present", ("NY",), "1 for each measured component"),
         Field("white", ("NY",), "whitened innovation"),
         Field("noise", ("2 * NY",), "measurement variances after the floor; further ones"),
+        Field("inverses", ("NY",), "1 / the variance of each innovation, given those before it"),
         Field("product", ("NR", "WIDTH"), "f_theta times the parameters' block"),
         Field("seen", ("NHR", "WIDTH"), "h_theta times the parameters' block"),
         Field("looked", ("NHR", "NX"), "h_theta times the mixed block"),
@@ -380,6 +432,20 @@ def _space(
             Field("half_t", ("NX", "WIDTH"), ""),
             Field("seen_x", ("NX",), "slope of a constraint in closed loop"),
             Field("seen_t", ("WIDTH",), ""),
+            *(
+                [
+                    Field("fed_t", ("NU", "WIDTH"), "L_v M of a step: values"),
+                    Field("fed_x", ("NU", "NX"), "states"),
+                    Field("answered", ("NU", "NU"), "L_v M L_v'"),
+                ]
+                if lowrank
+                else []
+            ),
+        ]
+    if noisy:
+        fields += [
+            Field("root_Q", ("NX", "NX"), "root of Q"),
+            Field("root_R", ("NY", "NY"), "root of R"),
         ]
     return Record("SPACE", "scratch of one thread; nothing in it outlives the function that writes it", tuple(fields))
 

@@ -20,7 +20,8 @@ from symdual.estimation.search import Optimum, Report, maximise
 from symdual.estimation.series import Series, Source, oddities, read_all
 from symdual.runtime.loading import LoadedPackage, load
 from symdual.runtime.problem import Array, Belief, problem
-from symdual.spec.loading import ModelFile, load_model_file
+from symdual.spec.loading import ModelFile, contents_of
+from symdual.spec.loading import Source as ModelSource
 from symdual.spec.model import Model
 
 METHODS = ("map", "likelihood")
@@ -41,7 +42,7 @@ class Subject(NamedTuple):
 
 
 def fit(
-    model: str | Path | Model,
+    model: ModelSource,
     recordings: Source | Sequence[Source],
     *,
     only: Sequence[str] = (),
@@ -59,8 +60,8 @@ def fit(
     """Estimate unknowns, noise, drift and first states of a model from recordings.
 
     Args:
-        model: a model file or a named `Model`. Priors and what is known of the first state are those of the file's
-            scenario (`scenario=` if there are several); without one, nothing is known of the first state.
+        model: a model file, a `Model` or a `Scenario`. Priors and what is known of the first state are those of
+            the scenario (`scenario=` if there are several); without one, nothing is known of the first state.
         recordings: files in the format of `symdual replay`, or tables of columns (a dictionary, a pandas DataFrame).
         only, hold, full: names of what to fit, what to leave as it is, and matrices of noise to fit with covariances;
             see `symdual.estimation.quantities.choose`.
@@ -71,6 +72,11 @@ def fit(
         anyway: go on with measurements that cannot be meant.
         folder: the parent folder of the generated packages.
         report: is told what is being done, and which share of it is done.
+
+    >>> table = {"time": [0, 1, 2, 3], "u": [1.0, -1.0, 1.0, 0.0], "x": [1.0, 3.1, 0.9, 3.0]}
+    >>> found = symdual.fit(toy, table, only=["b"], starts=1, folder=folder / "generated")
+    >>> bool(1.8 < found.mean[0] < 2.2)
+    True
     """
     about = subject(model, scenario, name, folder)
     series = read_all(recordings, about.package, resample)
@@ -138,21 +144,17 @@ def fit_series(
 
 
 def subject(
-    model: str | Path | Model, scenario: str | None = None, name: str | None = None, folder: str | Path | None = None
+    model: ModelSource, scenario: str | None = None, name: str | None = None, folder: str | Path | None = None
 ) -> Subject:
     """The model, its package generated where it is missing, and what is known before a recording."""
     from symdual import api
 
-    if isinstance(model, Model):
-        _refuse_processes(model)
-        (made,) = api.generate(model, folder)
-        return _without_scenario(model.name, load(made.folder))
-    contents = load_model_file(model)
+    contents = contents_of(model)
     chosen = chosen_model(contents, name, scenario)
     _refuse_processes(contents.models[chosen])
     own = sorted(n for n, s in contents.scenarios.items() if s.model.name == chosen)
     if scenario is None and len(own) > 1:
-        raise SymdualError(f"{contents.path} has several scenarios; name one of {', '.join(own)}")
+        raise SymdualError(f"{contents.place} has several scenarios; name one of {', '.join(own)}")
     folders = {item.model.name: item.folder for item in api.generate(model, folder)}
     package = load(folders[chosen])
     if not own:
@@ -169,6 +171,10 @@ def _refuse_processes(model: Model) -> None:
             f'{model.name} has the signal "{model.signals[0].name}"; recordings with signals can be replayed, but '
             "nothing is fitted to them yet"
         )
+    if model.noise is not None:
+        raise SymdualError(
+            f"the noise of {model.name} depends on where it is, and nothing is fitted to such models yet"
+        )
     for family in model.families:
         if family.process is not None:
             raise SymdualError(
@@ -177,24 +183,24 @@ def _refuse_processes(model: Model) -> None:
             )
 
 
-def model_of(model: str | Path | Model, name: str) -> Model:
+def model_of(model: ModelSource, name: str) -> Model:
     """The model itself, as its file has it."""
-    return model if isinstance(model, Model) else load_model_file(model).models[name]
+    return contents_of(model).models[name]
 
 
 def chosen_model(contents: ModelFile, name: str | None, scenario: str | None) -> str:
     """The model that is named, or whose scenario is, or the only one that scenarios are about, or the only one."""
     if scenario is not None and scenario not in contents.scenarios:
-        raise SymdualError(f'{contents.path} has no scenario "{scenario}"{did_you_mean(scenario, contents.scenarios)}')
+        raise SymdualError(f'{contents.place} has no scenario "{scenario}"{did_you_mean(scenario, contents.scenarios)}')
     if name is not None:
         if name not in contents.models:
-            raise SymdualError(f'{contents.path} has no model "{name}"{did_you_mean(name, contents.models)}')
+            raise SymdualError(f'{contents.place} has no model "{name}"{did_you_mean(name, contents.models)}')
         return name
     if scenario is not None:
         return contents.scenarios[scenario].model.name
     candidates = sorted({s.model.name for s in contents.scenarios.values()} or contents.models)
     if len(candidates) > 1:
-        raise SymdualError(f"{contents.path} has several models; name one of {', '.join(candidates)}")
+        raise SymdualError(f"{contents.place} has several models; name one of {', '.join(candidates)}")
     return candidates[0]
 
 

@@ -29,6 +29,7 @@ from symdual.estimation.series import Series, Source, read_all
 from symdual.estimation.structural import Ambiguity, ambiguities
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Array
+from symdual.spec.loading import Source as ModelSource
 from symdual.spec.model import Model
 
 PARTS = 60  #: points in time at which the deviations are kept
@@ -147,7 +148,7 @@ class Identification(NamedTuple):
 
 
 def identify(
-    model: str | Path | Model,
+    model: ModelSource,
     recording: Source | None = None,
     *,
     steps: int | None = None,
@@ -166,6 +167,10 @@ def identify(
         steps: the length of the best experiment; the horizon of the scenario by default, else 50.
         bounds: (lower, upper) of inputs by name, instead of the model's own.
         report: is told what is being done, and which share of it is done.
+
+    >>> told = symdual.identify(toy, {"time": [0, 1, 2], "u": [1.0, -1.0, 0.0]}, folder=folder / "generated")
+    >>> told.rank, bool(told.after[0] < told.before[0])
+    (1, True)
     """
     about = subject(model, scenario, name, folder)
     package = about.package

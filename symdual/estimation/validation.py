@@ -28,7 +28,7 @@ from symdual.estimation.search import maximise
 from symdual.estimation.series import Series, Source, read_all
 from symdual.runtime.problem import Array, Belief
 from symdual.runtime.replay import Consistency, consistency
-from symdual.spec.model import Model
+from symdual.spec.loading import Source as ModelSource
 
 LENGTH = 20  #: how many steps ahead predictions are judged
 LAGS = 25
@@ -136,7 +136,7 @@ class Validation(NamedTuple):
 
 
 def validate(
-    model: str | Path | Model,
+    model: ModelSource,
     result: Fit,
     recordings: Source | Sequence[Source],
     *,
@@ -146,7 +146,14 @@ def validate(
     resample: bool = False,
     folder: str | Path | None = None,
 ) -> list[Validation]:
-    """Judge a fitted model on recordings; arguments as for `fit`, and how many steps ahead to predict."""
+    """Judge a fitted model on recordings; arguments as for `fit`, and how many steps ahead to predict.
+
+    >>> table = {"time": [0, 1, 2, 3], "u": [1.0, -1.0, 1.0, 0.0], "x": [1.0, 3.1, 0.9, 3.0]}
+    >>> found = symdual.fit(toy, table, only=["b"], starts=1, folder=folder / "generated")
+    >>> judged, = symdual.validate(toy, found, table, length=1, folder=folder / "generated")
+    >>> judged.labels
+    ('x',)
+    """
     about = subject(model, scenario, name, folder)
     return validate_series(about, result, read_all(recordings, about.package, resample), length)
 

@@ -16,6 +16,7 @@ from symdual.export.library import Library
 from symdual.export.program import Function, Program
 from symdual.export.translator import Translator
 from symdual.export.values import Untranslatable
+from symdual.runtime.border import MakeBackend
 
 PREFIX = "package"
 #: what is compiled by itself: modules, and costs that take long; all else is compiled together
@@ -58,6 +59,11 @@ class CBackend:
         self._modules: dict[str, types.ModuleType] = {}
         self._parts: dict[str, tuple[Translator, Library]] = {}
 
+    @property
+    def make(self) -> MakeBackend:
+        """What makes such a backend of another package."""
+        return backend_of
+
     def offers(self, module: str) -> bool:
         """Whether a module has a form in C, or needs none."""
         return module not in _NUMBAS
@@ -81,7 +87,7 @@ class CBackend:
         if name == "decision":
             module.cost_pointer = self._cost_pointer  # type: ignore[attr-defined]
         elif name == "plant":
-            for function in ("move", "measure"):
+            for function in (unit.function.name for unit in work.units if unit.function.module == "plant"):
                 setattr(module, function, Address(library.address(f"{PREFIX}_plant_{function}")))
         elif name == "episode":
             self._episodes(module)

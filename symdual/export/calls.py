@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+from abc import abstractmethod
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -123,9 +124,9 @@ class Calls(Subscripts):
         codes = [code for value in values for code in self._handed_over(value)]
         return self.made(group, "{" + ", ".join(codes) + "}", _there(values))
 
+    @abstractmethod
     def made(self, group: Group, members: str, values: list[Value]) -> Value:
         """A struct that is made before the statement that is being translated."""
-        raise NotImplementedError
 
     def _field_value(self, label: str, node: ast.expr) -> Value:
         fresh = self.allocated(label, node)
@@ -161,9 +162,9 @@ class Calls(Subscripts):
                 return Record(name)
         raise self.fault(node, f"the translator does not know arrays of {ast.unparse(node.args[1])}")
 
+    @abstractmethod
     def clear(self, code: str, kind: Array) -> None:
         """Set an array to zero, before the statement that is being translated."""
-        raise NotImplementedError
 
     # ------------------------------------------------------------ functions of numbers
 

@@ -16,13 +16,13 @@ from symdual.export.names import checked_prefix, remark
 from symdual.export.precision import losses
 from symdual.export.program import Program
 from symdual.export.translator import Translator
-from symdual.runtime.controller import NAMES, SEARCHED, cost_kind, require_search_width, task_of, weights_of
+from symdual.runtime.costs import NAMES, cost_kind, require_search_width, searches, task_of, weights_of
 from symdual.runtime.foresight import KEPT
 from symdual.runtime.problem import Problem
 
 #: controllers that only exist beside a simulation
 _NOT_EXPORTED = ("oracle", "exact")
-_TASK_SETTINGS = ("weight", "learning", "order")
+_TASK_SETTINGS = ("weight", "learning", "order", "quantiles")  # in which the tasks of controllers differ
 _OWN = ("weights", "task")  # parts of a desk that are set from outside
 
 
@@ -35,9 +35,7 @@ class Choice(NamedTuple):
     searching: bool
     planning: bool
     kept: int
-    weight: str
-    learning: str
-    order: str
+    settings: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -63,6 +61,7 @@ class Exported:
     choices: tuple[Choice, ...]
     warnings: tuple[str, ...] = ()
     memory: Mapping[str, int] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
 
 
 def export(problem: Problem, settings: Settings) -> Exported:
@@ -74,7 +73,7 @@ def export(problem: Problem, settings: Settings) -> Exported:
         raise SymdualError(f"window must be at least 1, not {steps}")
     longer = problem if settings.window is None else problem.extended(settings.window)
     work = source.translated(Program(package.files), str(package.folder), prefix, settings.real)
-    choices = _choices(problem, settings, steps, work)
+    choices, left_out = _choices(problem, settings, steps, work)
     desk = work.program.module("records").desk(
         steps,
         weights_of(longer),
@@ -99,30 +98,49 @@ def export(problem: Problem, settings: Settings) -> Exported:
         tuple(choices),
         tuple(losses(problem)) if settings.real == "float" else (),
         {name: _bytes(work, kind) for name, kind in parts.items()},
+        left_out,
     )
 
 
-def _choices(problem: Problem, settings: Settings, steps: int, work: Translator) -> list[Choice]:
-    """The controllers of the package, with the costs that they minimise."""
-    known, found = source.costs(work.program), list[Choice]()
+def _choices(
+    problem: Problem, settings: Settings, steps: int, work: Translator
+) -> tuple[list[Choice], tuple[str, ...]]:
+    """The controllers of the package, with the costs that they minimise, and why some that nobody named are missing."""
+    known, found, left_out = source.costs(work.program), list[Choice](), list[str]()
     require_search_width(problem)
     for name in _wanted(settings.controllers):
-        kind = cost_kind(problem, name, settings.order, steps)
+        try:
+            kind = cost_kind(problem, name, settings.order, steps)
+        except SymdualError as reason:
+            if settings.controllers:
+                raise
+            left_out.append(str(reason))
+            continue
         if kind not in known:
             raise SymdualError(f'the controller "{name}" cannot be exported: its cost "{kind}" is not in the package')
         task = task_of(problem, name, settings.order)[0]
-        numbers = [work.numbers.real(float(task[key])).code for key in _TASK_SETTINGS]
         found.append(
             Choice(
                 name,
                 len(found),
                 source.spelled_cost(work, kind),
-                kind in SEARCHED,
+                searches(problem, kind),
                 kind == "planned",
                 KEPT.get(kind, 0),
-                *numbers,
+                {place: work.numbers.real(value).code for place, value in _task_settings(task).items()},
             )
         )
+    return found, tuple(left_out)
+
+
+def _task_settings(task: Any) -> dict[str, float]:
+    """The numbers that a controller sets in the task, by their places in C."""
+    found = dict[str, float]()
+    for key in _TASK_SETTINGS:
+        if key in task.dtype.names:
+            values = np.atleast_1d(task[key])
+            places = [key] if task.dtype[key].shape == () else [f"{key}[{i}]" for i in range(len(values))]
+            found |= dict(zip(places, map(float, values), strict=True))
     return found
 
 

@@ -6,6 +6,7 @@ import ast
 import builtins
 import operator
 import types
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -50,7 +51,7 @@ _COMPARISONS: dict[type, tuple[str, int, Callable[[Any, Any], bool]]] = {
 }
 
 
-class Expressions:
+class Expressions(ABC):
     """Expressions of one function, for the types of its variables."""
 
     def __init__(self, translator: Translator, function: Function) -> None:
@@ -66,9 +67,9 @@ class Expressions:
         line = getattr(node, "lineno", self.function.tree.lineno)
         return Untranslatable(f"{self.translator.place}/{self.function.module}.py:{line}: {what}")
 
+    @abstractmethod
     def local(self, name: str) -> Value | None:
         """The variable of this name, if there is one."""
-        raise NotImplementedError
 
     # ------------------------------------------------------------ what a name means
 

@@ -160,7 +160,13 @@ def _shapes(translator: Translator, function: Function) -> dict[str, tuple[int, 
 # ------------------------------------------------------------ closed loop
 
 _ANY = "real[~]"  # as long as the plant wants it
-_PLANT = {"move": ("int", *(_ANY,) * 5), "measure": ("int", *(_ANY,) * 4)}
+_PLANT = {
+    "move": ("int", *(_ANY,) * 5),
+    "measure": ("int", *(_ANY,) * 4),
+    "shake": ("int", *(_ANY,) * 4, "real[NX,NX]"),
+    "blur": ("int", *(_ANY,) * 3, "real[NY,NY]"),
+}
+_NOISE = {"noisy": "bool", "Q": "real[2,NX,NX]", "R": "real[2,NY,NY]"}
 _EPISODE = {
     "Controls": {
         "cost": "",
@@ -174,6 +180,7 @@ _EPISODE = {
         "process": "real[:,:,NX]",
         "measurement": "real[:,:,NY]",
         "wander": "real[:,:,:]",
+        "seeds": "real[:]",
     },
     "Seat": {
         "belief": "",
@@ -193,6 +200,7 @@ _EPISODE = {
         "variances": "real[:,:,NZ]",
         "steps": "real[:,:,STATS]",
         "finals": "BLOCKS[:]",
+        "limits": "real[:,:,NC]",  # where there are constraints
     },
 }
 
@@ -201,7 +209,7 @@ def closed_loop_functions(program: Program) -> list[Function]:
     """Plant and episode, for the closed loop on a desk computer."""
     plant = {function.name: function for function in program.functions("plant")}
     (episode,) = (function for function in program.functions("episode") if function.name == "episode")
-    return [plant["move"], plant["measure"], episode]
+    return [*(plant[name] for name in _PLANT if name in plant), episode]
 
 
 def closed_loop_kinds(translator: Translator, function: Function) -> tuple[Kind, ...]:
@@ -220,16 +228,22 @@ def _part_kind(translator: Translator, function: Function, name: str) -> Kind:
     return cost_pointer(translator) if name == "cost" else _kind(translator, function, name)
 
 
+def _plant_field(translator: Translator, name: str) -> Kind:
+    if name in _PLANT:
+        return Pointer(f"plant_{name}", _plant_kinds(translator, name), VOID)
+    known = {"data": _ANY, "signals": "real[:,:]", "place": "int", **_NOISE}
+    return parsed(translator, known[name])
+
+
 def _episode_kind(translator: Translator, function: Function, name: str) -> Kind:
     if name in ("n", "horizon"):
         return INT
     if name == "plant":
-        pointers = [(one, Pointer(f"plant_{one}", _plant_kinds(translator, one), VOID)) for one in _PLANT]
-        heard = "signals" in translator.program.module("episode").Plant._fields
-        signals = [("signals", parsed(translator, "real[:,:]")), ("place", INT)] if heard else []
-        return translator.group("Plant", [*pointers, ("data", parsed(translator, _ANY)), *signals])
+        fields = translator.program.module("episode").Plant._fields
+        return translator.group("Plant", [(field, _plant_field(translator, field)) for field in fields])
     if name.capitalize() in _EPISODE:
-        fields = _EPISODE[name.capitalize()].items()
+        own = getattr(translator.program.module("episode"), name.capitalize())._fields
+        fields = [(f, text) for f, text in _EPISODE[name.capitalize()].items() if f in own]
         return translator.group(
             name.capitalize(),
             [(f, parsed(translator, text) if text else _part_kind(translator, function, f)) for f, text in fields],

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symdual.derive.derivation import Derivation, derive
-from symdual.emit.code import measurement_names
+from symdual.emit.facts import measurement_names
 from symdual.errors import SymdualError, did_you_mean
 from symdual.fitting.noise import NoiseEntry, Noises, chosen, open_entries
 from symdual.numbers import Array
@@ -256,14 +256,14 @@ def _joined(files: Sequence[Path], package: LoadedPackage) -> _Joined:
 
 def _chosen_model(contents: ModelFile, name: str | None) -> Model:
     if name is not None and name not in contents.models:
-        raise SymdualError(f'{contents.path} has no model "{name}"{did_you_mean(name, contents.models)}')
+        raise SymdualError(f'{contents.place} has no model "{name}"{did_you_mean(name, contents.models)}')
     asked = contents.models if name is None else {name: contents.models[name]}
     fitting = sorted(n for n, model in asked.items() if processes(model))
     if not fitting:
-        raise SymdualError(f"{contents.path}: {' and '.join(asked)} has no Gaussian process, there is nothing to fit")
+        raise SymdualError(f"{contents.place}: {' and '.join(asked)} has no Gaussian process, there is nothing to fit")
     if len(fitting) > 1:
         raise SymdualError(
-            f"{contents.path} has several models with Gaussian processes; name one of {', '.join(fitting)} with --model"
+            f"{contents.place} has several models with Gaussian processes; name one of {', '.join(fitting)} (--model)"
         )
     return contents.models[fitting[0]]
 
@@ -272,16 +272,16 @@ def _chosen_scenario(contents: ModelFile, model: Model, name: str | None) -> Sce
     own = {n: s for n, s in contents.scenarios.items() if s.model.name == model.name}
     if name is not None:
         if name not in own:
-            raise SymdualError(f'{contents.path} has no scenario "{name}" of {model.name}{did_you_mean(name, own)}')
+            raise SymdualError(f'{contents.place} has no scenario "{name}" of {model.name}{did_you_mean(name, own)}')
         return own[name]
     if not own:
         raise SymdualError(
-            f"{contents.path} has no Scenario of {model.name}: add one, its start and start_covariance say what is "
+            f"{contents.place} has no Scenario of {model.name}: add one, its start and start_covariance say what is "
             "known of the first state of a recording"
         )
     if len(own) > 1:
         raise SymdualError(
-            f"{contents.path} has several scenarios; name one of {', '.join(sorted(own))} with --scenario"
+            f"{contents.place} has several scenarios; name one of {', '.join(sorted(own))} with --scenario"
         )
     return next(iter(own.values()))
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from symdual.errors import SymdualError
+from symdual.whole_file import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,13 +39,22 @@ def new_figure(size: tuple[float, float]) -> Iterator[Figure]:
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=size, layout="constrained")
         FigureCanvasAgg(figure)
+        figure._repr_png_ = partial(_png, figure)  # type: ignore[attr-defined]  # notebooks show it without pyplot
         yield figure
+
+
+def _png(figure: Figure) -> bytes:
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=110)
+    return content.getvalue()
 
 
 def save(figure: Figure, path: Path) -> Path:
     """Write a figure; equal figures are equal bytes."""
+    kind = path.suffix.removeprefix(".")
     try:
-        figure.savefig(path, dpi=150, metadata={"Software": None} if path.suffix == ".png" else None)
+        with whole_file(path) as stream:
+            figure.savefig(stream, format=kind, dpi=150, metadata={"Software": None} if kind == "png" else None)
     except OSError as problem:
         raise SymdualError(f"cannot write {path}: {problem.strerror}") from problem
     return path

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symdual.errors import SymdualError
-from symdual.runtime.results import Results
+from symdual.report.drawing import new_figure, save
+from symdual.runtime.labelled import Labelled
 from symdual.runtime.summary import Summary
-from symdual.whole_file import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,20 +29,19 @@ COLOURS = {
     "dual": "#00866b",
     "cautious": "#d69a00",
     "exact": "#1a1a1a",
+    "planned": "#8a4fb0",
 }
-_STYLES = {"oracle": "-.", "ce": "--", "beb": ":", "dual": "-", "cautious": (0, (5, 1, 1, 1)), "exact": (0, (1, 1))}
+_STYLES = {
+    "oracle": "-.",
+    "ce": "--",
+    "beb": ":",
+    "dual": "-",
+    "cautious": (0, (5, 1, 1, 1)),
+    "exact": (0, (1, 1)),
+    "planned": (0, (7, 2)),
+}
 _SHOWN = 4  # states and inputs that are drawn; more make a figure that nobody reads
 _BAND_RUNS = 2000  # runs that the bands are taken from, so that the memory stays small
-_STYLE: dict[Any, Any] = {
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 9,
-    "axes.titlelocation": "left",
-    "axes.grid": True,
-    "grid.alpha": 0.25,
-    "grid.linewidth": 0.6,
-}
 
 
 def available() -> bool:
@@ -51,34 +49,25 @@ def available() -> bool:
     return importlib.util.find_spec("matplotlib") is not None
 
 
-def sweep_figure(results: Results, summary: Summary, path: Path) -> Path:
+def sweep_figure(results: Labelled, summary: Summary, path: Path) -> Path:
     """Draw a sweep and write it to a file (png, svg or pdf)."""
-    if not available():
-        raise SymdualError("the figure needs matplotlib: pip install 'symdual[plot]'")
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    return save(drawn_sweep(results, summary), path)
 
+
+def drawn_sweep(results: Labelled, summary: Summary) -> Figure:
+    """The figure of a sweep."""
     names = results.about["names"]
     rows: list[tuple[str, int, str]] = [("states", i, name) for i, name in enumerate(names["states"][:_SHOWN])]
     rows += [("inputs", i, name) for i, name in enumerate(names["inputs"][:_SHOWN])]
-    with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(9.0, 1.6 + 1.55 * (len(rows) + 1)), layout="constrained")
-        FigureCanvasAgg(figure)
+    with new_figure((9.0, 1.6 + 1.55 * (len(rows) + 1))) as figure:
         panels: Any = figure.subfigures(1, 2, width_ratios=[3, 2])
         _trajectories(panels[0], results, rows)
         _comparison(panels[1], results, summary)
         figure.suptitle(_title(results), fontsize=10, x=0.01, ha="left")
-        try:
-            with whole_file(path) as stream:
-                kind = path.suffix.removeprefix(".")
-                figure.savefig(stream, format=kind, dpi=150, metadata={"Software": None} if kind == "png" else None)
-        except OSError as problem:
-            raise SymdualError(f"cannot write {path}: {problem.strerror}") from problem
-    return path
+    return figure
 
 
-def _title(results: Results) -> str:
+def _title(results: Labelled) -> str:
     about = results.about
     truths = {
         "scenario": "the scenario's truth",
@@ -95,7 +84,7 @@ def _left_out(names: Mapping[str, Sequence[str]]) -> str:
     return f"; shown: {' and '.join(rest)}" if rest else ""
 
 
-def _trajectories(figure: Any, results: Results, rows: Sequence[tuple[str, int, str]]) -> None:
+def _trajectories(figure: Any, results: Labelled, rows: Sequence[tuple[str, int, str]]) -> None:
     """Median over runs and the band that holds 80 % of them, for each state and input, and what is still unknown."""
     axes = figure.subplots(len(rows) + 1, 1, sharex=True, squeeze=False)[:, 0]
     reference = results.task("reference")
@@ -126,7 +115,7 @@ def _band(ax: Axes, controller: str, values: NDArray[np.float64]) -> None:
     ax.plot(times, middle, color=colour, linestyle=_STYLES[controller], linewidth=1.5, label=controller)
 
 
-def _uncertainty(ax: Axes, results: Results) -> None:
+def _uncertainty(ax: Axes, results: Labelled) -> None:
     """What the belief does not know of the parameters, relative to the beginning: tr S_k / tr S_0."""
     states = len(results.about["names"]["states"])
     for controller in results.description.controllers:
@@ -138,7 +127,7 @@ def _uncertainty(ax: Axes, results: Results) -> None:
     ax.set_ylim(bottom=0)
 
 
-def _comparison(figure: Figure | Any, results: Results, summary: Summary) -> None:
+def _comparison(figure: Figure | Any, results: Labelled, summary: Summary) -> None:
     """The cost of each run by controller, and the paired differences to the baseline with two standard errors."""
     upper, lower = figure.subplots(2, 1, height_ratios=[3, 2])
     names = [c.name for c in summary.controllers]

@@ -1,11 +1,14 @@
 """Pages that need nothing but themselves: escaping, elements, the skeleton and its style, writing to disk.
 
 Every text goes through `element`, which escapes all strings that are not `Markup` already. So a page is safe as long as
-nobody wraps foreign text in `Markup`. Pages carry a policy that forbids scripts and any request to the network.
+nobody wraps foreign text in `Markup`. Pages carry a policy that forbids requests to the network, and every script but
+one of ours.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -17,7 +20,7 @@ from symdual.whole_file import write_whole
 
 Content = str | Markup
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"  # and a script that is known by its hash
 _EMPTY_ELEMENTS = frozenset({"meta", "br", "hr"})
 
 
@@ -70,19 +73,26 @@ def folded(summary: Content, *children: Content, opened: bool = False) -> Markup
     return start + element("summary", summary) + join(children) + Markup("</details>")
 
 
-def page(title: str, body: Content, further_styles: str = "") -> str:
-    """Return a whole page as text: no network, no script, readable on a phone, in the dark and on paper."""
+def page(title: str, body: Content, further_styles: str = "", script: str = "") -> str:
+    """Return a whole page as text: no network, readable on a phone, in the dark and on paper.
+
+    A `script` of ours runs when the page is there; the policy knows it by its hash and lets no other one run.
+    """
+    policy, own = _POLICY, Markup("")
+    if script:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        policy, own = f"{_POLICY}; script-src 'sha256-{digest}'", Markup(f"<script>{script}</script>")
     head = element(
         "head",
         element("meta", charset="utf-8"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
-        Markup('<meta http-equiv="Content-Security-Policy" content="{}">').format(Markup(_POLICY)),
+        Markup('<meta http-equiv="Content-Security-Policy" content="{}">').format(Markup(policy)),
         element("title", title),
         Markup('<link rel="icon" href="data:,">'),  # or a browser would ask a server for one
         Markup(f"<style>\n{_style()}{further_styles}</style>"),
     )
-    return f'<!doctype html>\n<html lang="en">\n{head}\n{element("body", body)}\n</html>\n'
+    return f'<!doctype html>\n<html lang="en">\n{head}\n{element("body", body, own)}\n</html>\n'
 
 
 @cache

@@ -184,8 +184,9 @@ class _Article:
             method = {"euler": "Euler's method", "rk4": "the classical Runge–Kutta method of fourth order"}[
                 model.method
             ]
+            within = f" in {model.substeps} substeps" if model.substeps > 1 else ""
             note = (
-                f"Discretised by {method} with the step length {model.step:g}; "
+                f"Discretised by {method} with the step length {model.step:g}{within}; "
                 "all derivatives below are those of the discretised map."
             )
             parts.append(element("p", note))
@@ -199,7 +200,7 @@ class _Article:
         parts.append(element("p", plus, class_="note"))
         parts += [
             element("h3", "Noise and numbers"),
-            tables.noise(self._d),
+            tables.noise(self._d, self._typesetter),
             tables.known_numbers(self._d, self._typesetter),
         ]
         if source:

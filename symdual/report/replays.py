@@ -11,7 +11,7 @@ from symdual.errors import SymdualError
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import posterior, remembered
 from symdual.runtime.problem import Belief, processes_of
-from symdual.runtime.replay import Replay, belief_names
+from symdual.runtime.replay import Replay
 from symdual.whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def replay_figure(result: Replay, package: LoadedPackage, path: Path) -> Path:
     except ImportError as missing:
         raise SymdualError("the figure needs matplotlib: pip install 'symdual[plot]'") from missing
 
-    names = belief_names(package)
+    names = package.belief_names
     numbers = np.flatnonzero(~processes_of(package))
     entries = numbers[:_SHOWN]
     functions = [name for name in package.PROCESSES if remembered(package, result.belief, name).shape[1] == 1]

@@ -1,22 +1,25 @@
-"""The summary of a sweep in the terminal."""
+"""The summary of a sweep as a table: in the terminal, as text, and in notebooks."""
 
 from __future__ import annotations
 
+import io
 import math
 
 from rich.table import Table
 
+from symdual.report.html import element, join, table
 from symdual.runtime.summary import Consistency, Mean, Summary
 
 
-def summary_table(summary: Summary) -> Table:
+def titles(summary: Summary) -> tuple[str, ...]:
+    """What the columns of the table are."""
+    return ("", "L / T", "std", f"minus {summary.baseline}", "better", "failed", "NEES θ", "NEES x", "NIS")
+
+
+def rows(summary: Summary) -> list[tuple[str, ...]]:
     """One line per controller: cost, paired difference, failures and the consistency of the filter."""
-    table = Table(box=None, padding=(0, 1, 0, 0), collapse_padding=True)
-    table.add_column("", no_wrap=True)
-    for title in ("L / T", "std", f"minus {summary.baseline}", "better", "failed", "NEES θ", "NEES x", "NIS"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for c in summary.controllers:
-        table.add_row(
+    return [
+        (
             c.name,
             _with_error(c.cost),
             "-" if c.cost is None or c.cost.deviation is None else f"{c.cost.deviation:.3g}",
@@ -25,7 +28,39 @@ def summary_table(summary: Summary) -> Table:
             str(sum(c.failed.values())),
             *(_ratio(value) for value in (c.nees_parameters, c.nees_state, c.nis)),
         )
-    return table
+        for c in summary.controllers
+    ]
+
+
+def summary_table(summary: Summary) -> Table:
+    """The table for a terminal."""
+    shown = Table(box=None, padding=(0, 1, 0, 0), collapse_padding=True)
+    name, *others = titles(summary)
+    shown.add_column(name, no_wrap=True)
+    for title in others:
+        shown.add_column(title, justify="right", no_wrap=True)
+    for row in rows(summary):
+        shown.add_row(*row)
+    return shown
+
+
+def printed(summary: Summary) -> str:
+    """The table and the sentences below it as plain text."""
+    from rich.console import Console
+
+    text = io.StringIO()
+    console = Console(file=text, width=200, highlight=False, markup=False, emoji=False)
+    console.print(summary_table(summary))
+    lines = [line.rstrip() for line in text.getvalue().splitlines()]
+    return "\n".join([*lines, *summary.sentences()])
+
+
+def html(summary: Summary) -> str:
+    """The table and the sentences below it for a notebook."""
+    about = summary.about
+    head = f"{about['scenario']}: {about['runs']} runs, seed {about['seed']}, truth: {about['settings']['truth']}"
+    numbers = table(titles(summary), rows(summary), numeric=range(1, len(titles(summary))))
+    return str(element("div", element("p", head), numbers, join(element("p", s) for s in summary.sentences())))
 
 
 def _with_error(value: Mean | None, sign: bool = False) -> str:

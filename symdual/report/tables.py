@@ -16,6 +16,7 @@ from symdual.numbers import Array
 from symdual.report.html import element, join, table
 from symdual.report.mathml import Typesetter, brackets, math, number, operator, row
 from symdual.report.names import identifier
+from symdual.spec.noise import lower, places
 from symdual.spec.symbols import WeightArray
 
 
@@ -101,13 +102,23 @@ def known_numbers(derivation: Derivation, typesetter: Typesetter) -> Markup:
     return table(("known number", "value"), rows) if rows else Markup("")
 
 
-def noise(derivation: Derivation) -> Markup:
-    """Q, R and, for the unknowns, D and Xi."""
+def noise(derivation: Derivation, typesetter: Typesetter) -> Markup:
+    """Q, R and, for the unknowns, D and Xi; of noise that depends, its entries."""
     model = derivation.model
     rows: list[tuple[str | Markup, ...]] = [
         (math(identifier("Q")), "process noise", _matrix(model.process_noise)),
         (math(identifier("R")), "measurement noise", _matrix(model.measurement_noise)),
     ]
+    if model.noise is not None:
+        rows = [
+            (math(element("msub", identifier(letter), element("mn", f"{i}{j}"))), what, math(typesetter.typeset(entry)))
+            for letter, what, matrix in (
+                ("Q", "process noise", model.noise.process),
+                ("R", "measurement noise", model.noise.measurement),
+            )
+            for (i, j), entry in zip(places(len(matrix)), lower(matrix), strict=True)
+            if entry != 0
+        ]
     if derivation.theta_size:
         transition = "unit matrix" if model.transition is None else _matrix(model.transition)
         rows.append((math(identifier("D")), "transition of the unknowns", transition))

@@ -60,22 +60,30 @@ def summary_rows(model: Model, structure: Structure) -> list[tuple[str, str]]:
             f"in the belief {s.input_delay} step{'s' if s.input_delay > 1 else ''} later" if s.input_delay else "never",
         ),
     ]
+    if model.noise is not None:
+        rows += [("noise", f"{what} = {one_line(e)}") for what, e in model.noise.named if e != 0]
     rows += cost_rows(model)
     if model.step is not None:
-        rows.insert(2, ("time", f"continuous, {model.method} with step {model.step:g}"))
+        rows.insert(2, ("time", f"continuous, {model.method} with step {model.step:g}{_within(model)}"))
     return rows
 
 
+def _within(model: Model) -> str:
+    return f" in {model.substeps} substeps" if model.substeps > 1 else ""
+
+
 def cost_rows(model: Model) -> list[tuple[str, str]]:
-    """What scenarios add to the quadratic cost."""
+    """What scenarios add to the quadratic cost, and to the inputs."""
+    tried = f"{model.combinations} combinations of inputs with a finite set of values"
+    switches = [("choices", tried)] if model.combinations else []
     if model.objective is None:
-        return []
+        return switches
     rows = []
     for label, letter, terms in (("cost", "l", model.objective.stage), ("terminal cost", "e", model.objective.final)):
         how = "weighted squares of" if terms.squares else "weighted"
         rows += [(label, f"{how} {letter}{i} = {one_line(e)}") for i, e in enumerate(terms.expressions)]
     rows += [("constraint", f"{one_line(g)} <= 0") for g in model.objective.limits]
-    return rows or [("cost", "quadratic, with cross terms or references of inputs")]
+    return (rows or [("cost", "quadratic, with cross terms or references of inputs")]) + switches
 
 
 def kernel_table(functions: Sequence[KernelFunction]) -> Table:

@@ -6,6 +6,8 @@ of the types that the module `records` of a package declares.
 
 from __future__ import annotations
 
+import types
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -13,6 +15,24 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Records = NDArray[Any]
+
+
+class Backend(Protocol):
+    """Modules of a package that are not made by numba."""
+
+    @property
+    def make(self) -> MakeBackend:
+        """What makes such a backend of another package; it can be pickled."""
+
+    def offers(self, module: str) -> bool:
+        """Whether it has a module of this name."""
+
+    def module(self, name: str) -> types.ModuleType:
+        """A module with compiled functions."""
+
+
+#: Makes a backend of the name, the digest and the files of a package.
+MakeBackend = Callable[[str, str, Mapping[str, bytes]], Backend]
 
 
 class Noise(NamedTuple):
@@ -221,10 +241,12 @@ class DecisionModule(Protocol):
 
 
 class PlantModule(Protocol):
-    """The model as a plant: function pointers."""
+    """The model as a plant: function pointers; those of noise where it may depend on anything."""
 
     move: Any
     measure: Any
+    shake: Any
+    blur: Any
 
 
 class EpisodeModule(Protocol):

@@ -7,23 +7,24 @@ controllers meet the same luck, and results depend neither on the number of thre
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import get_num_threads
 from numpy.typing import NDArray
 
-from symdual.errors import SymdualError
+from symdual.errors import SymdualError, SymdualWarning
 from symdual.runtime.border import Records
-from symdual.runtime.controller import (
+from symdual.runtime.controller import controller
+from symdual.runtime.costs import (
     NAMES,
     SEARCHED,
-    controller,
     cost_kind,
     cost_pointer,
     require_search_width,
+    searches,
     task_of,
     weights_of,
 )
@@ -31,9 +32,11 @@ from symdual.runtime.evaluate import whole_number
 from symdual.runtime.foresight import USUAL, Foresight
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.named import held
+from symdual.runtime.noise import faults_of_episodes, is_noisy, require_noise
 from symdual.runtime.objective import limits_of, require_finite
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Array, Belief, Problem, processes_of, require_parameters
+from symdual.runtime.problem import problem as of_package
 from symdual.runtime.signals import place_of, require_set
 from symdual.runtime.team import in_threads
 
@@ -51,7 +54,8 @@ class Luck(NamedTuple):
     """What is decided before a batch of episodes: starts (N, NX), truths (N, p), and noise by run and time.
 
     The true parameters follow the plant, theta_{k+1} = D theta_k (+ eta_k with drift): `truths` are theta_0, and
-    `wander` (N, T, p) theta_1 .. theta_T if they move at all, else (N, 0, p).
+    `wander` (N, T, p) theta_1 .. theta_T if they move at all, else (N, 0, p). `seeds` (N,) are for controllers that
+    draw random numbers themselves.
     """
 
     starts: Array
@@ -59,6 +63,7 @@ class Luck(NamedTuple):
     process: Array
     measurement: Array
     wander: Array
+    seeds: Array
 
     @property
     def last_truths(self) -> Array:
@@ -74,6 +79,10 @@ class Episodes(NamedTuple):
     remembered at the end of Gaussian processes, (N, DATA) or (N, 0), and the constraints g <= 0 at the true states,
     (N, T+1, NC). Numbers that belong to one are relative to its
     prior, and have no variance (NaN); `symdual.runtime.posterior` turns the last belief into the function.
+
+    >>> episodes = symdual.simulate(task, "ce", runs=2)["ce"]
+    >>> episodes.states.shape, episodes.last_belief(0).mean.shape
+    ((2, 3, 1), (2,))
     """
 
     states: Array
@@ -111,6 +120,10 @@ class Settings:
         window: None for the fixed end of the problem, or the length of a moving horizon.
         length: the number of steps; the problem's horizon by default, and free with a moving horizon.
         foresight: how much `planned` does for a decision.
+
+    >>> settings = symdual.Settings(truth="prior", window=2, length=5)
+    >>> symdual.simulate(task, "ce", runs=2, settings=settings)["ce"].inputs.shape
+    (2, 5, 1)
     """
 
     truth: str = "scenario"
@@ -174,7 +187,13 @@ def draw(problem: Problem, settings: Settings, seeds: list[np.random.SeedSequenc
     wander = _wander(plant, truths, drifts, steps)
     if problem.truth_path is not None:
         wander = np.repeat(held(problem.truth_path, steps)[None], len(seeds), axis=0)
-    return Luck(starts, truths, processes, measurements, wander)
+    return Luck(starts, truths, processes, measurements, wander, _own_seeds(seeds))
+
+
+def _own_seeds(seeds: list[np.random.SeedSequence]) -> Array:
+    """A whole number for each episode, from a child of its own seed."""
+    children = [np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 0)) for seed in seeds]
+    return np.array([float(child.generate_state(1)[0] >> 1) for child in children])
 
 
 def _drift_root(problem: Problem, settings: Settings) -> Array | None:
@@ -218,6 +237,10 @@ def run(problem: Problem, name: str, luck: Luck, settings: Settings) -> Episodes
     """Run one episode per entry of `luck` with the controller `name`, in as many threads as numba may use."""
     episodes = run_part(problem, name, luck, settings)
     warn_of_losses(problem, name, episodes)
+    task = problem.for_oracle(luck.truths[0]) if name == "oracle" else problem
+    sentence = faults_of_episodes(task, luck, episodes)
+    if sentence is not None:
+        warnings.warn(f"{name}: {sentence}", SymdualWarning, stacklevel=2)
     return episodes
 
 
@@ -243,35 +266,45 @@ def run_part(problem: Problem, name: str, luck: Luck, settings: Settings) -> Epi
     if kind in SEARCHED:
         require_search_width(task)
     require_finite(package, task.objective, task.start, task.bounds)
+    require_noise(task)
     diary = _diary(package, count, steps)
     module = package.episode
     given = task_of(task, name, settings.order, settings.foresight)
     counter = np.zeros(1, dtype=np.int64)
     shared = (
         module.Controls(
-            cost_pointer(task, kind, planned).address,
-            kind in SEARCHED,
+            cost_pointer(task, kind, planned).address if count else 0,
+            searches(task, kind),
             longer.floors,
             settings.window or 0,
             name == "oracle",
         ),
         module.Luck(
-            np.ascontiguousarray(np.hstack([luck.starts, luck.truths])), luck.process, luck.measurement, luck.wander
+            np.ascontiguousarray(np.hstack([luck.starts, luck.truths])),
+            luck.process,
+            luck.measurement,
+            luck.wander,
+            luck.seeds,
         ),
         _priors(task, luck.truths if name == "oracle" else None, count),
         given,
     )
+    from numba import get_num_threads  # here, for controllers through C that run without numba
+
     weights, order, heard = weights_of(longer), 2 if kind == "second_order" else 1, _heard(longer, steps)
     works = []
-    for _ in range(min(get_num_threads(), count)):
+    for _ in range(max(1, min(get_num_threads(), count))):
         desk = package.records.desk(planned, weights, given, order, kind == "planned")
         seat = module.seat(desk, plant.NZ, plant.WORK)
         # signals are written among the plant's numbers: every thread has its own
-        true = module.Plant(plant.plant.move, plant.plant.measure, plant.numbers["data"].copy(), *heard)
+        pointers = (plant.plant.move, plant.plant.measure, plant.numbers["data"].copy())
+        true = module.Plant(*pointers, *heard, *_shaken(package, plant))
         works.append(partial(module.episodes, counter, steps, true, *shared, seat, diary))
     in_threads(works)
     diary.variances[:, :, processes_of(package)] = np.nan
-    finals = np.stack([package.records.read_covariance(diary.finals[n : n + 1]) for n in range(count)])
+    finals = np.zeros((count, package.NZ, package.NZ))
+    for n in range(count):
+        finals[n] = package.records.read_covariance(diary.finals[n : n + 1])
     finals[diary.outcomes != 0] = np.nan
     return Episodes(
         diary.states,
@@ -287,6 +320,16 @@ def run_part(problem: Problem, name: str, luck: Luck, settings: Settings) -> Epi
     )
 
 
+def touch_episode(package: LoadedPackage) -> None:
+    """Compile or load the loop of episodes of a package by running none of them."""
+    for name in list(package.plants)[:1]:
+        task = of_package(package, name)
+        sizes = task.package.NX, task.plant.NTHETA, task.package.NX, task.package.NY, task.plant.NTHETA
+        nothing = [np.zeros((0, *(1,) * (n > 1), size)) for n, size in enumerate(sizes)]
+        with suppress(SymdualError):  # of a task that cannot be run yet, such as one whose signals are not set
+            run_part(task, "ce", Luck._make([*nothing, np.zeros(0)]), Settings())
+
+
 def _heard(task: Problem, steps: int) -> tuple[Any, ...]:
     """The true signals of the plant and their place among its numbers, where the code of the model asks for them."""
     if task.signals is None:
@@ -298,6 +341,20 @@ def _heard(task: Problem, steps: int) -> tuple[Any, ...]:
             f"a signal of the plant {task.plant.name} has no value: give it in the scenario (signals=...)"
         )
     return np.ascontiguousarray(true), place_of(task.plant).start
+
+
+def _shaken(package: LoadedPackage, plant: LoadedPackage) -> tuple[Any, ...]:
+    """The noise of the plant where it may depend on anything: whether it does, pointers to it, and room for it."""
+    if "shake" not in package.episode.Plant._fields:
+        return ()
+    own = plant.plant if is_noisy(plant) else package.plant
+    return (
+        is_noisy(plant),
+        own.shake,
+        own.blur,
+        np.zeros((2, package.NX, package.NX)),
+        np.zeros((2, package.NY, package.NY)),
+    )
 
 
 def _diary(package: LoadedPackage, count: int, steps: int) -> Any:
@@ -336,7 +393,7 @@ def simulate(
     names: list[str],
     runs: int,
     seed: int = 0,
-    settings: Settings = Settings(),  # noqa: B008
+    settings: Settings = Settings(),
 ) -> dict[str, Episodes]:
     """Run `runs` episodes with each controller, all with the same luck."""
     runs, seed = whole_number(runs, "the number of runs"), whole_number(seed, "the seed", least=0)

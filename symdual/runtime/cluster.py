@@ -153,8 +153,10 @@ def run_chunk(key: str, chunk: Chunk) -> bytes:
         return payload
 
 
-def connect(address: str) -> Client:
+def connect(address: str, tell: Callable[[str], None] = lambda sentence: None) -> Client:
     """Connect to a scheduler that has workers, or say within half a minute what is missing.
+
+    `tell` is told, in a whole sentence, when there are no workers yet and for how long one is waited for.
 
     From then on Dask logs nothing below a critical fault in this process: what becomes of the connection is said in
     sentences, and its tracebacks would only hide them.
@@ -168,11 +170,14 @@ def connect(address: str) -> Client:
     except OSError as problem:
         raise SymdualError(f"no Dask scheduler answers at {address}") from problem
     try:
+        if not client.scheduler_info()["workers"]:
+            tell(f"the Dask scheduler at {address} has no workers yet; waiting up to {_PATIENCE:.0f} s for one to join")
         client.wait_for_workers(1, timeout=_PATIENCE)
     except (TimeoutError, distributed.TimeoutError) as problem:
         client.close(timeout=1)
         raise SymdualError(
-            f"the Dask scheduler at {address} has no workers; start some with `dask worker`"
+            f"the Dask scheduler at {address} has no workers and got none in {_PATIENCE:.0f} s; "
+            "start some with `dask worker`"
         ) from problem
     return client
 

@@ -1,4 +1,8 @@
-"""Calls the compiled kernels of a package from Python, with checked arguments and dense results."""
+"""Calls the compiled kernels of a package from Python, with checked arguments and dense results.
+
+>>> symdual.evaluate.jacobian(task.package, [1.0], [0.5], [2.0]).f_theta
+array([[0.5]])
+"""
 
 from __future__ import annotations
 
@@ -238,6 +242,46 @@ def limit_slopes(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: Arra
     return found
 
 
+def process_noise(package: LoadedPackage, x: ArrayLike, u: ArrayLike, k: int = 0) -> Array:
+    """Q(x, u), the covariance of the noise of a step; of a package whose noise depends on them."""
+    inputs, out = argument(u, (package.NU,), "u"), np.zeros((package.NX, package.NX))
+    data, work = package.numbers["data"], np.zeros(package.WORK)
+    package.kernels.process_noise(int(k), _point(package, x, np.zeros(package.NTHETA)), inputs, data, work, out)
+    return out
+
+
+def measurement_noise(package: LoadedPackage, x: ArrayLike, k: int = 0) -> Array:
+    """R(x), the covariance of the noise of a measurement; of a package whose noise depends on them."""
+    out, data, work = np.zeros((package.NY, package.NY)), package.numbers["data"], np.zeros(package.WORK)
+    package.kernels.measurement_noise(int(k), _point(package, x, np.zeros(package.NTHETA)), data, work, out)
+    return out
+
+
+class NoiseSlopes(NamedTuple):
+    """The slopes of weighted entries of Q or R by state (NX,) and input (NU,)."""
+
+    x: Array
+    u: Array
+
+
+def noise_slopes(
+    package: LoadedPackage, x: ArrayLike, u: ArrayLike | None, weights: ArrayLike, k: int = 0
+) -> NoiseSlopes:
+    """The slopes of the entries of Q, or for u = None of R, on and below the diagonal, times weights, summed."""
+    z, found = _point(package, x, np.zeros(package.NTHETA)), NoiseSlopes(np.zeros(package.NX), np.zeros(package.NU))
+    size = package.NY if u is None else package.NX
+    shares, data, work = (
+        argument(weights, (size * (size + 1) // 2,), "weights"),
+        package.numbers["data"],
+        np.zeros(package.WORK),
+    )
+    if u is None:
+        package.kernels.measurement_noise_slope(int(k), z, shares, data, work, found.x)
+    else:
+        package.kernels.process_noise_slope(int(k), z, argument(u, (package.NU,), "u"), shares, data, work, *found)
+    return found
+
+
 def _point(package: LoadedPackage, x: ArrayLike, theta: ArrayLike) -> Array:
     return np.concatenate([argument(x, (package.NX,), "x"), argument(theta, (package.NTHETA,), "theta")])
 
@@ -254,7 +298,8 @@ class _HessianBlocks:
     def dense(self) -> Array:
         matrix = np.zeros((self._nz, self._nz))
         theta = matrix[self._nx :, self._nx :]
-        theta += self.left.T @ self.right + self.right.T @ self.left
+        half = self.left.T @ self.right
+        theta += half + half.T  # exactly symmetric, whatever the order of the sums in it
         for row, column, count, start in self._diagonals:
             index = np.arange(count)
             matrix[row + index, column + index] += self.diagonal[start : start + count]

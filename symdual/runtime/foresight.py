@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,8 @@ from symdual.runtime.evaluate import argument, whole_number
 from symdual.runtime.problem import Array, Problem
 
 MOST_STARTS = 8
+MOST_SAMPLES = 4096
+MOST_SEED = 2**31 - 1
 KEPT = {"certain": 1, "planned": 3}  # places on the shelf that a controller keeps from step to step
 
 
@@ -24,15 +26,25 @@ class Foresight:
     Args:
         starts: how many of the plans to start from are improved, 1 to 8.
         look_ahead: whether the first input is then chosen with the next measurement taken into account.
+        samples: simulated futures that choose between plans whose first inputs differ, at most 4096; 0 for none. With
+            Gaussian processes there are none.
+        seed: of these futures. Episodes of a sweep use their own.
+
+    >>> symdual.Foresight(starts=2, look_ahead=False)
+    Foresight(starts=2, look_ahead=False, samples=64, seed=0)
     """
 
     starts: int = 4
     look_ahead: bool = True
+    samples: int = 64
+    seed: int = 0
 
     def write(self, task: Records) -> None:
         """Put the settings into the task of a controller."""
         task["starts"] = whole_number(self.starts, "starts", most=MOST_STARTS)
         task["looking"] = float(bool(self.look_ahead))
+        task["samples"] = whole_number(self.samples, "samples", least=0, most=MOST_SAMPLES)
+        task["seed"] = whole_number(self.seed, "the seed", least=0, most=MOST_SEED)
 
 
 USUAL = Foresight()
@@ -53,18 +65,35 @@ class Look(NamedTuple):
     cost: float
 
 
+class Contestant(NamedTuple):
+    """A plan in simulated futures: its first input, and for how many steps it is followed before certainty equivalence.
+
+    `cost` is its mean cost in the first futures; `gap` what it costs more than the default in fresh ones, with its
+    standard error, NaN for one that did not get there.
+    """
+
+    u: Array
+    steps: int
+    cost: float
+    gap: float
+    error: float
+
+
 class Planned(NamedTuple):
     """How a decision of `planned` came about.
 
     `starts` are the certainty-equivalent plan, the plans of the step before where there were any, and plans through
     other first inputs; `won` is the position of the one that became the best plan, whose first input is `plan_input`.
-    `looks` are the first inputs that were looked at one step ahead, in the order in which that was done.
+    `looks` are the first inputs that were looked at one step ahead, in the order in which that was done. `race` are the
+    contestants of simulated futures, empty where all first inputs agreed, and `race_won` is the position of the winner.
     """
 
     starts: tuple[Start, ...]
     won: int
     plan_input: Array
     looks: tuple[Look, ...]
+    race: tuple[Contestant, ...] = ()
+    race_won: int | None = None
 
 
 def told(desk: Desk) -> Planned | None:
@@ -80,7 +109,20 @@ def told(desk: Desk) -> Planned | None:
     there = [n for n, start in enumerate(starts) if np.isfinite(start.cost)]
     seen = tuple(Look(story["look_u"][n].copy(), float(story["look_cost"][n])) for n in range(looks))
     won = there.index(int(story["won"]))
-    return Planned(tuple(starts[n] for n in there), won, story["plan_u"].copy(), seen)
+    race = _race(story) if "entries" in (story.dtype.names or ()) else ()
+    race_won = int(story["entry_won"]) if race else None
+    return Planned(tuple(starts[n] for n in there), won, story["plan_u"].copy(), seen, race, race_won)
+
+
+def _race(story: Any) -> tuple[Contestant, ...]:
+    return tuple(
+        Contestant(
+            story["entry_u"][n].copy(),
+            int(story["entry_follow"][n]),
+            *(float(story[name][n]) for name in ("entry_cost", "entry_gap", "entry_error")),
+        )
+        for n in range(int(story["entries"]))
+    )
 
 
 def lay_out(desk: Desk, plans: Records | None, shift: int) -> None:

@@ -16,23 +16,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from symdual.export.backend import CBackend
-
-from symdual.errors import PackageError, SymdualError, SymdualWarning, did_you_mean
+from symdual.errors import PackageError, SymdualError, SymdualWarning
 from symdual.runtime import border
 from symdual.runtime.origin import edited_model_file
 from symdual.runtime.places import cache_folder
 from symdual.whole_file.packages import locked, restore_interrupted, verified
 
 _PARENT = "symdual_generated"
-BACKENDS = ("numba", "c")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +45,7 @@ class LoadedPackage:
     numbers: dict[str, NDArray[np.float64]] = field(repr=False)
     plants: dict[str, str] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
-    c: CBackend | None = field(default=None, repr=False)
+    c: border.Backend | None = field(default=None, repr=False)
 
     @property
     def backend(self) -> str:
@@ -88,6 +85,14 @@ class LoadedPackage:
         @property
         def episode(self) -> border.EpisodeModule: ...  # noqa: D102
 
+    @cached_property
+    def belief_names(self) -> tuple[str, ...]:
+        """The names of the entries of z = (x, theta); the weights of a family are numbered from zero."""
+        names = list(self.STATES)
+        for name, (_, count) in self.UNKNOWNS.items():
+            names += [name] if count == 1 else [f"{name}[{i}]" for i in range(count)]
+        return tuple(names)
+
     @property
     def noise(self) -> border.Noise:
         """The model's noise."""
@@ -107,7 +112,12 @@ class LoadedPackage:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the folder, the digest and the numbers; the code is loaded and verified again from the folder."""
-        return _unpickled, (self.folder, self.module.DIGEST, self.numbers, self.plants, self.backend)
+        make = None if self.c is None else self.c.make
+        return _unpickled, (self.folder, self.module.DIGEST, self.numbers, self.plants, make)
+
+    def through(self, make: border.MakeBackend | None) -> LoadedPackage:
+        """The same package with modules of another making; numba's for None."""
+        return replace(self, c=None if make is None else make(self.name, self.module.DIGEST, self.files))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LoadedPackage:
         """The same code with numbers of its own."""
@@ -119,26 +129,21 @@ def _unpickled(
     digest: str,
     numbers: dict[str, NDArray[np.float64]],
     plants: dict[str, str],
-    backend: str = "numba",
+    make: border.MakeBackend | None = None,
 ) -> Any:
-    package = load(folder, backend)
+    package = load(folder).through(make)
     if digest != package.module.DIGEST:
         raise PackageError(f"the package {folder} has been generated anew since something that uses it was pickled")
     return replace(package, numbers=numbers, plants=plants)
 
 
-def load(name: str | Path, backend: str = "numba") -> LoadedPackage:
+def load(name: str | Path) -> LoadedPackage:
     """Load a generated package by its name or folder.
 
     A name is looked up in `generated/` of the current folder, then in the user's cache folder, then as a folder. The
     files are verified against the manifest: a package that was edited by hand or written by another version is refused.
     A package whose model file was edited since is loaded as it is, with a warning.
-
-    With backend "c" its functions are translated to C and compiled by the machine's C compiler, in seconds and without
-    numba; everything else stays as it is.
     """
-    if backend not in BACKENDS:
-        raise SymdualError(f'there is no backend "{backend}"{did_you_mean(backend, BACKENDS)}; known: numba, c')
     folder = _find(name)
     manifest, files = _settled(folder)
     if (model_file := edited_model_file(folder)) is not None:
@@ -146,17 +151,9 @@ def load(name: str | Path, backend: str = "numba") -> LoadedPackage:
             f"{model_file} was edited after the package {folder} had been generated from it; the package is as before, "
             f"run `symdual generate` on the file to renew it",
             SymdualWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
-    package = _loaded(folder, str(manifest["name"]), str(manifest["package_digest"]), files)
-    return package if backend == "numba" else in_c(package)
-
-
-def in_c(package: LoadedPackage) -> LoadedPackage:
-    """The same package through C."""
-    from symdual.export.backend import backend_of
-
-    return replace(package, c=backend_of(package.name, package.module.DIGEST, package.files))
+    return _loaded(folder, str(manifest["name"]), str(manifest["package_digest"]), files)
 
 
 def _loaded(folder: Path, name: str, digest: str, files: Mapping[str, bytes]) -> LoadedPackage:
@@ -273,9 +270,7 @@ def _import(full_name: str, folder: Path, files: Mapping[str, bytes]) -> types.M
     """Import under a name that contains the digest: the same code has the same name in every process and folder."""
     if _FINDER not in sys.meta_path:
         sys.meta_path.append(_FINDER)
-    if _PARENT not in sys.modules:
-        sys.modules[_PARENT] = types.ModuleType(_PARENT)
-        sys.modules[_PARENT].__path__ = []
+    sys.modules.setdefault(_PARENT, types.ModuleType(_PARENT)).__path__ = []
     if full_name in sys.modules:
         known = sys.modules[full_name]
         assert isinstance(known.__loader__, _Modules)

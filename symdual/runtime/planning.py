@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from symdual.runtime.border import Desk, Records
-from symdual.runtime.controller import cost_kind, task_of, weights_of
+from symdual.runtime.costs import cost_kind, task_of, weights_of
 from symdual.runtime.problem import Array, Belief, Problem
 
 

@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from symdual.errors import SymdualError
-from symdual.runtime.controller import Controller, State, task_of, unmasked, weights_of
+from symdual.runtime.controller import Controller, unmasked
+from symdual.runtime.costs import task_of, weights_of
 from symdual.runtime.problem import Array, Problem
+from symdual.runtime.story import State
 
 
 class Plant(Protocol):
@@ -59,6 +61,17 @@ def run_foreign(controller: Controller, plant: Plant, steps: int | None = None, 
 
     Exceptions of the plant, an infinite measurement, and a belief or a plan that is not finite end the episode, which
     is then marked failed with its reason; nothing is raised. Errors in the use of this function are raised.
+
+    >>> class Tank:
+    ...     def reset(self, seed):
+    ...         self.level = 1.0
+    ...         return [self.level]
+    ...     def step(self, u):
+    ...         self.level += 2.0 * u[0]
+    ...         return [self.level]
+    >>> episode = symdual.run_foreign(symdual.controller(task, "dual"), Tank())
+    >>> episode.inputs.shape, episode.failure
+    ((2, 1), None)
     """
     if steps is None:
         steps = controller.problem.horizon
@@ -172,7 +185,7 @@ def _expressed_cost(task: Problem, states: Array, inputs: Array, spreads: Array)
 
 
 class GymPlant:
-    """A Gymnasium environment with a box action space as a plant.
+    """A Gymnasium environment as a plant; its actions are a box of numbers, or a finite set of them (`Discrete`).
 
     Args:
         environment: made by `gymnasium.make`; `close` it yourself.
@@ -181,6 +194,12 @@ class GymPlant:
         options: handed to the environment at every reset.
 
     `rewards` holds the rewards since the last reset, `limits` (2, NU) the bounds of the actions, for `Problem.limits`.
+    Of a finite set the actions are the whole numbers in `choices`, which belong into the `choices` of a scenario.
+
+    >>> import gymnasium
+    >>> plant = symdual.GymPlant(gymnasium.make("Pendulum-v1"))
+    >>> plant.limits.tolist(), plant.reset(seed=0).shape
+    ([[-2.0], [2.0]], (3,))
     """
 
     def __init__(
@@ -190,10 +209,15 @@ class GymPlant:
         options: dict[str, Any] | None = None,
     ) -> None:
         space = environment.action_space
-        if not (hasattr(space, "low") and hasattr(space, "high")):
-            raise SymdualError(f"the action space of the environment must be a box of numbers, not {space}")
+        self.choices: list[float] = []
+        if hasattr(space, "low") and hasattr(space, "high"):
+            self.limits = np.array([np.ravel(space.low), np.ravel(space.high)], dtype=np.float64)
+        elif hasattr(space, "n") and hasattr(space, "start"):
+            self.choices = [float(space.start + i) for i in range(int(space.n))]
+            self.limits = np.array([[self.choices[0]], [self.choices[-1]]])
+        else:
+            raise SymdualError(f"the action space of the environment must be a box or a finite set, not {space}")
         self.environment = environment
-        self.limits = np.array([np.ravel(space.low), np.ravel(space.high)], dtype=np.float64)
         self.rewards: list[float] = []
         self._observe = observe
         self._options = options
@@ -214,7 +238,12 @@ class GymPlant:
             raise PlantEnded
         if len(u) != self.limits.shape[1]:
             raise SymdualError(f"the environment takes {self.limits.shape[1]} inputs, not {len(u)}")
-        action = np.clip(u, *self.limits).astype(self._space.dtype).reshape(self._space.shape)
+        inside = np.clip(u, *self.limits)
+        if self.choices and float(inside[0]) not in self.choices:
+            raise SymdualError(
+                f"the environment takes one of {self.choices}, not {inside[0]:g}: give them to the scenario as choices"
+            )
+        action = int(inside[0]) if self.choices else inside.astype(self._space.dtype).reshape(self._space.shape)
         observation, reward, terminated, truncated, _ = self.environment.step(action)
         self.rewards.append(float(reward))
         self._over = bool(terminated or truncated)

@@ -51,6 +51,14 @@ def posterior(
 
     `process` may be left out when there is only one. With an output covariance V the outputs are the independent
     processes that are mixed to the functions of the model.
+
+    >>> x, u = sympy.symbols("x u")
+    >>> wind = symdual.features.gaussian_process("wind", x, memory=4)
+    >>> model = symdual.Model([x], [u], [x + wind + u], process_noise=0.1, name="windy")
+    >>> windy = symdual.problem(symdual.Scenario(model, horizon=3))
+    >>> found = symdual.posterior(windy.package, windy.prior, [-1.0, 0.0, 1.0])
+    >>> found.mean.tolist(), found.deviation.round(3).tolist()
+    ([0.0, 0.0, 0.0], [1.0, 1.0, 1.0])
     """
     name = _process(package, process)
     arrays = package.PROCESSES[name]

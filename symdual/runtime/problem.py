@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from symdual.choices import choice_table, combinations, narrowed
 from symdual.errors import PackageError, SymdualError, did_you_mean
 from symdual.runtime import objective as objectives
 from symdual.runtime.evaluate import argument, whole_number
 from symdual.runtime.loading import LoadedPackage, load
 from symdual.runtime.named import Given, held, matrix, schedule, singles, vector
 from symdual.runtime.signals import Signals, changed_signals, checked_signals, signals_of, stored_signals
-from symdual.spec.signals import SignalSchedule
+from symdual.schedules import SignalSchedule
 
 Array = NDArray[np.float64]
 
@@ -26,11 +27,28 @@ class Belief(NamedTuple):
 
     With a Gaussian process in the model, `memory` (DATA,) holds the points at which it is remembered, and its rows of
     mean and covariance are relative to its prior: `symdual.runtime.posterior` says what they mean for the function.
+    `names` are those of the entries of z, where they are known.
+
+    >>> task.prior
+    <Belief x = 1 +- 0, b = 1 +- 3.2>
     """
 
     mean: Array
     covariance: Array
     memory: Array | None = None
+    names: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        names = self.names or tuple(f"z[{i}]" for i in range(len(self.mean)))
+        spread = np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0))
+        parts = [f"{n} = {m:.4g} +- {s:.2g}" for n, m, s in zip(names, self.mean, spread, strict=True)]
+        return f"<Belief {', '.join(parts[:8])}{f' and {len(parts) - 8} more' if len(parts) > 8 else ''}>"
+
+    def _repr_html_(self) -> str:
+        """Mean and standard deviation by name, for notebooks."""
+        from symdual.report.notebook import belief_html
+
+        return belief_html(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,6 +68,10 @@ class Problem:
         limits: lower and upper bounds of the inputs (2, NU), instead of the model's own.
         objective: the numbers of a cost that is more than this, for a package whose code knows it; all zero by default.
         signals: the known quantities that change with time, for a package that has some.
+        choices: the values of inputs that have a finite set of them (NU, most), ended by NaN; None without such inputs.
+
+    >>> task.changed(prior_mean={"b": 2.0}, horizon=4)
+    <Problem toy: 4 steps, model toy, states x, inputs u, unknowns b, plant the model itself>
     """
 
     name: str
@@ -66,6 +88,7 @@ class Problem:
     objective: objectives.Objective | None = None
     signals: Signals | None = None
     truth_path: Array | None = None
+    choices: Array | None = None
 
     def __post_init__(self) -> None:
         """Check every array once, so that compiled code never has to."""
@@ -94,6 +117,8 @@ class Problem:
             checked["limits"] = argument(self.limits, (2, p.NU), "limits")
             if not np.all(checked["limits"][0] < checked["limits"][1]):
                 raise SymdualError("limits must have lower bounds that are below the upper bounds")
+        if self.choices is not None:
+            checked["choices"] = self._checked_choices(self.choices)
         if not (0.0 <= self.bonus < np.inf and 0.0 <= self.dual_weight < np.inf):
             raise SymdualError("bonus and dual_weight must be finite and not negative")
         for key, value in checked.items():
@@ -122,10 +147,28 @@ class Problem:
 
     @cached_property
     def bounds(self) -> Array:
-        """Lower and upper bounds of the inputs, (2, NU)."""
+        """Lower and upper bounds of the inputs, (2, NU); an input with choices stays between its extreme ones."""
+        return self._given_bounds if self.choices is None else narrowed(self._given_bounds, self.choices)
+
+    @property
+    def _given_bounds(self) -> Array:
         if self.limits is not None:
             return self.limits
         return np.ascontiguousarray([self.package.numbers["lower"], self.package.numbers["upper"]])
+
+    def _checked_choices(self, table: Array) -> Array:
+        """Choices within the bounds, and no more of them than the code has room for."""
+        room = getattr(self.package, "COMBINATIONS", 0)
+        own = {name: table[row][~np.isnan(table[row])] for name, row in self.package.INPUTS.items()}
+        checked = choice_table(
+            {name: values for name, values in own.items() if len(values)}, list(own), self._given_bounds
+        )
+        if len(combinations(checked)) > room:
+            raise SymdualError(
+                f"the code of {self.package.name} has room for {room} combinations of inputs with a finite set of "
+                f"values, not for {len(combinations(checked))}: give the choices to its Scenario"
+            )
+        return checked
 
     @property
     def start(self) -> Array:
@@ -150,7 +193,7 @@ class Problem:
         covariance[:nx, :nx] = self.prior.covariance[:nx, :nx]
         belief = Belief(np.concatenate([self.start, argument(truth, (plant.NTHETA,), "truth")]), covariance)
         signals = None if self.signals is None else self.signals.known
-        return replace(self, package=knowing, prior=belief, truth=truth, limits=self.bounds, signals=signals)
+        return replace(self, package=knowing, prior=belief, truth=truth, limits=self._given_bounds, signals=signals)
 
     def extended(self, steps: int) -> Problem:
         """The same task with its cost and references held at their last values for `steps` more steps."""
@@ -177,6 +220,7 @@ class Problem:
         prior_covariance: Given | None = None,
         truth: Given | None = None,
         bounds: ArrayLike | Mapping[Any, tuple[float | None, float | None]] | None = None,
+        choices: Mapping[Any, ArrayLike] | None = None,
         constants: Mapping[Any, ArrayLike] | None = None,
         bonus: float | None = None,
         dual_weight: float | None = None,
@@ -194,6 +238,8 @@ class Problem:
             signals, forecasts: mappings from a signal to its values, as in a `Scenario`. A signal without a forecast of
                 its own is believed as it is.
             bounds: a mapping from an input to its (lower, upper) bound, None for an open side, or both as (2, NU).
+            choices: a mapping from an input to its finite set of values, for all inputs that have one; an empty one
+                lets every input take any value. The code has room for as many combinations as its scenarios have.
             constants: a mapping from the name of a constant of the model to its value. A plant that is the model
                 itself follows.
         """
@@ -233,6 +279,7 @@ class Problem:
             truth=self.truth if truth is None else self._changed_truth(truth),
             truth_path=held(self.truth_path, steps) if self.truth_path is not None and truth is None else None,
             limits=self.limits if bounds is None else self._changed_bounds(bounds),
+            choices=self.choices if choices is None else self._changed_choices(choices),
             bonus=self.bonus if bonus is None else bonus,
             dual_weight=self.dual_weight if dual_weight is None else dual_weight,
             objective=objectives.changed(
@@ -243,6 +290,9 @@ class Problem:
             ),
             signals=changed_signals(self.signals, steps + 1, signals, forecasts),
         )
+
+    def _changed_choices(self, given: Mapping[Any, ArrayLike]) -> Array | None:
+        return choice_table(given, list(self.package.INPUTS), self._given_bounds) if given else None
 
     def _changed_truth(self, given: Given) -> Array:
         plant = self.plant
@@ -256,7 +306,7 @@ class Problem:
     def _changed_bounds(self, given: ArrayLike | Mapping[Any, tuple[float | None, float | None]]) -> Array:
         if not isinstance(given, Mapping):
             return argument(given, (2, self.package.NU), "bounds")
-        new = self.bounds.copy()
+        new = self._given_bounds.copy()
         for key, pair in given.items():
             name = str(key)
             if name not in self.package.INPUTS:
@@ -309,12 +359,12 @@ def problem(package: LoadedPackage, scenario: str | None = None) -> Problem:
     prefix = f"scenario.{scenario}."
     stored = {key.removeprefix(prefix): value for key, value in package.numbers.items() if key.startswith(prefix)}
     plant = package.plants[scenario]
-    return _from_numbers(scenario, package, package if plant == package.name else _other_plant(package, plant), stored)
+    return from_numbers(scenario, package, package if plant == package.name else _other_plant(package, plant), stored)
 
 
 def _other_plant(package: LoadedPackage, name: str) -> LoadedPackage:
     """The package of a plant that is another model, the very one that the scenario was written for."""
-    plant = load(package.folder.parent / name, package.backend)
+    plant = load(package.folder.parent / name).through(None if package.c is None else package.c.make)
     if plant.model_digest != package.plant_digests[name]:
         raise PackageError(
             f"{plant.folder} is not the plant that {package.folder} was generated with: one of them is older than the "
@@ -323,7 +373,8 @@ def _other_plant(package: LoadedPackage, name: str) -> LoadedPackage:
     return plant
 
 
-def _from_numbers(name: str, package: LoadedPackage, plant: LoadedPackage, stored: Mapping[str, Array]) -> Problem:
+def from_numbers(name: str, package: LoadedPackage, plant: LoadedPackage, stored: Mapping[str, Array]) -> Problem:
+    """The task that the arrays of `Scenario.numbers` describe."""
     nx = package.NX
     covariance = np.zeros((package.NZ, package.NZ))
     covariance[:nx, :nx] = stored["start_covariance"]
@@ -342,6 +393,7 @@ def _from_numbers(name: str, package: LoadedPackage, plant: LoadedPackage, store
         objective=objectives.stored(package, len(stored["input_cost"]), dict(stored)),
         signals=stored_signals(package, plant, stored),
         truth_path=stored.get("truth_path"),
+        choices=stored.get("choices"),
     )
 
 
@@ -354,7 +406,10 @@ def checked_belief(package: LoadedPackage, belief: Belief) -> Belief:
     own = np.flatnonzero(~processes_of(package))
     require_semidefinite(covariance[None][:, own][:, :, own], "the covariance of the belief")
     return Belief(
-        mean, np.ascontiguousarray(0.5 * (covariance + covariance.T)), _checked_memory(package, belief.memory)
+        mean,
+        np.ascontiguousarray(0.5 * (covariance + covariance.T)),
+        _checked_memory(package, belief.memory),
+        package.belief_names,
     )
 
 

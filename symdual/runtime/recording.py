@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symdual.runtime.closed_loop import OUTCOMES, Episodes, Luck
+from symdual.runtime.noise import is_noisy
 from symdual.runtime.posterior import lost
 from symdual.runtime.problem import Array, Problem
 
@@ -33,7 +34,8 @@ def fields(problem: Problem, controller: str, luck: Luck, episodes: Episodes) ->
     # the plant's parameters are those of the belief only if both are the same model
     same = controller == "oracle" or problem.plant_is_model
     theta_error = episodes.means[:, -1, nx:] - luck.last_truths if same else None
-    state_scale = _largest(problem.package.numbers["process_noise"]) + _largest(prior[:nx, :nx])
+    noise = 0.0 if is_noisy(problem.package) else _largest(problem.package.numbers["process_noise"])
+    state_scale = noise + _largest(prior[:nx, :nx])
     theta_scale = _largest(prior[nx:, nx:])
     arrays: dict[str, NDArray[Any]] = {
         "states": episodes.states,

@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symdual.errors import SymdualError, did_you_mean
-from symdual.runtime.controller import Statistics
 from symdual.runtime.honesty import BAND, judge
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import by_values, losses
 from symdual.runtime.problem import Array, Belief, Problem
 from symdual.runtime.signals import place_of, signals_of
+from symdual.runtime.story import Statistics
 from symdual.whole_file import write_whole
 
 TIME = "time"
@@ -117,7 +117,12 @@ def consistency(total: float, measured: int) -> Consistency:
 
 
 def read_recording(file: Path, package: LoadedPackage) -> Recording:
-    """Read a .csv file with the columns `time`, the inputs and the measurements of a model, in any order."""
+    """Read a .csv file with the columns `time`, the inputs and the measurements of a model, in any order.
+
+    >>> _ = (folder / "two_rows.csv").write_text("time,u,x\\n0,0.5,1.0\\n1,0.0,1.4\\n")
+    >>> symdual.read_recording(folder / "two_rows.csv", task.package).measurements.tolist()
+    [[1.0], [1.4]]
+    """
     header, rows = _table(file)
     inputs, outputs = list(package.INPUTS), list(package.MEASUREMENTS)
     heard = [name for name in signals_of(package) if name in header]
@@ -275,7 +280,7 @@ def replay(problem: Problem, recording: Recording) -> Replay:
                 f"line {recording.lines[i]} of the recording has a measurement so far from what the filter expects "
                 "that the likelihood is not a number any more"
             )
-        held = Belief(mean, covariance, tray.task["numbers"][0].copy())
+        held = Belief(mean, covariance, tray.task["numbers"][0].copy(), package.belief_names)
         shown = by_values(package, held)
         means.append(shown[0])
         deviations.append(shown[1])
@@ -305,21 +310,13 @@ def _tune(problem: Problem, recording: Recording, row: int, k: int, tray: Any) -
     tray.task["numbers"][0, place_of(problem.package)] = values
 
 
-def belief_names(package: LoadedPackage) -> list[str]:
-    """The names of the entries of z = (x, theta); the weights of a family are numbered from zero."""
-    names = list(package.STATES)
-    for name, (_, count) in package.UNKNOWNS.items():
-        names += [name] if count == 1 else [f"{name}[{i}]" for i in range(count)]
-    return names
-
-
 def summary(result: Replay, problem: Problem) -> dict[str, Any]:
     """A replay as plain data: sizes, the last belief by name, the log-likelihood and the consistency.
 
     Of a Gaussian process only the values that it remembers are a part of the belief.
     """
     judged = result.consistency
-    last = zip(belief_names(problem.package), result.means[-1], result.deviations[-1], strict=True)
+    last = zip(problem.package.belief_names, result.means[-1], result.deviations[-1], strict=True)
     return {
         "model": problem.package.name,
         "scenario": problem.name,
@@ -341,7 +338,7 @@ def summary(result: Replay, problem: Problem) -> dict[str, Any]:
 
 def write_belief(file: Path, result: Replay, package: LoadedPackage) -> Path:
     """Write the belief over time as a table: time, mean and standard deviation of every entry, and the statistics."""
-    names = belief_names(package)
+    names = package.belief_names
     header = [TIME, *names, *(f"{name} deviation" for name in names), "log-likelihood", "NIS", "measured"]
     table = io.StringIO(newline="")
     writer = csv.writer(table)

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symdual.errors import SymdualError
+from symdual.runtime.labelled import Labelled
 from symdual.whole_file import remove_unfinished, whole_file
 from symdual.whole_file.archive import Member, array_member, data_offsets, text_member, write_archive
 
@@ -149,9 +150,7 @@ def described(about: Any) -> Description:
     known = all(isinstance(name, str) for name in controllers) and len(set(controllers)) == len(controllers)
     if not (known and controllers and set(sizes) == set(controllers) and _is_count(about["runs"], least=1)):
         raise ValueError("a description names no controllers or no runs")
-    if not all(
-        isinstance(own, dict) and axes <= set(own) and all(map(_is_count, own.values())) for own in sizes.values()
-    ):
+    if not all(isinstance(own, dict) and axes <= set(own) and _are_sizes(own) for own in sizes.values()):
         raise ValueError("a description has sizes that are none")
     names, settings = about["names"], about["settings"]
     if not all(isinstance(names.get(key), list) for key in ("states", "inputs", "measurements", "unknowns")):
@@ -170,6 +169,14 @@ _KINDS = {
     **dict.fromkeys(("outcomes", "controllers"), list),
     **dict.fromkeys(("seed", "horizon", "runs"), int),
 }
+
+
+#: axes that are never empty, whatever the model
+_FILLED = ("time", "step", "state", "input", "belief")
+
+
+def _are_sizes(sizes: Mapping[str, Any]) -> bool:
+    return all(_is_count(size, least=axis in _FILLED) for axis, size in sizes.items())
 
 
 def _is_count(value: Any, least: int = 0) -> bool:
@@ -228,7 +235,10 @@ def _members(
         def whole(name: str = name) -> Iterator[bytes]:
             yield np.ascontiguousarray(task[name], dtype="<f8").tobytes()
 
-        members.append(array_member(name, "<f8", tuple(about["arrays"][name]["shape"]), whole))
+        shape = about["arrays"][name]["shape"]
+        if not (isinstance(shape, list) and all(map(_is_count, shape))):
+            raise ValueError("the shape of an array is none")
+        members.append(array_member(name, "<f8", tuple(shape), whole))
     for controller in description.controllers:
         chunks = [chunk for chunk in _digests(about) if chunk.controller == controller]
         for position, field in enumerate(FIELDS):
@@ -237,8 +247,8 @@ def _members(
                 for chunk in chunks:
                     yield read(chunk, *description.spans(chunk.controller, chunk.stop - chunk.start)[position])
 
-            shape = description.shape(controller, field, description.runs)
-            members.append(array_member(f"{controller}.{field.name}", field.dtype, shape, parts))
+            size = description.shape(controller, field, description.runs)
+            members.append(array_member(f"{controller}.{field.name}", field.dtype, size, parts))
     return members
 
 
@@ -255,11 +265,17 @@ def _digests(about: Mapping[str, Any]) -> dict[Chunk, str]:
 # ------------------------------------------------------------ reading
 
 
-class Results:
-    """A results file that is open for reading; arrays are read when they are asked for."""
+class Results(Labelled):
+    """A results file that is open for reading; arrays are read when they are asked for. `open_results` opens one.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    >>> results = symdual.sweep(task, ["ce", "dual"], runs=4, folder=folder)
+    >>> results.array("dual", "states").shape
+    (4, 3, 1)
+    >>> results.close()
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = path = Path(path) / "results.npz" if Path(path).is_dir() else Path(path)
         with ExitStack() as opened:
             try:
                 file = opened.enter_context(path.open("rb"))
@@ -284,6 +300,10 @@ class Results:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
         self._opened.close()
 
     def task(self, name: str) -> NDArray[np.float64]:
@@ -304,6 +324,20 @@ class Results:
             return np.asarray(self._stored[name])
         except UNREADABLE as problem:
             raise self._damaged() from problem
+
+
+def open_results(path: str | Path) -> Results:
+    """Open the results of a sweep: the file `results.npz`, or the folder in which it lies.
+
+    >>> symdual.sweep(task, ["ce", "dual"], runs=4, folder=folder).close()
+    >>> with symdual.open_results(folder / "toy") as results:
+    ...     frame = results.to_pandas("runs")
+    >>> frame.index.names
+    FrozenList(['controller', 'run'])
+    """
+    if not Path(path).exists():
+        raise SymdualError(f"there are no results at {path}; `symdual simulate` or `symdual.sweep` writes some")
+    return Results(path)
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from symdual.errors import SymdualError, SymdualWarning, did_you_mean
+from symdual.numbers import natural_order
 from symdual.runtime.loading import LoadedPackage
-from symdual.spec.names import natural_order
-from symdual.spec.signals import SignalSchedule, table
+from symdual.schedules import SignalSchedule, table
 
 if TYPE_CHECKING:
     from symdual.runtime.problem import Problem

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symdual.runtime.honesty import judge
+from symdual.runtime.labelled import Labelled
 from symdual.runtime.posterior import loss_sentences
-from symdual.runtime.results import Results
 
 Array = NDArray[np.float64]
 
@@ -102,7 +102,7 @@ class Summary:
     controllers: tuple[ControllerSummary, ...]
 
     def sentences(self) -> list[str]:
-        """What a reader must not miss: failures, a filter that claims to know more than it does, a full memory."""
+        """What a reader must not miss, such as failures, or a filter that claims to know more than it does."""
         said = []
         if self.about["runs"] == 1:
             said.append("a single run has no standard error and no standard deviation")
@@ -111,6 +111,11 @@ class Summary:
                 said.append(f"{c.name}: {count} of {self.about['runs']} episodes failed: {reason}")
             if not c.finished:
                 said.append(f"{c.name}: no episode finished, so there is nothing to average")
+            if c.fallbacks:
+                said.append(
+                    f"{c.name}: in {100 * c.fallbacks:.2g} % of the decisions candidates fell back to order 1, where "
+                    "the cost of order 2 cannot be right"
+                )
             for what, consistency in (
                 ("the parameters (NEES)", c.nees_parameters),
                 ("the state (NEES)", c.nees_state),
@@ -125,6 +130,18 @@ class Summary:
             said += [f"{c.name}: {violation.sentence()}" for violation in c.violations]
         return said
 
+    def __str__(self) -> str:
+        """The table and the sentences as they are printed."""
+        from symdual.report.sweeps import printed
+
+        return printed(self)
+
+    def _repr_html_(self) -> str:
+        """The table and the sentences, for notebooks."""
+        from symdual.report.sweeps import html
+
+        return html(self)
+
     def to_json(self) -> dict[str, Any]:
         """The summary as plain data."""
         keys = ("model", "plant", "scenario", "digests", "settings", "seed", "runs", "horizon", "versions")
@@ -136,7 +153,7 @@ class Summary:
         }
 
 
-def summarise(results: Results) -> Summary:
+def summarise(results: Labelled) -> Summary:
     """Summarise a results file; differences are to `ce`, or to the first controller when there is no `ce`."""
     names = results.description.controllers
     baseline = "ce" if "ce" in names else names[0]
@@ -148,7 +165,7 @@ def summarise(results: Results) -> Summary:
     )
 
 
-def _summarise(results: Results, name: str, reference: Array | None) -> ControllerSummary:
+def _summarise(results: Labelled, name: str, reference: Array | None) -> ControllerSummary:
     steps = results.about["horizon"]
     costs = _finished_costs(results, name)
     difference, better = None, None
@@ -185,7 +202,7 @@ def _summarise(results: Results, name: str, reference: Array | None) -> Controll
     )
 
 
-def _violations(results: Results, name: str, finished: NDArray[np.bool_]) -> tuple[Violation, ...]:
+def _violations(results: Labelled, name: str, finished: NDArray[np.bool_]) -> tuple[Violation, ...]:
     texts = results.about.get("limits", [])
     if not texts or not finished.any():
         return ()
@@ -198,7 +215,7 @@ def _violations(results: Results, name: str, finished: NDArray[np.bool_]) -> tup
     return tuple(found)
 
 
-def _finished_costs(results: Results, name: str) -> Array:
+def _finished_costs(results: Labelled, name: str) -> Array:
     """L by run, NaN where the episode failed."""
     return np.where(results.array(name, "outcomes") == 0, results.array(name, "costs"), np.nan)
 

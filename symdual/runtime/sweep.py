@@ -25,7 +25,8 @@ from symdual.errors import SymdualError
 from symdual.runtime import recording
 from symdual.runtime.checkpoints import Checkpoints, kept, owner
 from symdual.runtime.closed_loop import Luck, Settings, checked_settings, draw, plant_problem, run_part
-from symdual.runtime.controller import NAMES, controller, require_fit
+from symdual.runtime.controller import controller
+from symdual.runtime.costs import NAMES, require_fit
 from symdual.runtime.evaluate import whole_number
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.objective import has_objective, limits_of
@@ -82,6 +83,8 @@ class Sweep:
         """What the results say about themselves."""
         problem, package = self.problem, self.problem.package
         names = {key: list(getattr(package, key.upper())) for key in ("states", "inputs", "measurements", "unknowns")}
+        names["belief"] = list(package.belief_names)
+        names["parameters"] = list(problem.plant.belief_names[problem.plant.NX :])
         identity = {
             "format": FORMAT,
             "model": package.name,
@@ -199,7 +202,7 @@ def _code(package: LoadedPackage) -> str:
     return str(package.module.DIGEST)
 
 
-_OPTIONAL = ("objective", "signals", "truth_path")  # parts of a problem that most have none of
+_OPTIONAL = ("objective", "signals", "truth_path", "choices")  # parts of a problem that most have none of
 
 
 def _task_digest(problem: Problem) -> str:
@@ -212,8 +215,10 @@ def _task_digest(problem: Problem) -> str:
     for part in fields(Problem):
         value = getattr(problem, part.name)
         if part.name not in ("name", "package", "plant") and not (part.name in _OPTIONAL and value is None):
-            parts = value[1:] if part.name == "signals" else value  # their names are in the package
-            for position, array in enumerate(parts if isinstance(parts, tuple) else [parts]):
+            parts = {"signals": slice(1, None), "prior": slice(0, 3)}.get(
+                part.name, slice(None)
+            )  # names are no numbers
+            for position, array in enumerate(value[parts] if isinstance(value, tuple) else [value]):
                 _add(total, f"{part.name}.{position}", np.zeros(0) if array is None else np.asarray(array))
     return total.hexdigest()
 

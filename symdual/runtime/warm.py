@@ -7,26 +7,57 @@ an interpreter of its own and goes to numba's cache, where later processes find 
 from __future__ import annotations
 
 import gc
+import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from symdual.errors import SymdualError
 from symdual.runtime.border import Desk, Records
 from symdual.runtime.loading import LoadedPackage, load
+from symdual.runtime.places import cache_folder
+from symdual.whole_file import write_whole
 
 STEPS = 2  # of the plan on which a part is tried
 
 
-def is_compiled(folder: Path) -> bool:
-    """Whether numba's cache beside a package holds its filter; a cache that lies elsewhere counts as one that does."""
-    return "NUMBA_CACHE_DIR" in os.environ or any((folder / "__pycache__").glob("filter.*.nbc"))
+# seconds, each alone on a core, of a small model; what they are on another machine is learned
+_USUAL = {"filter": 4.0, "decision": 4.0, "episode": 5.0, "planned": 20.0}
+_USUAL_COST = 4.0
+_KEPT = 500  # times that are remembered
+
+# the functions of numba's cache by which a part that is there is known
+_MARKS = {
+    "filter": ("filter.predict", "filter.update"),
+    "decision": ("decision.decide_at",),
+    "episode": ("episode.episodes",),
+}
+
+
+def missing(folder: Path, parts: Iterable[str]) -> list[Work]:
+    """The parts of a package that numba's cache beside it does not hold; nothing where the cache lies elsewhere."""
+    if "NUMBA_CACHE_DIR" in os.environ or not os.access(folder, os.W_OK):
+        return []
+
+    def is_there(*functions: str) -> bool:
+        return all(any((folder / "__pycache__").glob(f"{function}-*.nbi")) for function in functions)
+
+    found = []
+    for part in parts:
+        if part in _MARKS:
+            found += [] if is_there(*_MARKS[part]) else [part]
+        else:
+            kinds = [kind for kind in part.split("+") if not is_there(f"decision._{kind}")]
+            found += ["+".join(kinds)] if kinds else []
+    return [Work(folder, part) for part in found]
 
 
 def parts_of(package: LoadedPackage) -> tuple[str, ...]:
@@ -45,11 +76,15 @@ def parts_of(package: LoadedPackage) -> tuple[str, ...]:
 
 
 def compile_part(package: LoadedPackage, part: str) -> None:
-    """Compile one part: "filter", "decision", or names of costs with + between them."""
+    """Compile one part: "filter", "decision", "episode", or names of costs with + between them."""
     if part == "filter":
         touch_filter(package, *_belief_and_desk(package))
     elif part == "decision":
         package.decision.decide_at.compile(_decision_types(package))
+    elif part == "episode":
+        from symdual.runtime.closed_loop import touch_episode  # which imports this module
+
+        touch_episode(package)
     else:
         for kind in part.split("+"):
             package.decision.cost_pointer(kind)
@@ -84,31 +119,97 @@ def _belief_and_desk(package: LoadedPackage) -> tuple[Records, Desk]:
     return belief, records.desk(STEPS, records.make_weights(*costs), task)
 
 
-def warm(
-    folder: Path, parts: Iterable[str] | None = None, progress: Callable[[str, float], None] = lambda what, share: None
-) -> dict[str, float]:
-    """Compile the parts of a package in as many processes as there are cores; returns the seconds that each took."""
-    waiting = list(parts_of(load(folder)) if parts is None else parts)
-    total, seconds = len(waiting), dict[str, float]()
-    running: dict[str, tuple[subprocess.Popen[str], float]] = {}
+class Work(NamedTuple):
+    """A part of a package that is to be compiled."""
+
+    folder: Path
+    part: str
+
+
+class Doing(NamedTuple):
+    """What is being compiled, which share of the time is over, and how many seconds are left, as far as is known."""
+
+    what: str
+    share: float
+    left: float
+
+
+def warm(works: Iterable[Work], progress: Callable[[Doing], None] = lambda doing: None) -> dict[str, float]:
+    """Compile parts of packages in as many processes as there are cores; returns the seconds that each took."""
+    expected = Expected()
+    waiting = sorted(works, key=lambda work: -expected.seconds(work))
+    seconds, began = dict[str, float](), time.perf_counter()
+    running: dict[Work, tuple[subprocess.Popen[str], float]] = {}
     try:
         while waiting or running:
             while waiting and len(running) < (os.cpu_count() or 1):
-                part = waiting.pop(0)
-                running[part] = _started(folder, part), time.perf_counter()
-            progress(", ".join(running), len(seconds) / total)
-            for part, (process, started) in list(running.items()):
+                work = waiting.pop(0)
+                running[work] = _started(*work), time.perf_counter()
+            progress(_doing(expected, waiting, {work: at for work, (_, at) in running.items()}, began))
+            for work, (process, started) in list(running.items()):
                 if process.poll() is not None:
-                    del running[part]
-                    seconds[part] = time.perf_counter() - started
-                    _require_success(folder, part, process)
+                    del running[work]
+                    seconds[work.part] = time.perf_counter() - started
+                    _require_success(*work, process)
+                    expected.learn(work, seconds[work.part])
             time.sleep(0.02)
     finally:
         for process, _ in running.values():
             process.kill()
             process.communicate()
-    progress("", 1.0)
+    expected.keep()
     return seconds
+
+
+def _doing(expected: Expected, waiting: list[Work], running: Mapping[Work, float], began: float) -> Doing:
+    """How far the compilers are: those that run need the rest of their time, all others wait for a core."""
+    now = time.perf_counter()
+    rest = [max(0.5, expected.seconds(work) - (now - at)) for work, at in running.items()]
+    later = [expected.seconds(work) for work in waiting]
+    left = max([(sum(rest) + sum(later)) / (os.cpu_count() or 1), *rest, *later])
+    words = ", ".join(work.part.replace("+", " and ") for work in running)
+    return Doing(words, (now - began) / (now - began + left), left)
+
+
+class Expected:
+    """How long parts take to compile: as long as the last time on this machine, or as parts of other packages did."""
+
+    def __init__(self) -> None:
+        try:
+            self._file: Path | None = cache_folder() / "compile_seconds.json"
+            known = json.loads(self._file.read_text()) if self._file.is_file() else {}
+        except (OSError, ValueError, SymdualError):
+            self._file, known = None, {}
+        self._known: dict[str, float] = {
+            key: float(value)
+            for key, value in (known.items() if isinstance(known, dict) else ())
+            if isinstance(value, int | float) and value > 0
+        }
+
+    def seconds(self, work: Work) -> float:
+        """What a part will take."""
+        own = self._known.get(f"{work.folder.name} {work.part}")
+        return own if own is not None else _USUAL.get(work.part, _USUAL_COST * (1 + work.part.count("+"))) * self._pace
+
+    @property
+    def _pace(self) -> float:
+        """How much slower this machine was than the one on which the usual times were taken, in the median."""
+        ratios = [
+            seconds / _USUAL[part] for key, seconds in self._known.items() if (part := key.split(" ")[-1]) in _USUAL
+        ]
+        return median(ratios) if ratios else 1.0
+
+    def learn(self, work: Work, seconds: float) -> None:
+        """Remember how long a part took."""
+        self._known[f"{work.folder.name} {work.part}"] = round(seconds, 2)
+
+    def keep(self) -> None:
+        """Write it down for the next time, if that is possible."""
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.parent.mkdir(parents=True, exist_ok=True)
+                latest = dict(list(self._known.items())[-_KEPT:])
+                write_whole(self._file, json.dumps(latest, indent=0).encode())
 
 
 def _started(folder: Path, part: str) -> subprocess.Popen[str]:

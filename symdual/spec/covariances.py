@@ -6,6 +6,9 @@
     periodic              a^2 exp(-2 sum_q sin(pi (x_q - x'_q) / period_q)^2 / lengthscale_q^2)
 
 Sums and products of them are covariance functions too: `matern32(2.0) + periodic(1.0, period=24.0)`.
+
+>>> day = symdual.covariances.matern32(2.0) + symdual.covariances.periodic(1.0, period=24.0)
+>>> heat = symdual.features.gaussian_process("heat", sympy.Symbol("hour"), day)
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ from symdual.spec.expressions import as_expression
 from symdual.spec.numeric import as_numpy
 from symdual.spec.symbols import Constant, constant, matern
 
+__all__ = ["Covariance", "matern32", "matern52", "periodic", "rational_quadratic", "squared_exponential"]
+
 Points = tuple[sp.Symbol, ...]
 #: How a covariance function gets the symbol of a hyperparameter: by its role and value.
 Namer = Callable[[str, float], Constant]
@@ -31,7 +36,11 @@ Namer = Callable[[str, float], Constant]
 
 @dataclass(frozen=True)
 class Covariance:
-    """A covariance function that is still to be told its arguments; combine two with `+` or `*`."""
+    """A covariance function that is still to be told its arguments; combine two with `+` or `*`.
+
+    >>> isinstance(symdual.covariances.matern32() * symdual.covariances.periodic(), symdual.covariances.Covariance)
+    True
+    """
 
     build: Callable[[Points, Points, Namer], sp.Expr]
 
@@ -43,22 +52,35 @@ class Covariance:
 
 
 def squared_exponential(lengthscale: ArrayLike = 1.0, amplitude: float = 1.0) -> Covariance:
-    """Very smooth functions: all derivatives exist."""
+    """Very smooth functions: all derivatives exist.
+
+    >>> g = symdual.features.gaussian_process("g", sympy.Symbol("x"), symdual.covariances.squared_exponential(2.0))
+    """
     return _of_distance(lengthscale, amplitude, lambda square, name: sp.exp(-square / 2))
 
 
 def matern52(lengthscale: ArrayLike = 1.0, amplitude: float = 1.0) -> Covariance:
-    """Functions with two derivatives."""
+    """Functions with two derivatives.
+
+    >>> g = symdual.features.gaussian_process("g", sympy.Symbol("x"), symdual.covariances.matern52(2.0))
+    """
     return _of_distance(lengthscale, amplitude, lambda square, name: matern(5, 5 * square) / 3)
 
 
 def matern32(lengthscale: ArrayLike = 1.0, amplitude: float = 1.0) -> Covariance:
-    """Functions with one derivative."""
+    """Functions with one derivative.
+
+    >>> g = symdual.features.gaussian_process("g", sympy.Symbol("x"), symdual.covariances.matern32(2.0))
+    """
     return _of_distance(lengthscale, amplitude, lambda square, name: matern(3, 3 * square))
 
 
 def rational_quadratic(lengthscale: ArrayLike = 1.0, amplitude: float = 1.0, shape: float = 1.0) -> Covariance:
-    """A mixture of squared exponentials of many length-scales."""
+    """A mixture of squared exponentials of many length-scales.
+
+    >>> mixed = symdual.covariances.rational_quadratic(2.0, shape=0.5)
+    >>> g = symdual.features.gaussian_process("g", sympy.Symbol("x"), mixed)
+    """
 
     def of(square: sp.Expr, name: Namer) -> sp.Expr:
         alpha = name("shape", shape)
@@ -68,7 +90,10 @@ def rational_quadratic(lengthscale: ArrayLike = 1.0, amplitude: float = 1.0, sha
 
 
 def periodic(lengthscale: ArrayLike = 1.0, amplitude: float = 1.0, period: ArrayLike = 1.0) -> Covariance:
-    """Functions that repeat themselves."""
+    """Functions that repeat themselves.
+
+    >>> g = symdual.features.gaussian_process("g", sympy.Symbol("x"), symdual.covariances.periodic(1.0, period=24.0))
+    """
 
     def build(x: Points, y: Points, name: Namer) -> sp.Expr:
         scale = name("amplitude", amplitude)

@@ -39,9 +39,10 @@ def check_part(part: sp.Basic, where: str) -> None:
     """Refuse a node of an expression (symbols apart) that has no value, no derivative, or no generated code."""
     if getattr(part, "is_number", False):
         if part.has(sp.nan, sp.oo, -sp.oo, sp.zoo) or part.is_real is False or (part.is_Atom and not _is_double(part)):
-            raise ModelError(f"{where} contains {part}, which is not a finite real number")
+            raise ModelError(f"{where} contains {_shortened(part)}, which is not a finite real number")
         if part.is_Atom:
             return
+        _check_arguments(part, where)
     name = str(getattr(part.func, "__name__", part.func))
     if isinstance(part, AppliedUndef):
         raise ModelError(f"{where} uses the function {name!r}, which has no definition")
@@ -51,6 +52,23 @@ def check_part(part: sp.Basic, where: str) -> None:
         raise ModelError(f"{where} uses a Piecewise without a last case for all that remains (condition True)")
     if part.func not in ACCEPTED and not isinstance(part, (FamilyToken, BooleanAtom)):
         raise ModelError(f"{where} uses {name}, which the generated code cannot compute")
+
+
+def _check_arguments(constant: sp.Expr, where: str) -> None:
+    """Refuse a function of a constant that is not finite in double precision: SymPy may not come to an end over it."""
+    for part in sp.postorder_traversal(constant):  # so that no argument is computed before those within it are known
+        if isinstance(part, (sp.Function, sp.Pow)) and not isinstance(part, sp.Piecewise):
+            for argument in part.args:
+                if not _is_double(argument):
+                    raise ModelError(
+                        f"{where} contains {_shortened(part)}, where {_shortened(argument)} is not a finite real number"
+                    )
+
+
+def _shortened(part: sp.Basic) -> str:
+    """An expression as text, without the middle of hundreds of digits."""
+    text = str(part)
+    return text if len(text) <= 80 else f"{text[:40]}...{text[-20:]}"
 
 
 def _is_double(number: sp.Expr) -> bool:

@@ -2,6 +2,11 @@
 
 Every family returns a scalar that can be used like any SymPy expression in the dynamics or the observation.
 It is kept as its summand for a generic index, so that nothing derived or generated grows with the number of features.
+
+>>> x, u = sympy.symbols("x u")
+>>> slope = symdual.features.fourier("v", x, count=30, lengthscale=7.0)
+>>> symdual.Model([x], [u], [x + slope + u])
+<Model without a name: states x, inputs u, 30 unknowns>
 """
 
 from __future__ import annotations
@@ -40,7 +45,11 @@ __all__ = ["custom", "fourier", "gaussian_process", "linear", "logistic", "mater
 
 
 def linear(name: str, arguments: Arguments, mean: ArrayLike = 0.0, variance: ArrayLike = 1.0) -> sp.Expr:
-    """Return sum_i v_i x_i over the given arguments, with unknown weights `name`0, `name`1, ..."""
+    """Return sum_i v_i x_i over the given arguments, with unknown weights whose names are `name` and a number.
+
+    >>> sorted(s.name for s in symdual.features.linear("a", sympy.symbols("x v")).free_symbols)
+    ['a0', 'a1', 'v', 'x']
+    """
     points = expressions(name, arguments)
     require_count(name, len(points))
     means = as_vector(mean, len(points), f'the prior mean of "{name}"')
@@ -57,7 +66,11 @@ def polynomial(
     variance: ArrayLike = 1.0,
     outputs: int = 1,
 ) -> FeatureSum | tuple[FeatureSum, ...]:
-    """Return sum_i v_i prod_q x_q**p_qi over all monomials of total degree at most `degree`, the constant included."""
+    """Return sum_i v_i prod_q x_q**p_qi over all monomials of total degree at most `degree`, the constant included.
+
+    >>> symdual.features.polynomial("p", sympy.symbols("x v"), degree=2).family.count
+    6
+    """
     points = expressions(name, arguments)
     require_count(name, degree + 1)
     powers = [p for p in product(range(degree + 1), repeat=len(points)) if sum(p) <= degree]
@@ -92,6 +105,9 @@ def fourier(
       the first, third, ... place and cosines at the second, fourth, ... as in the paper's Appendix B.
 
     Rounded to 12 digits, so that every machine generates the same bytes.
+
+    >>> symdual.features.fourier("v", sympy.Symbol("x"), count=30, lengthscale=7.0).family.size
+    30
     """
     points = expressions(name, arguments)
     require_count(name, count)
@@ -129,7 +145,11 @@ def rbf(
     variance: ArrayLike = 1.0,
     outputs: int = 1,
 ) -> FeatureSum | tuple[FeatureSum, ...]:
-    """Return sum_i v_i exp(-sum_q (x_q - c_qi)^2 / (2 lengthscale_q^2)), one feature per row of `centres`."""
+    """Return sum_i v_i exp(-sum_q (x_q - c_qi)^2 / (2 lengthscale_q^2)), one feature per row of `centres`.
+
+    >>> symdual.features.rbf("g", sympy.Symbol("x"), centres=[-1.0, 0.0, 1.0]).family.count
+    3
+    """
     points = expressions(name, arguments)
     places = as_numbers(centres, f'the centres of "{name}"')
     places = places[:, None] if places.ndim == 1 else places
@@ -166,6 +186,10 @@ def logistic(
     One argument: a_i = w_i (x - b_i). Several arguments: a_i = sum_q w_qi x_q + b_i, with one slope array per argument.
     `locations` are the b_i; they are known unless `location_variance` is given. `slope_mean` and `slope_variance` are
     one number, one per unit, or one row of them per argument.
+
+    >>> network = symdual.features.logistic("net", sympy.Symbol("x"), locations=[-1.0, 0.0, 1.0])
+    >>> [weight.symbol.name for weight in network.family.weights]
+    ['net_v', 'net_w']
     """
     points = expressions(name, arguments)
     places = as_numbers(locations, f'the locations of "{name}"')
@@ -221,9 +245,11 @@ def custom(
     """Return sum_i summand(x_1, ..., x_q, **unknowns_i, **data_i) for any differentiable summand.
 
     `summand` is called once with SymPy symbols: the arguments by position, then one keyword for each name in `unknowns`
-    (a pair of prior mean and variance) and in `data` (one number per feature). For example
+    (a pair of prior mean and variance) and in `data` (one number per feature).
 
-        features.custom("c", x, lambda x, v, p: v * sp.tanh(x - p), unknowns={"v": (0, 1)}, data={"p": [-1, 0, 1]})
+    >>> x, bump = sympy.Symbol("x"), lambda x, v, p: v * sympy.tanh(x - p)
+    >>> symdual.features.custom("c", x, bump, unknowns={"v": (0, 1)}, data={"p": [-1, 0, 1]}).family.count
+    3
     """
     points = expressions(name, arguments)
     arrays = {key: as_numbers(values, f'the data "{key}" of "{name}"') for key, values in data.items()}

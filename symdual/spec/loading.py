@@ -18,14 +18,30 @@ from symdual.spec.objective import merged
 from symdual.spec.past import deepest
 from symdual.spec.scenario import Scenario
 
+#: what stands for a model: a file, or a model or scenario that was made in a program
+Source = str | Path | Model | Scenario
+
 
 @dataclass(frozen=True)
 class ModelFile:
-    """The models and scenarios of a file, under the names of their generated packages."""
+    """The models and scenarios of a file, under the names of their generated packages.
 
-    path: Path
+    `path` is None for those that were made elsewhere (`gathered`).
+    """
+
+    path: Path | None
     models: dict[str, Model]
     scenarios: dict[str, Scenario]
+
+    @property
+    def place(self) -> str:
+        """Where they stand, for sentences."""
+        return "what was given" if self.path is None else str(self.path)
+
+
+def contents_of(source: Source) -> ModelFile:
+    """The models and scenarios of a file, or those that a model or a scenario from elsewhere consists of."""
+    return gathered(source) if isinstance(source, Model | Scenario) else load_model_file(source)
 
 
 def load_model_file(path: str | Path) -> ModelFile:
@@ -36,33 +52,61 @@ def load_model_file(path: str | Path) -> ModelFile:
     """
     path = Path(path)
     module = _run(path)
+    found = {variable: value for variable, value in vars(module).items() if not variable.startswith("_")}
     models: dict[str, Model] = {}
     renamed: dict[int, Model] = {}
-    for variable, value in vars(module).items():
-        if isinstance(value, Model) and not variable.startswith("_") and id(value) not in renamed:
+    for variable, value in found.items():
+        if isinstance(value, Model) and id(value) not in renamed:
             name = value.name or (_stem(path) if variable == "model" else variable)
             if name in models:
                 raise ModelError(f'{path}: two models have the name "{name}"')
             models[name] = renamed[id(value)] = value.named(name)
     if not models:
         raise ModelError(f"{path} contains no Model (a variable of this type at module level)")
-    found: dict[str, Scenario] = {}
-    for variable, value in vars(module).items():
-        if isinstance(value, Scenario) and not variable.startswith("_"):
+    scenarios: dict[str, Scenario] = {}
+    for variable, value in found.items():
+        if isinstance(value, Scenario):
             name = value.name or (_stem(path) if variable == "scenario" else variable)
-            if name in found and found[name] is not value:
+            if name in scenarios and scenarios[name] is not value:
                 raise ModelError(f'{path}: two scenarios have the name "{name}"')
-            found[name] = value
-    _remember(renamed, models, found)
+            scenarios[name] = value
+    try:
+        return ModelFile(path, *_agreed(renamed, models, scenarios))
+    except ModelError as problem:
+        raise ModelError(f"{path}: {problem}") from problem
+
+
+def gathered(given: Model | Scenario) -> ModelFile:
+    """A model or a scenario that was made in a program or a notebook, as if it stood alone in a file.
+
+    Without names of their own a model is called `model`, its scenario like it, and a plant `<model>_plant`.
+    """
+    if isinstance(given, Model):
+        model, scenarios = given.named(given.name or "model"), dict[str, Scenario]()
+        renamed = {id(given): model}
+    else:
+        model = given.model.named(given.model.name or "model")
+        renamed, scenarios = {id(given.model): model}, {given.name or model.name: given}
+        if given.plant is not given.model:
+            plant = given.plant.named(given.plant.name or f"{model.name}_plant")
+            if plant.name == model.name:
+                raise ModelError(f'the model and the plant of a scenario are both called "{plant.name}"')
+            renamed[id(given.plant)] = plant
+    return ModelFile(None, *_agreed(renamed, {m.name: m for m in renamed.values()}, scenarios))
+
+
+def _agreed(
+    renamed: dict[int, Model], models: dict[str, Model], scenarios: dict[str, Scenario]
+) -> tuple[dict[str, Model], dict[str, Scenario]]:
+    """Models with all that the scenarios ask of their code, and the scenarios with these models."""
+    _remember(renamed, models, scenarios)
     for key, model in renamed.items():
-        objectives = {name: s.objective_of(model) for name, s in found.items() if key in (id(s.model), id(s.plant))}
-        try:
-            asked = model.asked(merged(objectives, model))
-            plants = [renamed.get(id(s.plant), s.plant) for s in found.values() if id(s.model) == key]
-            models[model.name] = renamed[key] = asked.hearing(c for plant in plants for c in plant.signals)
-        except ModelError as problem:
-            raise ModelError(f"{path}: {problem}") from problem
-    return ModelFile(path, models, {name: s.completed(name, renamed) for name, s in found.items()})
+        objectives = {n: s.objective_of(model) for n, s in scenarios.items() if key in (id(s.model), id(s.plant))}
+        asked = model.asked(merged(objectives, model))
+        plants = [renamed.get(id(s.plant), s.plant) for s in scenarios.values() if id(s.model) == key]
+        tried = max((s.combinations for s in scenarios.values() if key in (id(s.model), id(s.plant))), default=0)
+        models[model.name] = renamed[key] = asked.facing(plants).switching(tried)
+    return models, {name: s.completed(name, renamed) for name, s in scenarios.items()}
 
 
 def _remember(renamed: dict[int, Model], models: dict[str, Model], scenarios: dict[str, Scenario]) -> None:
@@ -77,9 +121,13 @@ def _remember(renamed: dict[int, Model], models: dict[str, Model], scenarios: di
 
 
 def source_text(path: Path) -> str:
-    """The text of a model file, read as Python reads it: with a mark of the byte order, or in the encoding it names."""
-    with tokenize.open(path) as file:
-        return file.read()
+    """The text of a model file, read as Python reads it: with a mark of the byte order, or in the encoding it names.
+
+    Comments may have other bytes than that encoding has, which Python does not mind.
+    """
+    with path.open("rb") as file:
+        encoding, _ = tokenize.detect_encoding(file.readline)
+    return path.read_text(encoding, errors="replace")
 
 
 def _stem(path: Path) -> str:

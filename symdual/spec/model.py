@@ -10,23 +10,27 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import sympy as sp
 from numpy.typing import ArrayLike
 
 from symdual.errors import ModelError, did_you_mean
-from symdual.numbers import Array, as_numbers, as_semidefinite, as_vector
+from symdual.numbers import Array, as_numbers, as_semidefinite, as_vector, natural_order
 from symdual.spec.expressions import as_expression, check_part
 from symdual.spec.fitted import Fitted, Source, read_fit
-from symdual.spec.names import check_name, natural_order
+from symdual.spec.names import check_name
+from symdual.spec.noise import Noise, noise_of, refuse
 from symdual.spec.objective import Objective
 from symdual.spec.past import Previous, check_previous, deepest, depths, memory, next_memory
 from symdual.spec.signals import Signal
 from symdual.spec.symbols import Constant, Family, FamilyToken, FeatureSum, Unknown
 
+MOST_SUBSTEPS = 100  #: that are written out
 
-@dataclass(frozen=True, eq=False, init=False)
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class Model:
     """Dynamics, observation, noise and unknowns of a system, checked and ready to be derived.
 
@@ -35,8 +39,11 @@ class Model:
         dynamics: the next state, as a list or a vector in the order of `states` or a mapping from state to expression.
         derivatives, step, method: instead of `dynamics`, the time derivative of the state, discretised with this step
             by `"euler"` or `"rk4"`; derivatives of the discretised map are exact.
+        substeps: how many steps of the method one step consists of, while the input holds; for stiff dynamics. They are
+            written out one after another, so the code grows with them.
         observation: expressions in the states and unknowns; the states themselves by default.
-        process_noise, measurement_noise: Q and R, as a number, a diagonal or a matrix. R = 0 is allowed.
+        process_noise, measurement_noise: Q and R, as a number, a diagonal or a matrix. R = 0 is allowed. Entries may be
+            expressions in states, signals and time, those of Q in inputs too.
         transition, drift: D and Xi of the unknowns, as a number, a diagonal or a matrix; constant unknowns by default.
         bounds: mapping from an input or its name to its (lower, upper) bound; None or an infinity leaves a side open.
         time: the symbol that stands for the step number k in time-varying dynamics. In continuous time it is k + 1/2 at
@@ -46,6 +53,11 @@ class Model:
         fitted: the file that `symdual fit` wrote, or the same as a mapping: its numbers take the place of the priors
             and the noise given here.
         name: the name of the generated package; the model file's name by default.
+
+    >>> x, v, u = sympy.symbols("x v u")
+    >>> friction = symdual.unknown("friction", mean=0.3, variance=0.1)
+    >>> symdual.Model([x, v], [u], derivatives=[v, u - friction * v], step=0.1, process_noise=1e-3, name="cart")
+    <Model cart: states x, v, inputs u, 1 unknowns>
     """
 
     name: str
@@ -58,9 +70,12 @@ class Model:
     dynamics: tuple[sp.Expr, ...]
     step: float | None
     method: str
+    substeps: int
     observation: tuple[sp.Expr, ...]
     process_noise: Array
     measurement_noise: Array
+    noise: Noise | None
+    noisy_plants: bool
     transition: Array | None
     drift: Array | None
     lower: Array
@@ -68,6 +83,7 @@ class Model:
     filter: str
     fitted: Fitted | None
     objective: Objective | None
+    combinations: int
     memory: int
 
     def __init__(
@@ -79,9 +95,10 @@ class Model:
         derivatives: Sequence[sp.Expr] | Mapping[sp.Symbol, sp.Expr] | None = None,
         step: float | None = None,
         method: str = "euler",
+        substeps: int = 1,
         observation: Sequence[sp.Expr] | None = None,
-        process_noise: ArrayLike = 0.0,
-        measurement_noise: ArrayLike = 0.0,
+        process_noise: ArrayLike | sp.Basic | Sequence[sp.Expr] = 0.0,
+        measurement_noise: ArrayLike | sp.Basic | Sequence[sp.Expr] = 0.0,
         transition: ArrayLike | None = None,
         drift: ArrayLike | None = None,
         bounds: Mapping[sp.Symbol | str, tuple[float | None, float | None]] | None = None,
@@ -117,12 +134,18 @@ class Model:
             content.add(expression, f"the observation number {row}", declared)
             _refuse_inputs(expression, inputs, row)
             _refuse_processes(expression, row)
+        noise = noise_of(process_noise, measurement_noise, len(states), len(measured))
+        for where, expression in () if noise is None else noise.named:
+            refuse(expression, inputs, where)
+            content.add(expression, where, declared)
         content.check_names(declared)
         parameters = len(content.unknowns) + sum(family.size for family in content.families)
         known = None if fitted is None else read_fit(fitted)
+        if noise is not None:  # what is drawn has variance 1, and is scaled where it is met
+            process_noise, measurement_noise = np.eye(len(states)), np.eye(len(measured))
         if known is not None:
-            process_noise = known.noises.get("process_noise", process_noise)
-            measurement_noise = known.noises.get("measurement_noise", measurement_noise)
+            process_noise = _fitted_noise(known, "process_noise", process_noise, noise)
+            measurement_noise = _fitted_noise(known, "measurement_noise", measurement_noise, noise)
             drift = _of_the_same_form(known.noises.get("drift"), drift)
 
         def put(**values: object) -> None:
@@ -130,20 +153,36 @@ class Model:
                 object.__setattr__(self, key, value)
 
         put(name=check_name(name, "the model") if name else "", filter=filter, fitted=known)
-        put(objective=None, memory=0)
+        put(objective=None, memory=0, noisy_plants=False, combinations=0)
         put(states=states, inputs=inputs, time=clock[0] if clock else None)
         put(unknowns=content.unknowns, families=content.families, constants=content.constants)
         put(dynamics=motion, observation=measured)
         put(step=_step(step, derivatives is not None), method=_method(method))
+        put(substeps=_substeps(substeps, derivatives is not None))
         put(process_noise=as_semidefinite(process_noise, len(states), "process_noise"))
-        put(measurement_noise=as_semidefinite(measurement_noise, len(measured), "measurement_noise"))
+        put(measurement_noise=as_semidefinite(measurement_noise, len(measured), "measurement_noise"), noise=noise)
         put(transition=_transition(transition, parameters), drift=_drift(drift, parameters))
         lower, upper = _bounds(bounds or {}, inputs, states)
         put(lower=lower, upper=upper)
-        put(**self.remembering(depths((*motion, *measured), inputs)).__dict__)
+        entries = () if noise is None else noise.expressions
+        put(**self.remembering(depths((*motion, *measured, *entries), inputs)).__dict__)
         _require_fit_for_processes(self)
         if known is not None:
             known.prior(self.unknown_names, *self._own_prior)  # a name that the model does not know is an error
+
+    def __repr__(self) -> str:
+        names = ", ".join(s.name for s in self.states), ", ".join(u.name for u in self.inputs)
+        return f"<Model {self.name or 'without a name'}: states {names[0]}, inputs {names[1]}, {self._size} unknowns>"
+
+    def _repr_html_(self) -> str:
+        """The equations, for notebooks."""
+        from symdual.report.notebook import model_html
+
+        return model_html(self)
+
+    @property
+    def _size(self) -> int:
+        return len(self.unknowns) + sum(family.size for family in self.families)
 
     def named(self, name: str) -> Model:
         """Return the same model under another name."""
@@ -182,6 +221,7 @@ class Model:
             states=(*own, *known),
             dynamics=(*self.dynamics[: len(own)], *next_memory(known)),
             process_noise=noise,
+            noise=None if self.noise is None else self.noise.widened(len(own), len(own) + len(known)),
             memory=len(known),
         )
 
@@ -197,6 +237,10 @@ class Model:
             own[constant.name] = constant
         return self.changed(objective=objective, constants=in_place(own))
 
+    def switching(self, combinations: int) -> Model:
+        """Return the same model with code for so many combinations of inputs with a finite set of values, at least."""
+        return self if combinations <= self.combinations else self.changed(combinations=combinations)
+
     def hearing(self, signals: Iterable[Signal]) -> Model:
         """Return the same model with further signals among its numbers: those of its plants."""
         own = {c.name: c for c in self.constants}
@@ -206,6 +250,12 @@ class Model:
                 raise ModelError(f'the name "{further.name}" of a signal of the plant means something else here')
             own[further.name] = further
         return self.changed(constants=in_place(own))
+
+    def facing(self, plants: Iterable[Model]) -> Model:
+        """Return the same model with what its plants need of its code: their signals, and noise that depends."""
+        listed = list(plants)
+        heard = self.hearing(c for plant in listed for c in plant.signals)
+        return heard.changed(noisy_plants=any(plant.noise is not None for plant in listed))
 
     @property
     def signals(self) -> tuple[Signal, ...]:
@@ -436,11 +486,22 @@ def _require_fit_for_processes(model: Model) -> None:
             start += family.count
             if family.process is None:
                 continue
+            if model.noise is not None:
+                raise ModelError(f'noise that depends is not for models with a Gaussian process ("{family.name}")')
+            if model.substeps > 1:
+                raise ModelError(f'substeps are not for models with a Gaussian process ("{family.name}")')
             if model.filter == "square_root":
                 raise ModelError(f'filter="square_root" is not for models with a Gaussian process ("{family.name}")')
             for what, value in (("transition", model.transition), ("drift", model.drift)):
                 if value is not None and (value.ndim == 2 or np.ptp(value[own]) > 0):
                     raise ModelError(f'{what} must be the same number for all of the Gaussian process "{family.name}"')
+
+
+def _fitted_noise(known: Fitted, what: str, own: Any, noise: Noise | None) -> Any:
+    """The noise of a fit, which takes the place of numbers only."""
+    if what in known.noises and noise is not None:
+        raise ModelError(f"the fit has numbers for {what}, where the model has an expression: leave one of them out")
+    return known.noises.get(what, own)
 
 
 def _step(step: float | None, continuous: bool) -> float | None:
@@ -454,6 +515,14 @@ def _step(step: float | None, continuous: bool) -> float | None:
     if length <= 0:
         raise ModelError(f"step must be positive, but is {length:g}")
     return length
+
+
+def _substeps(substeps: int, continuous: bool) -> int:
+    if isinstance(substeps, bool) or not isinstance(substeps, int) or not 1 <= substeps <= MOST_SUBSTEPS:
+        raise ModelError(f"substeps must be a whole number from 1 to {MOST_SUBSTEPS}, but is {substeps!r}")
+    if substeps > 1 and not continuous:
+        raise ModelError("substeps= belongs to derivatives=; dynamics= gives the next state already")
+    return substeps
 
 
 def _method(method: str) -> str:

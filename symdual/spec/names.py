@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterable
 
 from symdual.errors import ModelError
 
@@ -35,13 +34,3 @@ def check_name(name: str, what: str) -> str:
     if name in RESERVED:
         raise ModelError(f'{what} is named "{shown}", a name that the generated code uses itself')
     return name
-
-
-def natural_order(names: Iterable[str]) -> list[str]:
-    """Sort names so that th2 comes before th10."""
-
-    def key(name: str) -> list[tuple[int, int, str]]:
-        parts = re.findall(r"\d+|\D+", name)
-        return [(0, int(part), part) if part.isdigit() else (1, 0, part) for part in parts]
-
-    return sorted(names, key=key)

@@ -17,9 +17,8 @@ from sympy.core.relational import Relational
 from sympy.logic.boolalg import BooleanAtom
 
 from symdual.errors import ModelError, did_you_mean
-from symdual.numbers import Array
+from symdual.numbers import Array, natural_order
 from symdual.spec.expressions import as_expression, check_part
-from symdual.spec.names import natural_order
 from symdual.spec.past import Previous, check_previous
 from symdual.spec.signals import Signal
 from symdual.spec.symbols import Constant, FeatureSum, Unknown

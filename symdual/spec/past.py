@@ -45,7 +45,13 @@ class Previous(sp.Symbol):
 
 
 def previous(of: sp.Symbol, steps: int = 1) -> Previous:
-    """An input `steps` steps ago."""
+    """An input `steps` steps ago.
+
+    >>> u = sympy.Symbol("u")
+    >>> change = u - symdual.previous(u)        # to be penalised in a cost, or in dynamics with a delay
+    >>> symdual.previous(u, 2).written
+    'previous(u, 2)'
+    """
     if not isinstance(of, sp.Symbol) or isinstance(of, (Unknown, Constant, Previous)):
         raise ModelError(f"previous({of}): only inputs are remembered")
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:

@@ -56,6 +56,10 @@ def gaussian_process(
             endless operation, where the memory should cover a region and not the first steps.
         outputs, output_covariance: several functions g_o with cov(g_o(a), g_p(b)) = V_op kappa(a, b).
         fitted: values of hyperparameters by name, or the file that `symdual fit` wrote.
+
+    >>> wind = symdual.features.gaussian_process("wind", sympy.Symbol("x"), "matern52", lengthscale=2.0, memory=40)
+    >>> wind.family.count
+    40
     """
     points = expressions(name, arguments)
     check_name(name, f'the Gaussian process "{name}"')

@@ -14,21 +14,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from symdual.choices import choice_table, combinations
 from symdual.errors import ModelError, did_you_mean
-from symdual.numbers import Array, as_matrix, as_numbers, as_semidefinite, as_vector, as_weights, require_joint
+from symdual.numbers import (
+    Array,
+    as_matrix,
+    as_numbers,
+    as_semidefinite,
+    as_vector,
+    as_weights,
+    natural_order,
+    require_joint,
+)
+from symdual.schedules import SignalSchedule, table
 from symdual.spec.fitted import Source, read_fit
 from symdual.spec.model import Model
-from symdual.spec.names import check_name, natural_order
+from symdual.spec.names import check_name
 from symdual.spec.objective import CostGiven, Objective, final_terms, stage_terms
 from symdual.spec.objective import constraints as constraint_terms
 from symdual.spec.past import Previous, depths, past_inputs
-from symdual.spec.signals import SignalSchedule, table
 
 Truth = Mapping[str, ArrayLike] | ArrayLike
 Schedule = ArrayLike | Callable[[int], ArrayLike]
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class Scenario:
     """A horizon, a cost, a start, a prior, and the plant that is really there.
 
@@ -48,6 +58,9 @@ class Scenario:
             squared excess costs constraint_weight (a number, or one for each; None for a thousand times the curvature
             of the cost), so that a plan always exists. Each is kept with the given probability, at a distance that
             follows from what is not known and will be learned; `ce` keeps none.
+        choices: a mapping from an input to the finite set of values that it may take, such as {valve: [0.0, 1.0]}. A
+            decision tries all combinations for the input of now; the rest of its plan may lie anywhere between the
+            smallest and the largest value.
         signals: a mapping from a signal of the model, its cost or its plant to its values: one number, one for each of
             the T + 1 times (a shorter list keeps its last value), or a function of the step. What is left out is to be
             given to `act` at run time.
@@ -66,6 +79,11 @@ class Scenario:
         fitted: the file that `symdual fit` wrote, or the same as a mapping: where start, start_covariance, prior_mean
             or prior_covariance are not given, they are taken from there.
         name: the scenario's name; the variable's or file's name by default.
+
+    >>> x, u = sympy.symbols("x u")
+    >>> model = symdual.Model([x], [u], [x + symdual.unknown("b", 1.0, 2.0) * u], process_noise=0.1)
+    >>> symdual.Scenario(model, horizon=10, state_cost=1.0, input_cost=0.1, start=1.0, reference=0.0).horizon
+    10
     """
 
     name: str
@@ -81,6 +99,7 @@ class Scenario:
     terminal_weights: Array
     probabilities: Array
     limit_weights: Array
+    choices: Array
     signal_names: tuple[str, ...]
     signals: Array
     forecasts: Array
@@ -112,6 +131,7 @@ class Scenario:
         constraints: Sequence[Any] | Any = (),
         probability: ArrayLike = 0.95,
         constraint_weight: ArrayLike | None = None,
+        choices: Mapping[Any, ArrayLike] | None = None,
         signals: Mapping[Any, SignalSchedule] | None = None,
         forecasts: Mapping[Any, SignalSchedule] | None = None,
         past: Mapping[Any, ArrayLike] | None = None,
@@ -164,6 +184,8 @@ class Scenario:
             probabilities=_probabilities(probability, len(limits)),
             limit_weights=_limit_weights(constraint_weight, len(limits)),
         )
+        bounds = np.stack([model.lower, model.upper])
+        put(choices=choice_table(choices or {}, [u.name for u in model.inputs], bounds))
         more = bool(stage or final or limits) or input_reference is not None or cross_cost is not None
         asked = Objective(stage, final, limits)
         put(objective=asked if more else None)
@@ -189,6 +211,15 @@ class Scenario:
                 raise ModelError(f"{symbol.written} looks back more steps than the horizon of {horizon} has")
         put(past=past_inputs(past, model.inputs, horizon))
         put(**self._with_memory(model.remembering(depths(expressions, model.inputs))))
+
+    def __repr__(self) -> str:
+        return f"<Scenario {self.name or 'without a name'}: {self.horizon} steps with {self.model!r}>"
+
+    def _repr_html_(self) -> str:
+        """What is to be done, and the equations, for notebooks."""
+        from symdual.report.notebook import scenario_html
+
+        return scenario_html(self)
 
     def completed(self, name: str, renamed: Mapping[int, Model]) -> Scenario:
         """Return the scenario under `name`, with its models under the names that their file gives them."""
@@ -237,6 +268,11 @@ class Scenario:
         """How many steps back the cost looks at inputs, by their position."""
         return {} if self.objective is None else depths(self.objective.expressions, self.model.inputs)
 
+    @property
+    def combinations(self) -> int:
+        """How many combinations of inputs with a finite set of values there are; zero without such inputs."""
+        return len(combinations(self.choices))
+
     def of_plant(self) -> Scenario:
         """The same scenario for one who believes in the plant, with the plant's own prior."""
         twin = object.__new__(Scenario)
@@ -263,6 +299,8 @@ class Scenario:
             arrays |= {"cost_weights": self.cost_weights, "terminal_weights": self.terminal_weights}
             if self.objective.limits:
                 arrays |= {"probabilities": self.probabilities, "limit_weights": self.limit_weights}
+        if self.choices.size:
+            arrays["choices"] = self.choices
         for column, name in enumerate(self.signal_names):
             arrays[f"signal.{name}"] = np.stack([self.signals[:, column], self.forecasts[:, column]])
         if self.truth_path is not None:

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import csv
-import warnings
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import sympy as sp
-from numpy.typing import ArrayLike
-
-from symdual.errors import ModelError, SymdualWarning, did_you_mean
+from symdual.errors import ModelError, did_you_mean
 from symdual.numbers import Array, as_numbers
 from symdual.spec.names import check_name
 from symdual.spec.symbols import Constant
-
-#: The values of one signal: one for all times, one for each time, or a function of the step.
-SignalSchedule = ArrayLike | Callable[[int], float]
 
 
 class Signal(Constant):
@@ -30,6 +20,11 @@ def signal(name: str, usual: float = 1.0) -> Signal:
 
     It may stand in dynamics, observation and cost. Its values come from `Scenario(signals=...)` or, at run time, from
     `act(y, signals=...)`; during a step of a model in continuous time they hold. `usual` is a number of its size.
+
+    >>> x, u = sympy.symbols("x u")
+    >>> sun = symdual.signal("sun", usual=0.5)
+    >>> symdual.Model([x], [u], [0.9 * x + sun + u]).signals
+    (sun,)
     """
     what = f'the signal "{name}"'
     check_name(name, what)
@@ -37,7 +32,12 @@ def signal(name: str, usual: float = 1.0) -> Signal:
 
 
 def column(file: str | Path, name: str) -> Array:
-    """The numbers in a column of a .csv file with a header, as a schedule of a signal."""
+    """The numbers in a column of a .csv file with a header, as a schedule of a signal.
+
+    >>> _ = (folder / "weather.csv").write_text("hour,sun\\n0,0.1\\n1,0.4\\n")
+    >>> symdual.column(folder / "weather.csv", "sun").tolist()
+    [0.1, 0.4]
+    """
     file = Path(file)
     try:
         with file.open(newline="", encoding="utf-8-sig") as stream:
@@ -56,40 +56,3 @@ def column(file: str | Path, name: str) -> Array:
         except (IndexError, ValueError):
             raise ModelError(f'{file}, row {number}: the column "{name}" holds no number') from None
     return as_numbers(values, f'the column "{name}" of {file}')
-
-
-def held(values: Array, steps: int, what: str) -> Array:
-    """A schedule for so many times; a shorter one keeps its last value, and it is said."""
-    if len(values) >= steps:
-        return values[:steps]
-    warnings.warn(
-        f"{what} has {len(values)} values for {steps} times; the last one, {values[-1]:g}, is held from there on",
-        SymdualWarning,
-        stacklevel=2,
-    )
-    return np.concatenate([values, np.full(steps - len(values), values[-1])])
-
-
-def scheduled(given: SignalSchedule, steps: int, what: str) -> Array:
-    """The values of a signal at so many times."""
-    if callable(given):
-        return np.array([float(as_numbers(given(k), f"{what} at step {k}")) for k in range(steps)])
-    values = as_numbers(given, what)
-    if values.ndim == 0:
-        return np.full(steps, float(values))
-    if values.ndim != 1 or not len(values):
-        raise ModelError(f"{what} must be one number, one for each time or a function of the step")
-    return held(values, steps, what)
-
-
-def table(
-    given: Mapping[Any, SignalSchedule] | None, names: tuple[str, ...], steps: int, what: str, otherwise: Array | None
-) -> Array:
-    """The values of all signals, (steps, len(names)): those given, the others as in `otherwise`, or NaN where unset."""
-    values = np.full((steps, len(names)), np.nan) if otherwise is None else otherwise.copy()
-    for key, schedule in (given or {}).items():
-        name = key.name if isinstance(key, sp.Symbol) else str(key)
-        if name not in names:
-            raise ModelError(f'{what} names "{name}", which is not a signal{did_you_mean(name, names)}')
-        values[:, names.index(name)] = scheduled(schedule, steps, f'the signal "{name}"')
-    return values

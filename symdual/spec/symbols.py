@@ -51,7 +51,12 @@ class Constant(sp.Symbol):
 
 
 def unknown(name: str, mean: float = 0.0, variance: float = 1.0) -> Unknown:
-    """Declare a scalar unknown parameter with the Gaussian prior N(mean, variance)."""
+    """Declare a scalar unknown parameter with the Gaussian prior N(mean, variance).
+
+    >>> b = symdual.unknown("b", mean=1.0, variance=10.0)
+    >>> b.mean, b.variance
+    (1.0, 10.0)
+    """
     what = f'the unknown "{name}"'
     check_name(name, what)
     prior = as_numbers([mean, variance], f"the prior of {what}")
@@ -61,7 +66,11 @@ def unknown(name: str, mean: float = 0.0, variance: float = 1.0) -> Unknown:
 
 
 def constant(name: str, value: float) -> Constant:
-    """Declare a known number that can change without new code."""
+    """Declare a known number that can change without new code.
+
+    >>> symdual.constant("mass", 2.5).value
+    2.5
+    """
     what = f'the constant "{name}"'
     check_name(name, what)
     return Constant(name, float(as_numbers(value, what)))
@@ -195,7 +204,12 @@ class FeatureSum(sp.Expr):
 
 
 class logistic(sp.Function):
-    """The logistic function 1 / (1 + exp(-a)), differentiated as logistic(a) logistic(-a): exact in both tails."""
+    """The logistic function 1 / (1 + exp(-a)), differentiated as logistic(a) logistic(-a): exact in both tails.
+
+    >>> x = sympy.Symbol("x")
+    >>> symdual.logistic(x).diff(x)
+    logistic(-x)*logistic(x)
+    """
 
     nargs = 1
 
@@ -236,6 +250,9 @@ class matern(sp.Function):
 
     satisfy dG_n/ds = -1/2 G_{n-2}. As functions of s they are differentiated without the 0/0 of a distance: where G_-1
     and G_-3 have a pole, at s = 0, chain rule factors vanish faster, and the value there is taken as zero.
+
+    >>> float(symdual.features.matern(3, 0.0))
+    1.0
     """
 
     nargs = 2

@@ -23,6 +23,8 @@ TUNED: Final = (
     "-fvariable-expansion-in-unroller",
     "--param=max-variable-expansions-in-unroller=4",
 )
+#: what the exported C needs besides: NaN keeps its meaning, products may be fused in C99 too, a long file may grow
+KEPT: Final = ("-fno-finite-math-only", "-ffp-contract=fast", "--param=inline-unit-growth=300")
 ROW: Final = "C limit"
 COMPILE_SECONDS: Final = 120.0
 
@@ -44,12 +46,13 @@ def builds(work: Workload) -> dict[str, tuple[str, ...]]:
 
 
 def implementations(work: Workload, build: Path) -> list[Implementation]:
-    """Return all kernels in all builds."""
+    """Return all kernels in all builds, without and with the flags that the exported C has besides."""
     offered = []
     for name, flags in builds(work).items():
-        library = shared_library(SOURCE, (*OPTIMISED, *flags), build, COMPILE_SECONDS)
-        if library is not None:
-            offered += _kernels(work, ctypes.CDLL(str(library)), name)
+        for further, label in (((), name), (KEPT, f"{name}, flags of the exported C")):
+            library = shared_library(SOURCE, (*OPTIMISED, *flags, *further), build, COMPILE_SECONDS)
+            if library is not None:
+                offered += _kernels(work, ctypes.CDLL(str(library)), label)
     return offered
 
 

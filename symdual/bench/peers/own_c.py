@@ -1,8 +1,7 @@
 """symdual's own side through C: the translation of the generated package, repeated inside translated loops.
 
 The loops are those of numba (`own_loops`), translated with the package. Every build of the C limit is tried here too,
-with three flags more: NaN must keep its meaning, products may be fused in C99 too, and a long file may grow; the best
-counts.
+with the flags `KEPT`, with which the limit is built as well; the best counts.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from symdual.bench import workload
 from symdual.bench.contender import Implementation
 from symdual.bench.peers import own_side
-from symdual.bench.peers.c_limit import builds
+from symdual.bench.peers.c_limit import KEPT, builds
 from symdual.bench.peers.compiler import OPTIMISED, compiler
 from symdual.bench.peers.own_loops import functions
 from symdual.bench.workload import Workload
@@ -24,9 +23,12 @@ if TYPE_CHECKING:
     from symdual.runtime.loading import LoadedPackage
 
 ROW: Final = "symdual, exported C"
-_STRICT: Final = ("-fno-finite-math-only", "-ffp-contract=fast", "--param=inline-unit-growth=300")
+# what stands for the barrier in the translation, and the barrier of the C limit
+_NOTHING: Final = "values[0] = values[0]"
+_BARRIER: Final = '__asm__ volatile("" ::: "memory")'
 _ARGUMENTS: Final = {
     "n": "int",
+    "values": "real[1]",
     "z": "real[NZ]",
     "data": "real[DATA]",
     "work": "real[WORK]",
@@ -58,14 +60,15 @@ def implementations(work: Workload, build: Path) -> list[Implementation]:
     from symdual.export.backend import library_text
     from symdual.export.compilation import shared_library
     from symdual.export.library import Library
-    from symdual.runtime.loading import in_c
+    from symdual.export.loading import in_c
 
     package = own_side.generated(work, build)
     translation = translated_loops(package)
-    text = library_text(translation)
+    text = library_text(translation).replace(_NOTHING, _BARRIER)
+    assert text.count(_BARRIER) == 1, "the barrier of the loops was not translated"
     offered = []
     for name, flags in builds(work).items():
-        repeated = loops(translation, Library(translation, shared_library(text, (*OPTIMISED, *flags, *_STRICT))))
+        repeated = loops(translation, Library(translation, shared_library(text, (*OPTIMISED, *flags, *KEPT))))
         offered += _offered(work, in_c(package), repeated, name)
     return offered
 
@@ -85,13 +88,13 @@ def _module(package: LoadedPackage) -> str:
         [
             "from numba import njit",
             "from .kernels import dynamics, dynamics_jacobian, dynamics_hessian",
-            "from .blocks import copy",
             "from .filter import step as filter_step",
             "from .trajectory import follow",
             "from .nominal import certainty_equivalent, plan_through",
             f"from .dual_cost import jd_structured{lowrank}",
             "from .records import NX, NZ, NTHETA, WIDTH",
             "JIT = {}",
+            f"\n\n@njit(**JIT)\ndef barrier(values):\n    {_NOTHING}\n",
             functions(bool(lowrank)),
         ]
     )

@@ -27,6 +27,7 @@ from symdual.paper.case import (
 from symdual.paper.derivations import draws, settings
 from symdual.paper.derivations.expansion import Toy
 from symdual.paper.derivations.feedback import feedback_cost
+from symdual.paper.derivations.filtering import Belief, predict
 from symdual.paper.derivations.gaussians import Array
 from symdual.paper.derivations.model import lowest
 from symdual.paper.derivations.toy import TwoSteps
@@ -361,7 +362,14 @@ def _relevance(latex: str) -> Derivation:
     )
 
 
+def _free_phase(schedule: Any) -> str:
+    """Where the steps without a weight lie."""
+    first = _first_weight(schedule)
+    return "in the beginning" if first > 0 and all(weights(schedule)[first:]) else "elsewhere"
+
+
 THIRD: dict[str, Derivation | Undecidable] = {
+    "6.3.identification": _from_lines("the weights of experiment 3", _free_phase, schedule=Printed("6.3.weights")),
     "6.3.strong-feature": Derivation(
         "The size of both printed features along the printed reference.",
         _STRONG,
@@ -410,10 +418,25 @@ _ORDER = "The reference passes -2, where phi^2 is 1, and then stays at +2, where
 _PASSED = partial(_along, 4, Within({"passed": STRONG, "passed_at_the_end": NEGLIGIBLE, "stays": STRONG}))
 _MET = partial(_along, 4, Within({"first": STRONG}))
 
+
+def _unseen_variances() -> Iterator[Case]:
+    """The variances of parameters that nothing is measured of, step by step, with the drift of the model file."""
+    own = settings.scenario("drift").model
+    size = len(own.prior_mean)
+    prior, drift = (np.eye(size) * np.asarray(part) for part in (own.prior_covariance, own.drift))
+    belief, variances = Belief(np.zeros(size), prior), [np.diag(prior)]
+    for _ in range(3):
+        belief = predict(belief, np.eye(size), drift)
+        variances.append(np.diag(belief.cov))
+    word = "growing" if np.all(np.diff(variances, axis=0) > 0) else "not growing"
+    yield Case("three steps without a measurement", {}, word)
+
+
 FOURTH: dict[str, Derivation | Undecidable] = {
+    "6.4.growing-uncertainty": Derivation("Predictions alone, theta' = theta + eta.", _unseen_variances),
     "6.4.passes-both": Derivation(
         "The size of both printed features along the printed reference.",
-        partial(_along, 4, Within({"first": STRONG, "second": STRONG, "stays": STRONG})),
+        partial(_along, 4, Within({"first": STRONG, "second": STRONG, "stays": STRONG, "left": NEGLIGIBLE})),
     ),
     "6.4.straight": _with(
         _from_lines(

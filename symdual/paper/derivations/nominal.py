@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import sympy as sp
 
-from symdual.paper.case import Case, Convention, Correction, Derivation
+from symdual.paper.case import Case, Computed, Convention, Correction, Derivation, Printed
 from symdual.paper.derivations import draws
+from symdual.paper.derivations.gaussians import Array
 from symdual.paper.derivations.least_squares import Problem, best_inputs, random_problem, tail, trajectory
 from symdual.paper.machine import Indexed, counted
 from symdual.paper.matrices import Matrix, identity, inverse, stack, zeros
@@ -28,21 +30,56 @@ def _augmented(with_noise: bool, silent: bool) -> Iterator[Case]:
         a, b = theta.array[: n * n].reshape(n, n, order="F"), theta.array[n * n :].reshape(n, 1)
         rows = [sum(a[i, j] * x.array[j, 0] for j in range(n)) + b[i, 0] * u.array[0, 0] for i in range(n)]
         after = Matrix([*(np.array(rows) + noise.array[:, 0]), *theta.array[:, 0]])
-        symbols: dict[str, object] = {
-            "n": n,
-            "p": p,
-            "theta": theta,
-            "z": stack([[x], [theta]]),
-            "u": u,
-            "A": lambda t, n=n: Matrix(t.array[: n * n, 0].reshape(n, n, order="F")),
-            "B": lambda t, n=n: Matrix(t.array[n * n :, 0].reshape(n, 1)),
-            "stack": stack,
-            "zeros": zeros,
-            "identity": identity,
-        }
+        symbols = _unpacked(n) | {"theta": theta, "z": stack([[x], [theta]]), "u": u}
         if with_noise:
             symbols["xi"] = noise
         yield Case(f"n = {n}", symbols, after)
+
+
+def _unpacked(n: int) -> dict[str, object]:
+    """A and B as functions of theta, which holds all their entries."""
+    return {
+        "n": n,
+        "p": n * n + n,
+        "A": lambda t: Matrix(t.array[: n * n, 0].reshape(n, n, order="F")),
+        "B": lambda t: Matrix(t.array[n * n :, 0].reshape(n, 1)),
+        "stack": stack,
+        "zeros": zeros,
+        "identity": identity,
+    }
+
+
+def _of_the_system(function: Callable[..., str]) -> Iterator[Case]:
+    """A word on the printed system: `function` of a map from theta in A and B, x and theta in z to the next z."""
+    for n in (1, 2, 3):
+        rng = draws.source(44, n)
+        p = n * n + n
+        x, dx, theta, dtheta, u, xi = (draws.matrix(rng, size) for size in (n, n, p, p, 1, n))
+        lines = {"after": Printed("4.augmented-system", ("theta", "z"))}
+        judged = partial(function, n, x, dx, theta, dtheta)
+        yield Case(f"n = {n}", _unpacked(n) | {"u": u, "xi": xi}, Computed(judged, lines))
+
+
+def _interaction(n: int, x: Matrix, dx: Matrix, theta: Matrix, dtheta: Matrix, after: Callable[..., Matrix]) -> str:
+    """Second differences of x': by x and theta they must not vanish, by either alone they must."""
+
+    def reached(i: int, j: int) -> Array:
+        state, t = x + i * dx, theta + j * dtheta
+        return after(t, stack([[state], [t]])).array[:n]
+
+    mixed = reached(1, 1) - reached(1, 0) - reached(0, 1) + reached(0, 0)
+    alone = [reached(2, 0) - 2 * reached(1, 0) + reached(0, 0), reached(0, 2) - 2 * reached(0, 1) + reached(0, 0)]
+    product = np.max(np.abs(mixed)) > 1e-6 and np.max(np.abs(alone)) < 1e-9
+    return "multiplicatively" if product else "otherwise"
+
+
+def _coupling(n: int, x: Matrix, dx: Matrix, theta: Matrix, dtheta: Matrix, after: Callable[..., Matrix]) -> str:
+    """With A and B at the mean of theta: what theta in z does to x', and x to theta'."""
+    base = after(theta, stack([[x], [theta]])).array
+    moved = after(theta, stack([[x], [theta + dtheta]])).array
+    pushed = after(theta, stack([[x + dx], [theta]])).array
+    apart = np.max(np.abs((moved - base)[:n])) < 1e-9 and np.max(np.abs((pushed - base)[n:])) < 1e-9
+    return "decoupled" if apart else "coupled"
 
 
 def _constant_problem(states: int, inputs: int) -> Problem:
@@ -132,6 +169,14 @@ DERIVATIONS = {
     "4.augmented-system": Derivation(
         "Element by element: x' = A x + B u + xi with A and B unpacked from theta, theta' = theta.",
         lambda: _augmented(True, False),
+    ),
+    "4.nonlinear": Derivation(
+        "Second differences of the printed system by x and theta, and by either alone.",
+        partial(_of_the_system, _interaction),
+    ),
+    "4.1.decoupled": Derivation(
+        "The printed system with A and B at the mean of theta: how either part of z moves the other one.",
+        partial(_of_the_system, _coupling),
     ),
     "4.augmented-map": Derivation(
         "Element by element, as a function of z and u alone.",

@@ -43,6 +43,15 @@ EQUATIONS = (
         " + stack([[B(theta)], [zeros(p, 1)]]) @ u + stack([[xi], [zeros(p, 1)]])",
     ),
     Equation(
+        id="4.nonlinear",
+        section="4",
+        title="kind of the augmented system",
+        line=711,
+        latex=r"""\text{a nonlinear system, because $\theta$ and $x$ interact multiplicatively}""",
+        machine="'multiplicatively'",
+        inline=True,
+    ),
+    Equation(
         id="4.inner-loop",
         section="4",
         title="name of the search's loop (caption of Figure 2)",
@@ -50,6 +59,15 @@ EQUATIONS = (
         latex=r"\text{The left cycle is the inner loop}",
         machine="'inner'",
         introduces="left cycle",
+        inline=True,
+    ),
+    Equation(
+        id="4.1.decoupled",
+        section="4.1",
+        title="parameters at their mean",
+        line=743,
+        latex=r"""\text{decouples $\theta$ entirely from $x$}""",
+        machine="'decoupled'",
         inline=True,
     ),
     Equation(

@@ -1,10 +1,10 @@
-"""Beyond the paper: weight and order, where probing is worth it, length-scales and exact kernel of Exp 2, a classic."""
+"""Beyond the paper: weight and order, where probing is worth it, length-scales and exact kernel of Exp 2, and more."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,7 +22,9 @@ from symdual.paper.experiments.plan import (
     TRUTHS,
     Arm,
 )
+from symdual.paper.experiments.planning import OTHERS, PLANNED, planning
 from symdual.paper.experiments.run import Job, Runner
+from symdual.paper.experiments.study import Study
 from symdual.paper.experiments.table import Estimate, estimate, estimate_json, number, per_step
 from symdual.paper.experiments.terminal import difference
 from symdual.runtime import evaluate, exact
@@ -32,7 +34,6 @@ from symdual.runtime.posterior import posterior
 from symdual.runtime.problem import Array, Belief, Problem
 
 if TYPE_CHECKING:
-    from symdual.paper.experiments.figures.style import Picture
     from symdual.paper.experiments.outcome import Report, Request
 
 CLASSIC_RUNS = 100
@@ -50,27 +51,12 @@ WEIGHTS = (
 )
 
 
-@dataclass(frozen=True)
-class Study:
-    """A study: what it asks, a table, what it found in words, its numbers for JSON, and figures."""
-
-    key: str
-    short: str
-    title: str
-    explanation: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    findings: tuple[str, ...]
-    data: dict[str, Any]
-    pictures: tuple[Picture, ...] = ()
-
-
 def all_studies(request: Request, runner: Runner, report: Report) -> list[Study]:
-    """Run the five studies."""
+    """Run the six studies."""
     both = tuple(TRUTHS)
-    needs = [prepare.Need(e.file, (*e.arms, *WEIGHTS), both) for e in EXPERIMENTS]
+    needs = [prepare.Need(e.file, (*e.arms, *WEIGHTS, *OTHERS, PLANNED), both) for e in EXPERIMENTS]
     needs.append(prepare.Need(MODELS / "schedule_gp.py", NONPARAMETRIC, ("paper",)))
-    needs.append(prepare.Need(MODELS / "tse_bar_shalom.py", (ORACLE, CE, CAUTIOUS, DUAL), ("paper",)))
+    needs.append(prepare.Need(MODELS / "tse_bar_shalom.py", (ORACLE, *OTHERS, PLANNED), both))
     problems = prepare.problems(needs, request.folder / "generated", report)
     return [
         weights(request, problems, runner),
@@ -78,6 +64,7 @@ def all_studies(request: Request, runner: Runner, report: Report) -> list[Study]
         lengthscales(request, problems["schedule"], runner),
         exact_kernel(request, problems["schedule"], problems["schedule_gp"], runner),
         classic(request, problems["tse_bar_shalom"], runner),
+        planning(request, problems, runner),
     ]
 
 

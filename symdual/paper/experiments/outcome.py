@@ -17,8 +17,8 @@ from symdual.paper.experiments.words import Expectation
 from symdual.runtime.problem import Problem
 
 if TYPE_CHECKING:
-    from symdual.paper.experiments.extra import Study
     from symdual.paper.experiments.figures.style import Picture
+    from symdual.paper.experiments.study import Study
 
 Report = Callable[[str, float], None]
 Tables = dict[tuple[int, str], Table]

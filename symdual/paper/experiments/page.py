@@ -7,10 +7,10 @@ import base64
 from markupsafe import Markup
 
 from symdual.paper.experiments import terminal, words
-from symdual.paper.experiments.extra import Study
 from symdual.paper.experiments.figures.style import INK, LOOKS, Picture
 from symdual.paper.experiments.outcome import Outcome, sentences
 from symdual.paper.experiments.plan import COMMON_ASSUMPTIONS, Experiment
+from symdual.paper.experiments.study import Study
 from symdual.paper.experiments.table import Table
 from symdual.report.html import element, join, page, section, table
 

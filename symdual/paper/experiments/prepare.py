@@ -17,7 +17,7 @@ from symdual import api
 from symdual.errors import SymdualError
 from symdual.paper.experiments.plan import TRUTHS, Arm
 from symdual.runtime.closed_loop import Settings, simulate
-from symdual.runtime.controller import cost_kind
+from symdual.runtime.costs import cost_kind
 from symdual.runtime.loading import load
 from symdual.runtime.problem import Problem, problem
 

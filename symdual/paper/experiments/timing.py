@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from symdual.runtime.controller import cost_pointer
+from symdual.runtime.costs import cost_pointer
 from symdual.runtime.planning import Planning
 from symdual.runtime.problem import Problem
 

@@ -1,0 +1,349 @@
+"""What each template is given: a frozen tuple whose fields are the keys of the template.
+
+A key that nobody supplies is found by the type checker, one that nobody uses by a test.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from symdual.emit.blocks import BlockText, MotionText
+from symdual.emit.kernels import KernelFunction
+from symdual.emit.processes import ProcessCode, ProcessPoint
+from symdual.emit.records import Record
+from symdual.emit.stages import StageLayout
+
+Pairs = tuple[tuple[str, object], ...]
+Diagonals = tuple[tuple[int, int, int, int], ...]
+
+
+class InitContext(NamedTuple):
+    """Names, sizes and index maps."""
+
+    name: str
+    digest_placeholder: str
+    sizes: Pairs
+    states: tuple[str, ...]
+    inputs: tuple[str, ...]
+    measurements: tuple[str, ...]
+    unknowns: tuple[tuple[str, int, int], ...]
+    data_entries: tuple[tuple[str, int, int], ...]
+    constants: Pairs
+
+
+class KernelsContext(NamedTuple):
+    """The leaves: f, h and their derivatives."""
+
+    name: str
+    sizes: Pairs
+    functions: tuple[KernelFunction, ...]
+    sincos_counts: tuple[int, ...]
+    exp_counts: tuple[int, ...]
+    helpers: frozenset[str]
+    diagonals: Diagonals
+    nx: int
+    nu: int
+    nz: int
+    ntheta: int
+    npairs: int
+    hessian_core_rows: tuple[int, ...]
+    hessian_input_rows: tuple[int, ...]
+    huu_nonzero: bool
+    theta_rows: tuple[int, ...]
+    stages: StageLayout | None
+
+
+class ProcessContext(NamedTuple):
+    """What is remembered of Gaussian processes."""
+
+    name: str
+    nx: int
+    nr: int
+    ntheta: int
+    theta_rows: tuple[int, ...]
+    processes: tuple[ProcessCode, ...]
+    process_steps: tuple[ProcessPoint, ...]
+    signals: tuple[int, ...]
+
+
+class NameContext(NamedTuple):
+    """For templates that are the same for all models."""
+
+    name: str
+
+
+class ExpressedContext(NamedTuple):
+    """For templates that differ only by the kind of cost."""
+
+    name: str
+    expressed: bool
+
+
+class ObjectiveContext(NamedTuple):
+    """A cost by expressions: how the terms of a step and of the end count, "squares", "values" or ""."""
+
+    name: str
+    stage: str
+    final: str
+    signals: bool
+    limited: bool
+
+
+class RiccatiContext(NamedTuple):
+    """The cost-to-go."""
+
+    name: str
+    expressed: bool
+    limited: bool
+
+
+class LimitsContext(NamedTuple):
+    """Constraints."""
+
+    name: str
+    signals: bool
+    with_inputs: tuple[int, ...]
+
+
+class SpreadContext(NamedTuple):
+    """The spread in closed loop."""
+
+    name: str
+    moving: bool
+
+
+class DistancesContext(NamedTuple):
+    """Plans at a distance from constraints."""
+
+    name: str
+    lowrank: bool
+
+
+class RecordsContext(NamedTuple):
+    """What the recursions work on."""
+
+    name: str
+    size_lines: tuple[str, ...]
+    records: tuple[Record, ...]
+    processes: tuple[ProcessCode, ...]
+    expressed: bool
+    signals: bool
+    arbitrating: bool
+
+
+class BlocksContext(NamedTuple):
+    """Products by blocks; `width` is how many parameters take part, a constant where there is no low-rank form."""
+
+    name: str
+    t: BlockText
+    m: MotionText
+    width: str
+
+
+class SquareRootContext(NamedTuple):
+    """The square-root form of the filter."""
+
+    name: str
+    transition: str
+    diffusion: str
+
+
+class FilterContext(NamedTuple):
+    """The filter."""
+
+    name: str
+    selecting: bool
+    square_root: bool
+    iterated: bool
+    processes: tuple[ProcessCode, ...]
+    noisy: bool
+
+
+class CostBlocksContext(NamedTuple):
+    """Products of the Riccati recursion."""
+
+    name: str
+    t: BlockText
+    width: str
+
+
+class TrajectoryContext(NamedTuple):
+    """Rollouts and their costs."""
+
+    name: str
+    processes: tuple[ProcessCode, ...]
+    expressed: bool
+    signals: bool
+
+
+class NominalContext(NamedTuple):
+    """The certainty-equivalent plan."""
+
+    name: str
+    linear: bool
+    expressed: bool
+
+
+class ShapedTable(NamedTuple):
+    """A constant table with the text that gives it its shape."""
+
+    name: str
+    values: tuple[object, ...]
+    shape: str
+    meaning: str
+
+
+class CurvatureContext(NamedTuple):
+    """Second derivatives along a plan."""
+
+    name: str
+    hessian_tables: tuple[ShapedTable, ...]
+    processes: tuple[ProcessCode, ...]
+    expressed: bool
+    signals: bool
+
+
+class AdjointContext(NamedTuple):
+    """Slopes of the dual cost along a plan."""
+
+    name: str
+    curved_rows: tuple[int, ...]
+    observation_curved_rows: tuple[int, ...]
+
+
+class AdjointBlocksContext(NamedTuple):
+    """Products of the adjoint."""
+
+    name: str
+    selecting: bool
+
+
+class LookAheadContext(NamedTuple):
+    """One step ahead."""
+
+    name: str
+    processes: tuple[ProcessCode, ...]
+    expressed: bool
+    signals: bool
+    noisy: bool
+
+
+class PlannedContext(NamedTuple):
+    """The controller that plans to learn."""
+
+    name: str
+    diffusion: str
+    noisy: bool
+    arbitrating: bool
+
+
+class FuturesContext(NamedTuple):
+    """Simulated futures."""
+
+    name: str
+    square_root: bool
+    diffusion: str
+    expressed: bool
+    signals: bool
+
+
+class LowRankContext(NamedTuple):
+    """The low-rank form of the dual cost."""
+
+    name: str
+    processes: tuple[ProcessCode, ...]
+    expressed: bool
+    signals: bool
+    limited: bool
+
+
+class CovariancesContext(NamedTuple):
+    """Covariances along a plan."""
+
+    name: str
+    input_delay: int
+    processes: tuple[ProcessCode, ...]
+    parameter_spans: tuple[tuple[int, int], ...]
+    expressed: bool
+    signals: bool
+    limited: bool
+    noisy: bool
+
+
+class DualCostContext(NamedTuple):
+    """The dual cost."""
+
+    name: str
+    lowrank: bool
+    processes: tuple[ProcessCode, ...]
+    limited: bool
+
+
+class CandidatesContext(NamedTuple):
+    """The table of a search."""
+
+    name: str
+    search_limits: tuple[str, ...]
+
+
+class SwitchesContext(NamedTuple):
+    """Inputs with a finite set of values."""
+
+    name: str
+    limited: bool
+
+
+class DecisionContext(NamedTuple):
+    """The search over the input."""
+
+    name: str
+    costs: tuple[str, ...]
+    expressed: bool
+    limited: bool
+    switched: bool
+
+
+class ControllerContext(NamedTuple):
+    """A controller for programs without symdual."""
+
+    name: str
+    square_root: bool
+    expressed: bool
+    signals: bool
+    switched: bool
+
+
+class CallsContext(NamedTuple):
+    """Entries for callers in Python."""
+
+    name: str
+    lowrank: bool
+    expressed: bool
+    limited: bool
+
+
+class GradientContext(NamedTuple):
+    """The gradient of the likelihood of a recording."""
+
+    name: str
+    tables: tuple[ShapedTable, ...]
+
+
+class PlantContext(NamedTuple):
+    """The model as a plant; `shaken`: its noise, or that of a plant of its scenarios, depends."""
+
+    name: str
+    noisy: bool
+    shaken: bool
+
+
+class EpisodeContext(NamedTuple):
+    """The closed loop."""
+
+    name: str
+    square_root: bool
+    processes: tuple[ProcessCode, ...]
+    expressed: bool
+    signals: bool
+    limited: bool
+    shaken: bool

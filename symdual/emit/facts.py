@@ -1,0 +1,292 @@
+"""What several templates need to know of a derivation, and the contexts that take more than a line to fill."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from symdual.derive.derivation import Derivation
+from symdual.derive.structure import Structure, hessian_diagonals, structure
+from symdual.emit.contexts import InitContext, KernelsContext, ObjectiveContext, Pairs, ShapedTable
+from symdual.emit.kernels import DataLayout, data_layout, kernel_functions, stages
+from symdual.emit.processes import process_codes, process_pairs
+from symdual.emit.records import Record, records
+from symdual.numbers import Array
+from symdual.spec.model import Model
+from symdual.spec.objective import Objective
+from symdual.spec.symbols import Unknown
+
+MANY = 8  # parameters from which on there is a low-rank form, and rows are rounded up to whole vectors
+
+
+class Facts:
+    """What several contexts need of a derivation."""
+
+    def __init__(self, derivation: Derivation) -> None:
+        model = derivation.model
+        self._derivation = derivation
+        self.structure: Structure = structure(derivation)
+        self._layout: DataLayout = data_layout(derivation)
+        self._functions = kernel_functions(derivation, self.structure)
+        self.processes = process_codes(derivation)
+        self.transition, self.diffusion = _form(model.transition, "identity"), _form(model.drift, "none")
+        self.square_root = model.filter == "square_root"
+        self.iterated = model.filter == "iterated" and -1 in self.structure.h_selects
+        self.nr, self.nhr = len(self.structure.theta_rows), len(self.structure.h_theta_rows)
+        still = self.transition == "identity" and self.diffusion == "none" and self.nr > 0
+        self.noisy = model.noise is not None
+        self.shaken = self.noisy or model.noisy_plants
+        self.objective = _objective_context(derivation)
+        limits = () if model.objective is None else model.objective.limits
+        self.limited = bool(limits)
+        self.switched = model.combinations > 0
+        unseen = not any(g.has(Unknown) for g in limits)  # the low-rank form knows unknowns only as the plan meets them
+        self.lowrank = still and self.structure.ntheta >= MANY and unseen and not self.noisy
+        # neither true functions nor noise that depends are drawn, and constraints and choices are not simulated
+        self.arbitrating = not (self.processes or self.noisy or self.limited or self.switched)
+        self.linear = self.structure.linear and (model.objective is None or model.objective.affine(model))
+        self._work = max(function.kernel.work for function in self._functions)
+
+    def records(self) -> tuple[Record, ...]:
+        """The records of the package."""
+        return records(
+            square_root=self.square_root,
+            iterated=self.iterated,
+            processes=bool(self.processes),
+            lowrank=self.lowrank,
+            transition=self.transition,
+            diffusion=self.diffusion,
+            expressed=self.objective is not None,
+            signals=bool(self._derivation.model.signals),
+            limited=self.limited,
+            noisy=self.noisy,
+            switched=self.switched,
+            arbitrating=self.arbitrating,
+            observation_curved=bool(self.structure.observation_curved_rows),
+        )
+
+    def size_lines(self) -> tuple[str, ...]:
+        """The constants that every recursion needs; they make the bounds of all inner loops known to the compiler."""
+        s = self.structure
+        diagonals = sum(count for _, _, count, _ in s.hessian_diagonals)
+        seen = hessian_diagonals(self._derivation, self._derivation.observation_hessian)
+        seen_pairs = len(self._derivation.observation_hessian.pairs)
+        return (
+            f"NX = {s.nx}  # states",
+            f"NU = {s.nu}  # inputs",
+            f"NY = {s.ny}  # measurements",
+            f"NTHETA = {s.ntheta}  # unknown parameters",
+            f"NZ = {s.nz}  # augmented state (x, theta)",
+            f"NR = {self.nr}  # rows of f_theta that are not identically zero",
+            f"NHR = {self.nhr}  # rows of h_theta that are not identically zero",
+            f"NS = {s.ns}  # scalar unknowns",
+            f"NPAIRS = {s.npairs}  # pairs of vectors in the parameter block of the Hessian",
+            f"NDIAG = {diagonals}  # length of the diagonals of the Hessian",
+            f"OBSERVATION_NDIAG = {sum(count for _, _, count, _ in seen)}  # of the Hessian of h",
+            f"OBSERVATION_NPAIRS = {seen_pairs}",
+            "SHELF = 11  # plans: the certainty-equivalent one, the two best, and those on trial",
+            f"KICKS = {6 if s.nu == 1 else 3}  # first inputs tried on either side of the certainty-equivalent one",
+            "STARTS = 3 + 2 * NU * KICKS  # plans that a decision may start from",
+            "LOOKS = STARTS + 60 * NU  # first inputs that are looked at one step ahead",
+            *(["ENTRIES = 10  # contestants of simulated futures"] if self.arbitrating else []),
+            f"DATA = {self._layout.size}  # known numbers",
+            *self._signal_lines(),
+            *self._term_lines(),
+            *self._switch_lines(),
+            f"WORK = {self._work}  # scratch of the kernels",
+            "# parameters rounded up to whole vectors; for a plain number as argument a function is compiled anew",
+            f"WIDTH = np.int64({_padded(s.ntheta)})",
+        )
+
+    @property
+    def signal_place(self) -> tuple[int, ...]:
+        """Where the signals stand among the numbers, and how many there are; empty without any."""
+        signals = self._derivation.model.signals
+        places = {name: start for name, start, _ in self._layout.entries}
+        return (places[signals[0].name], len(signals)) if signals else ()
+
+    def _signal_lines(self) -> tuple[str, ...]:
+        if not self.signal_place:
+            return ()
+        start, count = self.signal_place
+        return (
+            f"NSIGNALS = {count}  # known quantities that change with time",
+            f"SIGNALS = {start}  # their place among the known numbers",
+        )
+
+    def _term_lines(self) -> tuple[str, ...]:
+        objective = self._derivation.model.objective
+        if objective is None:
+            return ()
+        return (
+            f"NT = {len(objective.stage.expressions)}  # terms of the cost of a step",
+            f"NE = {len(objective.final.expressions)}  # terms of the cost of the end",
+            *([f"NC = {len(objective.limits)}  # constraints"] if objective.limits else []),
+        )
+
+    def _switch_lines(self) -> tuple[str, ...]:
+        count = self._derivation.model.combinations
+        return (f"COMBINATIONS = {count}  # of inputs with a finite set of values",) if count else ()
+
+    def init(self, digest_placeholder: str) -> InitContext:
+        """Names, sizes and index maps."""
+        derivation, s = self._derivation, self.structure
+        model = derivation.model
+        observation_diagonals = hessian_diagonals(derivation, derivation.observation_hessian)
+        known: dict[str, object] = {
+            "THETA_ROWS": s.theta_rows,
+            "H_THETA_ROWS": s.h_theta_rows,
+            "H_SELECTS": s.h_selects,
+            "LINEAR": self.linear,
+            "TIME_VARYING": model.time is not None,
+            "INPUT_DELAY": s.input_delay,
+            "HESSIAN_DIAGONALS": s.hessian_diagonals,
+            "OBSERVATION_DIAGONALS": observation_diagonals,
+            "OBSERVATION_PAIRS": len(derivation.observation_hessian.pairs),
+            "TRANSITION": self.transition,
+            "DIFFUSION": self.diffusion,
+            "SQUARE_ROOT": self.square_root,
+            "PROCESSES": {
+                family.name: tuple(w.symbol.name for w in family.weights)
+                for family in model.families
+                if family.process is not None
+            },
+        }
+        if model.signals:
+            known["SIGNALS"] = tuple(s.name for s in model.signals)
+        if model.objective is not None:
+            known["TERMS"] = len(model.objective.stage.expressions)
+            known["ENDS"] = len(model.objective.final.expressions)
+            known["COST"] = _cost_text(model.objective)
+            if model.objective.limits:
+                known["WITH_INPUTS"] = with_inputs(model)
+                known["LIMITS"] = tuple(f"{_plain(g)} <= 0" for g in model.objective.limits)
+        if model.noise is not None:
+            known["NOISE"] = {what: _plain(e) for what, e in model.noise.named if e != 0}
+        if model.combinations:
+            known["COMBINATIONS"] = model.combinations
+        unknowns = [(symbol.name, i, 1) for i, symbol in enumerate(derivation.scalars)]
+        unknowns += [(block.symbol.name, block.start, block.count) for block in derivation.weights]
+        return InitContext(
+            name=model.name,
+            digest_placeholder=digest_placeholder,
+            sizes=self._sizes(),
+            states=tuple(symbol.name for symbol in derivation.states),
+            inputs=tuple(symbol.name for symbol in derivation.inputs),
+            measurements=measurement_names(derivation),
+            unknowns=tuple(unknowns),
+            data_entries=self._layout.entries,
+            constants=tuple((key, repr(value)) for key, value in known.items()),
+        )
+
+    def kernels(self) -> KernelsContext:
+        """The leaves."""
+        s, functions = self.structure, self._functions
+        return KernelsContext(
+            name=self._derivation.model.name,
+            sizes=self._sizes(),
+            functions=functions,
+            sincos_counts=tuple(sorted({c for f in functions for c in f.kernel.sincos_counts})),
+            exp_counts=tuple(sorted({c for f in functions for c in f.kernel.exp_counts})),
+            helpers=frozenset().union(*(f.kernel.helpers for f in functions)),
+            diagonals=s.hessian_diagonals,
+            nx=s.nx,
+            nu=s.nu,
+            nz=s.nz,
+            ntheta=s.ntheta,
+            npairs=s.npairs,
+            hessian_core_rows=s.hessian_core_rows,
+            hessian_input_rows=s.hessian_input_rows,
+            huu_nonzero=s.huu_nonzero,
+            theta_rows=s.theta_rows,
+            stages=stages(self._derivation),
+        )
+
+    def curvature_tables(self) -> tuple[ShapedTable, ...]:
+        """Where f and h have second derivatives, row by row."""
+        s, shape, meaning = self.structure, ".reshape(-1, 4)", "row and column in z, count, start"
+        observed = hessian_diagonals(self._derivation, self._derivation.observation_hessian)
+        return (
+            ShapedTable("CURVED_ROWS", s.curved_rows, "", "rows of f that have second derivatives"),
+            ShapedTable("DIAGONALS", s.hessian_diagonals, shape, f"of theirs between weights: {meaning}"),
+            ShapedTable("H_CURVED_ROWS", s.observation_curved_rows, "", "rows of h that have second derivatives"),
+            ShapedTable("H_DIAGONALS", observed, shape, meaning),
+        )
+
+    def hessian_tables(self) -> tuple[ShapedTable, ...]:
+        """Where the parameter block of the Hessian is not zero."""
+        s = self.structure
+        rows = tuple(row for row in s.hessian_core_rows if row >= s.nx)
+        pairs = process_pairs(self._derivation)
+        tables = [
+            ShapedTable("HESSIAN_ROWS", rows, "", "scalar unknowns whose row is not identically zero, in z"),
+            ShapedTable(
+                "HESSIAN_DIAGONALS", s.hessian_diagonals, ".reshape(-1, 4)", "row and column in z, count, start"
+            ),
+        ]
+        if self.processes:
+            tables.append(
+                ShapedTable("PROCESS_PAIRS", pairs, ".reshape(-1, 2)", "pair, and value whose features it has")
+            )
+        return tuple(tables)
+
+    def _sizes(self) -> Pairs:
+        s = self.structure
+        return (
+            ("NX", s.nx),
+            ("NU", s.nu),
+            ("NY", s.ny),
+            ("NS", s.ns),
+            ("NTHETA", s.ntheta),
+            ("NZ", s.nz),
+            ("NR", self.nr),
+            ("NHR", self.nhr),
+            ("NPAIRS", s.npairs),
+            ("DATA", self._layout.size),
+            ("WORK", self._work),
+        )
+
+
+def _objective_context(derivation: Derivation) -> ObjectiveContext | None:
+    objective = derivation.model.objective
+    if objective is None:
+        return None
+    stage, final = (
+        ("squares" if terms.squares else "values") if terms else "" for terms in (objective.stage, objective.final)
+    )
+    return ObjectiveContext(derivation.model.name, stage, final, bool(derivation.model.signals), bool(objective.limits))
+
+
+def with_inputs(model: Model) -> tuple[int, ...]:
+    """1 for each constraint that contains an input: at the end there is none."""
+    limits = () if model.objective is None else model.objective.limits
+    return tuple(int(not g.free_symbols.isdisjoint(model.inputs)) for g in limits)
+
+
+def _plain(expression: sp.Expr) -> str:
+    """An expression as text, in the order in which plain symbols would stand."""
+    return str(sp.sstr(expression.xreplace({s: sp.Symbol(s.name) for s in expression.free_symbols})))
+
+
+def _cost_text(objective: Objective) -> dict[str, list[str]]:
+    """The terms of a cost as text, for people."""
+    return {
+        f"{role}, {'squared' if terms.squares else 'added'}": [_plain(e) for e in terms.expressions]
+        for role, terms in (("step", objective.stage), ("end", objective.final))
+        if terms
+    }
+
+
+def _padded(ntheta: int) -> int:
+    """Few parameters fit exactly; many are rounded up to whole vectors of eight."""
+    return ntheta if ntheta < MANY else 8 * -(-ntheta // 8)
+
+
+def _form(value: Array | None, absent: str) -> str:
+    return absent if value is None else ("diagonal" if value.ndim == 1 else "dense")
+
+
+def measurement_names(derivation: Derivation) -> tuple[str, ...]:
+    """A measurement of a single state has its name; others are numbered."""
+    outputs = derivation.observation.program.outputs
+    names = [e.name if e in derivation.states else f"y{i}" for i, e in enumerate(outputs)]
+    return tuple(name if names.count(name) == 1 else f"y{i}" for i, name in enumerate(names))

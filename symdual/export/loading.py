@@ -1,0 +1,34 @@
+"""`load`: a generated package, with the functions that numba compiles or with the same ones through C."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from symdual.errors import SymdualError, did_you_mean
+from symdual.runtime import loading
+from symdual.runtime.loading import LoadedPackage
+
+BACKENDS = ("numba", "c")
+
+
+def load(name: str | Path, backend: str = "numba") -> LoadedPackage:
+    """Load a generated package by its name or folder.
+
+    A name is looked up in `generated/` of the current folder, then in the user's cache folder, then as a folder. The
+    files are verified against the manifest: a package that was edited by hand or written by another version is refused.
+    A package whose model file was edited since is loaded as it is, with a warning.
+
+    With backend "c" its functions are translated to C and compiled by the machine's C compiler, in seconds and without
+    numba; everything else stays as it is.
+    """
+    if backend not in BACKENDS:
+        raise SymdualError(f'there is no backend "{backend}"{did_you_mean(backend, BACKENDS)}; known: numba, c')
+    package = loading.load(name)
+    return package if backend == "numba" else in_c(package)
+
+
+def in_c(package: LoadedPackage) -> LoadedPackage:
+    """The same package through C."""
+    from symdual.export.backend import backend_of
+
+    return package.through(backend_of)

@@ -1,0 +1,128 @@
+"""How models, scenarios and beliefs show themselves in a notebook: mathematics as MathML, numbers as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from markupsafe import Markup
+
+from symdual.report.html import element, join, table
+
+if TYPE_CHECKING:
+    import sympy as sp
+
+    from symdual.report.mathml import Typesetter
+    from symdual.runtime.problem import Belief
+    from symdual.spec.model import Model
+    from symdual.spec.scenario import Scenario
+
+_MOST = 40  # lines of a table
+_LARGEST = 400  # operations of an expression that is typeset
+
+
+def model_html(model: Model) -> str:
+    """The equations of a model and what is unknown in them."""
+    setter = _typesetter(model)
+    head = element("p", element("b", model.name or "model"), ": ", _sizes(model))
+    unknowns = _unknowns(model, setter)
+    return str(element("div", head, _equations(model, setter), unknowns))
+
+
+def scenario_html(scenario: Scenario) -> str:
+    """A scenario by its cost, start and prior, with the equations of its model."""
+    plant = "the model itself" if scenario.plant is scenario.model else scenario.plant.name or "another model"
+    facts = [
+        ("horizon", f"{scenario.horizon} steps"),
+        ("state cost", _weights(scenario.state_cost, [s.name for s in scenario.model.states])),
+        ("input cost", _weights(scenario.input_cost, [u.name for u in scenario.model.inputs])),
+        ("reference", _vector(scenario.reference, [s.name for s in scenario.model.states])),
+        ("start", _vector(scenario.start[None], [s.name for s in scenario.model.states])),
+        ("plant", plant),
+        ("true parameters", "drawn from the prior" if scenario.truth is None else "given"),
+    ]
+    head = element("p", element("b", scenario.name or "scenario"))
+    return str(element("div", head, table(("", ""), facts), Markup(model_html(scenario.model))))
+
+
+def belief_html(belief: Belief) -> str:
+    """Mean and standard deviation of everything that is uncertain."""
+    deviations = np.sqrt(np.maximum(belief.covariance.diagonal(), 0.0))
+    names = belief.names or tuple(f"z[{i}]" for i in range(len(belief.mean)))
+    rows = [(name, f"{m:.4g}", f"{s:.3g}") for name, m, s in zip(names, belief.mean, deviations, strict=True)]
+    rest = f"and {len(rows) - _MOST} more" if len(rows) > _MOST else ""
+    shown = table(("", "mean", "standard deviation"), rows[:_MOST], numeric=(1, 2))
+    return str(element("div", shown, element("p", rest) if rest else ""))
+
+
+def _typesetter(model: Model) -> Typesetter:
+    from symdual.report.mathml import Typesetter
+    from symdual.report.names import Names
+
+    symbols = [*model.states, *model.inputs, *model.unknowns, *model.constants]
+    symbols += [model.time] if model.time is not None else []
+    symbols += [w.symbol for f in model.families for w in f.weights]
+    return Typesetter(Names([s.name for s in symbols], [f.name for f in model.families]))
+
+
+def _sizes(model: Model) -> str:
+    size = len(model.prior_mean)
+    time = "" if model.step is None else f", continuous time ({model.method}, step {model.step:g})"
+    return f"{len(model.states)} states, {len(model.inputs)} inputs, {size} unknowns{time}"
+
+
+def _equations(model: Model, setter: Typesetter) -> Markup:
+    from symdual.report.mathml import operator, row
+
+    dot = model.step is not None
+    lines = []
+    for state, expression in zip(model.states, model.dynamics, strict=True):
+        name = setter.name(state.name)
+        left = element("mover", name, operator("˙")) if dot else setter.name(state.name, power=operator("+"))
+        lines.append(row(left, operator("="), _set(setter, expression)))
+    for i, expression in enumerate(model.observation):
+        if expression != (model.states[i] if i < len(model.states) else None):
+            lines.append(row(setter.name(f"y{i}"), operator("="), _set(setter, expression)))
+    return _lines(lines)
+
+
+def _set(setter: Typesetter, expression: sp.Expr) -> Markup:
+    import sympy as sp
+
+    size = int(sp.count_ops(expression))
+    return setter.typeset(expression) if size <= _LARGEST else element("mtext", f"({size} operations)")
+
+
+def _lines(lines: Iterable[Markup]) -> Markup:
+    from symdual.report.mathml import math
+
+    return join(element("p", math(line)) for line in lines)
+
+
+def _unknowns(model: Model, setter: Typesetter) -> Markup:
+    from symdual.report.mathml import math
+
+    rows: list[Sequence[str | Markup]] = [
+        (math(setter.name(u.name)), f"{u.mean:.4g}", f"{np.sqrt(u.variance):.4g}") for u in model.unknowns
+    ]
+    for family in model.families:
+        kind = f"{family.kind}, {family.count} x {len(family.weights)}"
+        rows.append((math(setter.name(family.name)), kind, ""))
+    return table(("unknown", "mean", "standard deviation"), rows, numeric=(1, 2)) if rows else Markup("")
+
+
+def _weights(cost: np.ndarray, names: Sequence[str]) -> str:
+    """A cost by its diagonal, if it is one and always the same."""
+    first = cost[0]
+    if np.any(cost != first) or np.any(first != np.diag(np.diag(first))):
+        return "changes with time" if np.any(cost != first) else "a matrix"
+    return _vector(np.diag(first)[None], names)
+
+
+def _vector(values: np.ndarray, names: Sequence[str]) -> str:
+    if np.any(values != values[0]):
+        return "changes with time"
+    if len(names) > _MOST:
+        return f"{len(names)} numbers"
+    return ", ".join(f"{name} {value:.4g}" for name, value in zip(names, values[0], strict=True))

@@ -1,0 +1,110 @@
+"""Which compiled cost a controller minimises, and the records that it is given: task and weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symdual.choices import combinations
+from symdual.errors import SymdualError
+from symdual.runtime.border import Records
+from symdual.runtime.foresight import USUAL, Foresight
+from symdual.runtime.limits import chosen_weights
+from symdual.runtime.objective import limits_of
+from symdual.runtime.problem import Problem
+
+NAMES = ("oracle", "ce", "cautious", "beb", "dual", "planned", "exact")
+SEARCHED = ("structured", "lowrank", "second_order", "bonus", "exact")  # costs that are searched over the first input
+
+
+def cost_kind(problem: Problem, name: str, order: int, steps: int) -> str:
+    """The name of the compiled cost that a controller minimises over plans of at most `steps` steps."""
+    if name in ("oracle", "ce") or (name == "beb" and problem.package.INPUT_DELAY == 0):
+        return "certain"
+    if name == "beb":
+        return "bonus"
+    if name == "planned" and limits_of(problem.package):
+        raise SymdualError(
+            f'the controller "planned" does not know constraints yet, which {problem.package.name} has; use dual'
+        )
+    if name == "exact" and problem.choices is not None:
+        raise SymdualError('the controller "exact" does not know inputs with a finite set of values')
+    if name in ("exact", "planned"):
+        return name
+    if name == "dual" and order == 2:
+        return "second_order"
+    # a moving horizon meets other weights at each step
+    weights = problem.state_cost if steps == problem.horizon else None
+    return str(problem.package.dual_cost.choose_form(steps, weights))
+
+
+def searches(problem: Problem, kind: str) -> bool:
+    """Whether a cost is searched over the first input; beside switches that of the certainty-equivalent plan is too."""
+    return kind in SEARCHED or (kind == "certain" and problem.choices is not None)
+
+
+def cost_pointer(problem: Problem, kind: str, steps: int) -> Any:
+    """The compiled cost as a function pointer."""
+    if kind != "exact":
+        return problem.package.decision.cost_pointer(kind)
+    if problem.package.backend == "c":
+        raise SymdualError('the controller "exact" needs a package of numba: load it without backend="c"')
+    from symdual.runtime import exact  # which needs numba
+
+    return exact.cost_pointer(problem, steps)
+
+
+def task_of(problem: Problem, name: str, order: int, foresight: Foresight = USUAL) -> Records:
+    """The task record of a controller: noise, bounds and data of the model, weights of its cost."""
+    package = problem.package
+    noise, data = package.noise, package.numbers["data"]
+    task = package.records.make_task(*noise, problem.bounds, data)
+    task["weight"] = 1.0 if name == "cautious" else problem.dual_weight
+    task["learning"] = 0.0 if name == "cautious" else 1.0
+    task["bonus"] = problem.bonus
+    task["order"] = order if name == "dual" else 1
+    foresight.write(task)
+    if problem.choices is not None:
+        tried = combinations(problem.choices)
+        task["choices"][0, : len(tried)], task["combinations"] = tried, len(tried)
+        task["switched"] = ~np.isnan(problem.choices[:, 0])
+    if problem.objective is not None:
+        task["ends"] = problem.objective.terminal_weights
+        if limits_of(package):
+            task["limit_weights"] = chosen_weights(problem)
+            task["quantiles"] = problem.objective.quantiles if name in ("dual", "cautious") else 0.0
+    return task
+
+
+def weights_of(problem: Problem) -> Records:
+    """The cost of each time as records."""
+    plain = problem.state_cost, problem.input_cost, problem.reference
+    more = problem.objective
+    own = () if more is None else (more.cross_cost, more.input_reference, more.cost_weights)
+    heard = () if problem.signals is None else problem.signals.of(problem.package)
+    return problem.package.records.make_weights(*plain, *own, *heard)
+
+
+def require_search_width(problem: Problem) -> None:
+    """Raise when the search has no limit: neither bounds nor |u|^2 <= J(u_ce) / lambda_min(U)."""
+    free = np.flatnonzero(~np.all(np.isfinite(problem.bounds), axis=0))
+    flat = np.flatnonzero(problem.floors == 0.0)
+    if free.size and flat.size:
+        name = {index: name for name, index in problem.package.INPUTS.items()}[int(free[0])]
+        why = f"input_cost is singular at step {flat[0]}"
+        if problem.objective is not None and "term_slopes" not in problem.package.numbers:
+            why = "nothing is known of what its cost is at least"
+        raise SymdualError(
+            f'the search over the input "{name}" has no limit, because {why}; give the input bounds or a positive cost'
+        )
+
+
+def require_fit(problem: Problem, name: str, order: int, steps: int) -> None:
+    """Raise when a controller cannot plan `steps` steps of a problem, before anything is compiled for it."""
+    if name == "exact":
+        from symdual.runtime import exact
+
+        exact.coefficient(problem, steps)
+    if cost_kind(problem, name, order, steps) in SEARCHED:
+        require_search_width(problem)

@@ -1,0 +1,34 @@
+"""What is still to be compiled before controllers of a task can act, or episodes with them can run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from symdual.runtime.costs import cost_kind
+from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.problem import Problem
+from symdual.runtime.warm import Work, missing
+
+_ALONE = ("planned",)  # costs that take as long as all others together
+
+
+def works_for(
+    problem: Problem, names: Sequence[str], order: int = 1, window: int | None = None, episodes: bool = False
+) -> list[Work]:
+    """The parts that controllers need and numba's cache does not hold yet."""
+    steps = problem.horizon if window is None else window
+    kinds: dict[LoadedPackage, set[str]] = {}
+    for name in names:
+        if name == "exact":
+            kinds.setdefault(problem.package, set())
+            continue
+        package = problem.plant if name == "oracle" else problem.package
+        kinds.setdefault(package, set()).add(cost_kind(problem, name, order, steps))
+    found: list[Work] = []
+    for package, own in kinds.items():
+        if package.backend == "c":
+            continue
+        together = "+".join(sorted(own - set(_ALONE)))
+        costs = [*([together] if together else []), *sorted(own & set(_ALONE))]
+        found += missing(package.folder, [*costs, "decision", "filter", *(["episode"] if episodes else [])])
+    return found

@@ -1,0 +1,71 @@
+"""Episodes in memory: what `symdual.simulate` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symdual.errors import SymdualError, did_you_mean
+from symdual.runtime import recording
+from symdual.runtime.closed_loop import Episodes, Luck, run
+from symdual.runtime.labelled import Labelled
+from symdual.runtime.results import SHARED
+from symdual.runtime.sweep import Sweep
+
+
+class Simulation(Labelled, Mapping[str, Episodes]):
+    """Episodes by controller, all with the same luck, to be read like a results file.
+
+    `simulation["dual"]` are the `Episodes` of a controller as plain arrays; `to_pandas`, `summary` and `plot` are those
+    of a results file.
+
+    >>> simulation = symdual.simulate(task, ["ce", "dual"], runs=3)
+    >>> list(simulation), simulation["dual"].inputs.shape
+    (['ce', 'dual'], (3, 2, 1))
+    """
+
+    def __init__(self, plan: Sweep, luck: Luck, episodes: Mapping[str, Episodes]) -> None:
+        self.plan, self.luck = plan, luck
+        self.description, self.about = plan.description, plan.description.to_json()
+        self._episodes = dict(episodes)
+        self._fields: dict[str, dict[str, NDArray[Any]]] = {}
+
+    def __getitem__(self, controller: str) -> Episodes:
+        if controller not in self._episodes:
+            raise KeyError(controller)
+        return self._episodes[controller]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._episodes)
+
+    def __len__(self) -> int:
+        return len(self._episodes)
+
+    def __repr__(self) -> str:
+        plan = self.plan
+        return f"<Simulation {plan.problem.name}: {plan.runs} runs of {', '.join(plan.controllers)}, seed {plan.seed}>"
+
+    def array(self, controller: str, field: str) -> NDArray[Any]:
+        """A field of a controller, by its name in `symdual.runtime.results.FIELDS`; the first axis is the run."""
+        if controller not in self._episodes:
+            raise SymdualError(f'there is no controller "{controller}" here{did_you_mean(controller, self._episodes)}')
+        if controller not in self._fields:
+            episodes = self._episodes[controller]
+            self._fields[controller] = recording.fields(self.plan.problem, controller, self.luck, episodes)
+        return self._fields[controller][field]
+
+    def task(self, name: str) -> NDArray[np.float64]:
+        """`reference`, `state_cost` or `input_cost`; the first axis is the time."""
+        assert name in SHARED
+        return np.asarray(getattr(self.plan.problem, name))
+
+
+def simulated(plan: Sweep) -> Simulation:
+    """Run all episodes of a sweep at once, in memory."""
+    from symdual.runtime.results import Chunk
+
+    luck = plan.luck([Chunk("", 0, plan.runs)])
+    return Simulation(plan, luck, {name: run(plan.problem, name, luck, plan.settings) for name in plan.controllers})

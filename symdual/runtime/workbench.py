@@ -1,0 +1,335 @@
+"""The compiled functions of a package with all that they work on, for one controller: filter, decision, story."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from symdual.errors import SymdualError, SymdualWarning
+from symdual.runtime.border import Records
+from symdual.runtime.costs import SEARCHED, cost_kind, cost_pointer, require_search_width, searches, task_of, weights_of
+from symdual.runtime.evaluate import observation
+from symdual.runtime.foresight import Foresight, first_plans, lay_out, taken_up, told
+from symdual.runtime.limits import violated_at_start
+from symdual.runtime.noise import believed, fault_along, fault_of_filter, is_noisy, require_noise
+from symdual.runtime.objective import limits_of, require_finite
+from symdual.runtime.posterior import MemoryWarning, losses
+from symdual.runtime.problem import Array, Belief, Problem
+from symdual.runtime.signals import Forecast, place_of, require_set, signals_of, with_forecast
+from symdual.runtime.story import STATUS, Info, Parts, State, Statistics
+from symdual.runtime.warm import touch_filter
+
+
+class Chosen(Protocol):
+    """What a controller is asked to be."""
+
+    @property
+    def problem(self) -> Problem: ...  # noqa: D102
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def order(self) -> int: ...  # noqa: D102
+    @property
+    def window(self) -> int | None: ...  # noqa: D102
+    @property
+    def foresight(self) -> Foresight: ...  # noqa: D102
+
+
+class Workbench:
+    """The compiled functions of a package with the arrays and workspaces that they need, for one controller.
+
+    Everything that a step needs is looked up once, here: a decision from Python then costs little more than in a
+    compiled loop.
+    """
+
+    def __init__(self, controller: Chosen) -> None:
+        problem, order, window = controller.problem, controller.order, controller.window
+        self._problem = problem
+        self._window = window
+        self._package = package = problem.package
+        self.measurement_shape = (package.NY,)
+        self._steps = steps = problem.horizon if window is None else window
+        self._order = order
+        self._kind = cost_kind(problem, controller.name, order, steps)
+        self._searching = searches(problem, self._kind)
+        if self._kind in SEARCHED:
+            require_search_width(problem)
+        require_finite(package, problem.objective, problem.start, problem.bounds)
+        require_noise(problem)
+        for sentence in violated_at_start(problem):
+            warnings.warn(sentence, SymdualWarning, stacklevel=4)
+        self._cost = cost_pointer(problem, self._kind, steps)
+        self._task_record = task_of(problem, controller.name, order, controller.foresight)
+        self._data: Array = self._task_record["numbers"][0]
+        self._forgetful = ""
+        self._records = package.records
+        self._belief = self._records.make_belief(*problem.prior[:2])
+        self._predict, self._update = package.filter.predict, package.filter.update
+        self._tray, self._stats = package.filter.tray(self._task_record), np.zeros(3)
+        self._square_root, self._nu = package.SQUARE_ROOT, package.NU
+        self._decide, self._address = package.decision.decide_at, self._cost.address
+        self._table = package.candidates.table()
+        self._not_finite, self._bad = package.nominal.NOT_FINITE, package.filter.NOT_FINITE
+        self._signals = signals_of(package)
+        self._fixed_time = window is not None and not package.TIME_VARYING and not self._signals
+        self._place, self._said = place_of(package), set[str]()
+        self.use(problem if window is None else problem.extended(window))
+        self._get_ready()
+
+    def _get_ready(self) -> None:
+        """Compile or load, now, all that a step will need: the second one then takes no longer than the thousandth."""
+        touch_filter(self._package, self._belief, self._desk)
+        start, end = self._times(0)
+        table, u = self._package.candidates.table(), np.zeros(self._nu)
+        self._decide(self._address, False, 0.0, start, end, self._belief, self._desk, table, u)
+
+    def use(self, task: Problem) -> None:
+        """Plan with the numbers of a task from now on."""
+        self._task = task
+        self._floors = task.floors.tolist()
+        planning = self._kind == "planned"
+        self._desk = self._records.desk(self._steps, weights_of(task), self._task_record, self._order, planning)
+
+    @property
+    def heard(self) -> Problem | None:
+        """The task with the forecasts that were given so far, if the model has signals."""
+        return self._task if self._signals else None
+
+    def hear(self, k: int, forecast: Forecast | None) -> None:
+        """Take over what signals are said to be from step k on."""
+        if forecast is not None:
+            start, end = self._times(k)
+            self._task = with_forecast(self._task, start, end, forecast, self._said)
+            self._desk.weights["signals"] = self._task.signals.of(self._package)[0]  # type: ignore[union-attr]
+
+    def _tune(self, k: int, task: Records) -> None:
+        """Let the filter's numbers be those of step k."""
+        if self._signals:
+            values = self._desk.weights["signals"][k]
+            if np.isnan(values).any():
+                require_set(self._task, k, k)
+            task["numbers"][0, self._place] = values
+
+    def _hold(self, belief: Belief) -> Records:
+        """The belief as a record, with what it remembers of Gaussian processes."""
+        self._recall(belief)
+        self._records.write_belief(self._belief, belief.mean, belief.covariance)
+        return self._belief
+
+    # ------------------------------------------------------------ filter
+
+    def observe(self, state: State, y: Array) -> tuple[Belief, Statistics]:
+        """Predict with the last input, if there is one, and update with y; the belief given is left as it is."""
+        held = self._hold(state.belief)
+        if self._square_root:
+            self._package.square_root.factorise(held)
+        if state.u is not None:
+            self._tune(state.k - 1, self._task_record)
+            self._predict(state.k - 1, held, state.u, self._tray)
+        self._tune(state.k, self._task_record)
+        status = self._update(state.k, held, y, self._tray, self._stats)
+        if self._square_root:
+            self._package.square_root.complete(held)
+        mean, covariance = held["z"][0].copy(), self._records.read_covariance(held)
+        if status == self._bad or not (np.isfinite(mean).all() and np.isfinite(covariance.diagonal()).all()):
+            infinite = bool(np.any(np.isinf(y)))
+            fault = None if infinite else fault_of_filter(self._task, state.k, state.belief.mean, state.u)
+            what = "the measurement is infinite" if infinite else "the belief is not finite any more"
+            raise SymdualError(f"{what} at step {state.k}" + (f": {fault}" if fault else ""))
+        likelihood, nis, measured = self._stats.tolist()
+        return Belief(mean, covariance, self._remembered(), self._package.belief_names), Statistics(
+            likelihood, nis, int(measured)
+        )
+
+    def _recall(self, belief: Belief) -> None:
+        """Take over what a belief remembers of Gaussian processes."""
+        if belief.memory is not None:
+            self._data[:] = belief.memory
+
+    def _remembered(self) -> Array | None:
+        """What is remembered of Gaussian processes now; a new kind of loss is announced once."""
+        if not self._package.PROCESSES:
+            return None
+        for sentence in losses(self._package, self._data[None]):
+            if sentence.partition(":")[0] not in self._forgetful:
+                self._forgetful += sentence
+                warnings.warn(sentence, MemoryWarning, stacklevel=4)
+        return self._data.copy()
+
+    # ------------------------------------------------------------ decision
+
+    def _times(self, k: int) -> tuple[int, int]:
+        """Begin and end of the plan, as indices into the cost arrays and times of the model."""
+        if self._window is None:
+            if k >= self._problem.horizon:
+                raise SymdualError(
+                    f"the episode ended at step {self._problem.horizon}; use window= for endless operation"
+                )
+            return k, self._problem.horizon
+        if self._fixed_time:  # from the end of the given cost on, all times are alike
+            k = min(k, self._problem.horizon)
+        elif k + self._window > self._task.horizon:
+            self.use(self._task.extended(self._task.horizon + self._window))
+        return k, k + self._window
+
+    def guessed(self, guess: ArrayLike) -> Records:
+        """Plans that follow given inputs, for the first step."""
+        return first_plans(self._problem, self._kind, self._steps, guess)
+
+    def decide(self, state: State) -> tuple[Array, int, Records | None]:
+        """Choose the input of a step; returns it, the status of the certainty-equivalent plan, and plans to keep."""
+        k, belief = state.k, state.belief
+        start, end = self._times(k)
+        lay_out(self._desk, state.plans, start - k)
+        if self._kind == "exact" and belief.covariance[0, 0] > 1e-9 * self._package.noise.process[0, 0]:
+            raise SymdualError(f'the controller "exact" needs a measurement at step {k}')
+        if self._signals:
+            require_set(self._task, start, end)
+        u, held = np.zeros(self._nu), self._hold(belief)
+        status = self._decide(
+            self._address, self._searching, self._floors[start], start, end, held, self._desk, self._table, u
+        )
+        if status == self._not_finite:
+            self._blame_noise(start, end, held)
+            shorter = "step_length" in self._package.DATA_ENTRIES
+            hint = "; a shorter step, or more substeps, may help" if shorter else ""
+            raise SymdualError(f"the certainty-equivalent plan at step {k} is not finite, from whatever start{hint}")
+        return u, int(status), taken_up(self._desk, self._kind, start - k)
+
+    def _blame_noise(self, start: int, end: int, held: Records) -> None:
+        """Raise when noise that depends has no covariance along the certainty-equivalent plan."""
+        if not is_noisy(self._package):
+            return
+        states, inputs = np.zeros((end - start + 1, self._package.NX)), np.zeros((end - start, self._nu))
+        u = self._table.candidates[0].copy()
+        self._package.decision.plan_of(start, end, held, self._desk, u, states, inputs)
+        fault = fault_along(self._package, start, states, inputs, believed(self._task))
+        if fault is not None:
+            raise SymdualError(f"the plan at step {start} has no cost: {fault}")
+
+    # ------------------------------------------------------------ story
+
+    def story(self, k: int, before: Belief, after: Belief, statistics: Statistics, u: Array, status: int) -> Info:
+        """Collect what a decision has left behind."""
+        module, table = self._package.candidates, self._table
+        used = np.isfinite(table.out[:, 0])
+        order = np.lexsort(table.candidates[used].T[::-1])
+        candidates, out, report = table.candidates[used][order], table.out[used][order], table.report.copy()
+        states, inputs = self._plan(k, after, u)
+        return Info(
+            k=k,
+            before=before,
+            after=after,
+            log_likelihood=statistics.log_likelihood,
+            nis=statistics.nis,
+            measured=statistics.measured,
+            candidates=candidates,
+            costs=out[:, :3].copy(),
+            parts=self._parts(k, after, u, inputs, report),
+            planned_states=states,
+            planned_inputs=inputs,
+            status=STATUS[status],
+            evaluations=int(report[module.REPORT_EVALUATIONS]),
+            fallbacks=int(report[module.REPORT_FALLBACKS]),
+            iterations=int(report[module.REPORT_ITERATIONS]),
+            order=int(report[module.REPORT_ORDER]),
+            planned=told(self._desk) if self._kind == "planned" else None,
+        )
+
+    def _parts(self, k: int, belief: Belief, u: Array, inputs: Array, report: Array) -> Parts:
+        module, task = self._package.candidates, self._task_record
+        nominal, uncertain = float(report[module.REPORT_NOMINAL]), float(report[module.REPORT_UNCERTAIN])
+        if self._kind in ("certain", "exact"):
+            return Parts(nominal, uncertain, 0.0, 0.0)
+        if self._kind == "bonus":
+            return Parts(nominal, 0.0, 0.0, float(task["bonus"][0]) * uncertain)
+        weight = float(task["weight"][0])
+        if task["learning"][0] == 0.0 or limits_of(self._package):  # whose distances hold with learning only
+            return Parts(nominal, weight * uncertain, 0.0, 0.0)
+        if self._kind == "planned":
+            still = weight * self._unlearned_along(k, belief, inputs)
+            return Parts(nominal, still, uncertain - still, 0.0)
+        _, still, _ = self.prices(k, belief, u[None], self._kind, int(report[module.REPORT_ORDER]), learning=False)[0]
+        return Parts(nominal, still, weight * uncertain - still, 0.0)
+
+    def prices(
+        self, k: int, belief: Belief, candidates: Array, form: str, order: int = 1, learning: bool = True
+    ) -> Array:
+        """Jbar, w Jd if nothing more were learned, and what learning takes off w Jd, of each first input, (N, 3)."""
+        start, end = self._times(k)
+        calls, held, weight = self._package.calls, self._hold(belief), float(self._task_record["weight"][0])
+        calls.certainty_equivalent(start, end, held, self._desk, np.zeros(self._nu))
+        found = np.full((len(candidates), 3), np.nan)
+        for row, u in zip(found, candidates, strict=True):
+            row[0], _, slot, _ = calls.plan_through(start, end, u, self._desk)
+            row[1] = weight * self._uncertain(start, end, slot, form, order, held, 0.0)
+            if learning:
+                row[2] = weight * self._uncertain(start, end, slot, form, order, held, 1.0) - row[1]
+        return found
+
+    def _uncertain(
+        self, start: int, end: int, slot: int, form: str, order: int, held: Records, learning: float
+    ) -> float:
+        """Jd of the plan in a slot, with learning about the parameters or without."""
+        calls, usual = self._package.calls, float(self._task_record["learning"][0])
+        self._task_record["learning"] = learning
+        try:
+            if form == "lowrank":
+                return calls.jd_lowrank(start, end, slot, held, self._desk)
+            return calls.jd_structured(start, end, slot, order, held, self._desk)[0]
+        finally:
+            self._task_record["learning"] = usual
+
+    def outlook(self, k: int, belief: Belief, inputs: Array, measuring: bool) -> Array:
+        """Standard deviations of z along planned inputs, (S+1, NZ): with expected measurements or without any."""
+        module, tray = self._package.filter, self._package.filter.tray(self._task_record.copy())
+        held = self._records.make_belief(belief.mean, belief.covariance)
+        if belief.memory is not None:
+            tray.task["numbers"][0] = belief.memory
+        if self._square_root:
+            self._package.square_root.factorise(held)
+        spreads = [belief.covariance.diagonal()]
+        for j, u in enumerate(inputs):
+            self._tune(k + j, tray.task)
+            module.predict(k + j, held, u, tray)
+            if measuring:
+                self._tune(k + j + 1, tray.task)
+                module.update(k + j + 1, held, self._expected(k + j + 1, held, tray.task), tray, np.zeros(3))
+            if self._square_root:
+                self._package.square_root.complete(held)
+            spreads.append(self._records.read_covariance(held).diagonal())
+        return np.sqrt(np.maximum(spreads, 0.0))
+
+    def _expected(self, k: int, held: Records, task: Records) -> Array:
+        """The measurement that a belief expects."""
+        numbers = {**self._package.numbers, "data": task["numbers"][0]}
+        nx = self._package.NX
+        return observation(replace(self._package, numbers=numbers), held["z"][0, :nx], held["z"][0, nx:], k)
+
+    def _unlearned_along(self, k: int, belief: Belief, inputs: Array) -> float:
+        """Jd of the plan with given inputs if nothing more were learned about the parameters."""
+        start, end = self._times(k)
+        calls, held = self._package.calls, self._hold(belief)
+        self._task_record["learning"] = 0.0
+        try:
+            calls.follow(start, end, held, inputs, self._desk)
+            return calls.jd_structured(start, end, 0, 1, held, self._desk)[0]
+        finally:
+            self._task_record["learning"] = 1.0
+
+    def _plan(self, k: int, belief: Belief, u: Array) -> tuple[Array, Array]:
+        """The plan whose cost was compared: one on the shelf, or after a search the one through u."""
+        start, end = self._times(k)
+        states, inputs = np.zeros((end - start + 1, self._package.NX)), np.zeros((end - start, self._nu))
+        learning = self._kind == "planned" and self._desk.story["starts"][0] > 0.0
+        if learning or not (self._searching or self._problem.choices is not None):
+            kept = self._desk.shelf[1 if learning else 0]
+            states[:], inputs[:] = kept["z"][: len(states), : self._package.NX], kept["u"][: len(inputs)]
+            return states, inputs
+        held = self._hold(belief)
+        self._package.decision.plan_of(start, end, held, self._desk, u, states, inputs)
+        return states, inputs
