@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 MODELS := $(wildcard symdual/paper/models/[a-z]*.py examples/[a-z]*.py tests/models/[a-z]*.py)
 
-.PHONY: demo test lint generated clean
+.PHONY: demo test soak docs lint generated clean
 
 # derive and check an example, then the paper's experiments in a quick version, with figures and a page
 demo: $(READY)
@@ -17,6 +17,19 @@ demo: $(READY)
 
 test: $(READY) lint
 	$(BIN)/python -m pytest -n 2
+
+# the tests that take too long for every change; fails if there are none
+soak: $(READY)
+	$(BIN)/python -m pytest -n 2 -m soak
+
+# the documentation site, offline, with everything in it run; warnings are errors
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going -b html -d out/docs/trees docs out/docs/html
+	@echo "open out/docs/html/index.html"
+
+$(VENV)/.docs: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
+	@touch $@
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -30,7 +43,7 @@ generated: $(READY)
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plot,cluster,gym]" --group test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plot,pandas,cluster,gym]" --group test
 	@touch $@
 
 clean:

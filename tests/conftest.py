@@ -50,6 +50,7 @@ class Interpreted:
 
     def __init__(self, rendered: Package, kernels: str | None = None) -> None:
         self._module = _execute(rendered.files["__init__.py"].decode())
+        self.files = rendered.files
         self.source = rendered.files["kernels.py"].decode() if kernels is None else kernels
         self.kernels = _execute(self.source)
         with np.load(io.BytesIO(rendered.files["data.npz"])) as stored:
@@ -116,20 +117,26 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def shared_package(packages: Path) -> Callable[[Path], LoadedPackage]:
-    """Return a function that generates into the shared folder and loads the package named like the model file.
+def shared_models(packages: Path) -> Callable[[Path], Path]:
+    """Return a function that generates all models of a file into the shared folder, which it returns.
 
     A worker waits for another one, where `generate` itself would refuse.
     """
     turns = packages.with_name("turns")
     turns.mkdir(exist_ok=True)
 
-    def run(model_file: Path) -> LoadedPackage:
+    def run(model_file: Path) -> Path:
         with locked(turns, wait=True):
             symdual.generate(model_file, packages)
-        return symdual.load(packages / model_file.stem)
+        return packages
 
     return run
+
+
+@pytest.fixture(scope="session")
+def shared_package(shared_models: Callable[[Path], Path]) -> Callable[[Path], LoadedPackage]:
+    """Return a function that generates into the shared folder and loads the package named like the model file."""
+    return lambda model_file: symdual.load(shared_models(model_file) / model_file.stem)
 
 
 @pytest.fixture(scope="session")
@@ -251,6 +258,16 @@ ZOO: dict[str, Callable[[], Model]] = {
         name="runge_kutta",
     ),
     "stages": _stages,
+    "substeps": lambda: Model(
+        [x, v],
+        [u],
+        derivatives=[v * u, -sp.sin(x) * unknown("a", 1.0) + u * sp.cos(k)],
+        step=0.4,
+        method="rk4",
+        substeps=2,
+        time=k,
+        name="substeps",
+    ),
     "euler": lambda: Model(
         [x, v], [u], derivatives=[v * sp.exp(-(x**2)), _wave("g", x - v) + u], step=0.3, name="euler"
     ),

@@ -156,7 +156,7 @@ BAD: dict[str, tuple[str | None, str | None, tuple[str, ...], str]] = {
         "m, n = (Model([x], [u], [features.gaussian_process(name, x)]) for name in ('g', 'h'))",
         None,
         (),
-        "name one of m, n with --model",
+        "name one of m, n (--model)",
     ),
     "no such model": (None, None, ("--model", "modle"), 'has no model "modle"; did you mean "model"?'),
     "no scenario": (

@@ -176,3 +176,23 @@ def test_derivatives_hold_on_either_side_of_a_kink(interpreted: Callable[[Model]
         assert first.f_x[0, 0] == slope
         assert first.f_u[0, 0] == (1.0 if at > 2 else 3.0)
         assert evaluate.hessian(package, [at], [1.0], [], [1.0]).zz[0, 0] == curvature
+
+
+def test_substeps_are_steps(interpreted: Callable[[Model], Any]) -> None:
+    """A step of three substeps leads where three steps of a third lead, and stiff dynamics need them."""
+    a, b = sp.symbols("a b")
+    rate = unknown("rate", 1.0)
+
+    def model(step: float, **options: Any) -> Model:
+        motion = [b - rate * a, sp.sin(a) * b - 0.3 * b]
+        return Model([a, b], [u], derivatives=[motion[0] + u, motion[1]], step=step, name="flow", **options)
+
+    for method in ("euler", "rk4"):
+        whole, part = interpreted(model(0.6, method=method, substeps=3)), interpreted(model(0.2, method=method))
+        z, force, end = np.array([0.3, -0.8, 1.7]), np.array([0.4]), np.zeros(2)
+        whole.kernels.dynamics(0, z, force, whole.numbers["data"], np.zeros(whole.WORK), end)
+        for _ in range(3):
+            out = np.zeros(2)
+            part.kernels.dynamics(0, z, force, part.numbers["data"], np.zeros(part.WORK), out)
+            z = np.array([*out, z[2]])
+        np.testing.assert_allclose(end, z[:2], rtol=1e-13)

@@ -277,6 +277,6 @@ def test_the_default_folder_is_generated_here_or_the_users_own(tmp_path: Path, m
     assert symdual.load("other").folder == made.folder
 
 
-def test_a_model_without_a_name_cannot_be_generated(tmp_path: Path) -> None:
-    with pytest.raises(SymdualError, match="no name"):
-        symdual.generate(Model([x], [u], [x + features.fourier("g", x, count=2)]), tmp_path)
+def test_a_model_without_a_name_is_called_model(tmp_path: Path) -> None:
+    (made,) = symdual.generate(Model([x], [u], [x + features.fourier("g", x, count=2)]), tmp_path)
+    assert made.folder == tmp_path / "model"

@@ -16,9 +16,10 @@ from symdual.checks import exported as checks
 from symdual.checks.places import Place
 from symdual.errors import SymdualError
 from symdual.export import compilation
+from symdual.export.loading import in_c
 from symdual.export.program import Program
 from symdual.runtime.controller import controller
-from symdual.runtime.loading import LoadedPackage, in_c
+from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import problem
 from symdual.spec.loading import load_model_file
 

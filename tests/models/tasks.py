@@ -97,3 +97,40 @@ walling = Scenario(
     signals={wall: 1.0},
     truth={"b": 1.3},
 )
+
+# a valve that is open, half open or shut, and a free input beside it
+valve = sp.Symbol("valve")
+valved = Model(
+    states=[warmth],
+    inputs=[valve, heat],
+    dynamics=[0.9 * warmth - unknown("draught", 0.5, 0.2) * valve + heat],
+    process_noise=1e-3,
+    measurement_noise=1e-3,
+    bounds={heat: (-1.0, 1.0)},
+)
+valving = Scenario(
+    valved,
+    horizon=5,
+    input_cost=[0.01, 0.1],
+    reference=-1.0,
+    start=1.0,
+    choices={valve: [0.0, 0.5, 2.0]},
+    truth={"draught": 0.4},
+)
+
+# constraints beside many unknowns, for which there is a low-rank form; a force that is on or off
+narrow = Model(
+    states=[position, velocity],
+    inputs=[force],
+    dynamics=[position + 0.4 * velocity, velocity + features.fourier("v", position, count=8, lengthscale=2.0) + force],
+    process_noise=1e-3,
+    measurement_noise=1e-3,
+)
+narrowing = Scenario(
+    narrow,
+    horizon=5,
+    input_cost=0.01,
+    reference=[1.0, 0.0],
+    constraints=[position <= 0.9, velocity + 0.1 * force <= 0.6],
+    choices={force: [-1.0, 0.0, 1.0]},
+)

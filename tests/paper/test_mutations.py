@@ -112,7 +112,6 @@ EQUIVALENT = {
     ("2.expected-cost", "no transpose", 51),  # the same
     ("4.augmented-map", "plus to minus", 105),  # the disturbance is zero there
     ("6.4.passes-both", "name", 30),  # both features are met
-    ("6.4.passes-both", "plus to minus", 124),  # one of them is zero at the end
     ("A.1.one-step", "no transpose", 98),  # a symmetric matrix
 }
 """Changes of the text that do not change the formula."""
@@ -232,6 +231,7 @@ EDITS = {
     ("6.3.caption", "6.3.reference"): "[(0, 10, (0, 0)), (11, 20, (0, 1))]",
     ("6.3.perfect-model", "6.3.units"): "1",
     ("6.3.perfect-model", "6.3.locations"): "matrix([[-3], [3]])",
+    ("6.3.identification", "6.3.weights"): "[(0, 10, ((10, 0), (0, 0))), (11, 20, ((0, 0), (0, 0)))]",
     ("6.4.passes-both", "6.4.reference"): "[(0, 20, (-2, 0))]",
     ("6.4.passes-both", "6.4.feature-2"): "exp(-(x + 9)**2 / 2)",
     ("6.4.early-parameter", "6.4.reference"): _TURNED,

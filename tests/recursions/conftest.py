@@ -96,6 +96,18 @@ def _swing() -> Model:
     return Model([x, v], [u], motion, process_noise=0.01, measurement_noise=0.01, name="swing")
 
 
+def _lit(**options: Any) -> Model:
+    """Correlated noise that grows with the input, measurements that are worse far away and later."""
+    k = sp.Symbol("k")
+    steps = sp.Matrix([[0.01 + 0.02 * u**2, 0.01 * u], [0.01 * u, 0.02 + 0.01 * v**2]])
+    seen = sp.Matrix([[0.01 + 0.1 * (x - 2) ** 2, 0.01 * v], [0.01 * v, 0.05 + 0.02 * k + 0.02 * v**2]])
+    motion = [x + 0.4 * v, v + unknown("b", 1.0, 0.5) * u - 0.1 * sp.sin(x)]
+    measured = [sp.atan(x), v + 0.1 * unknown("b", 1.0, 0.5) * x]
+    return Model(
+        [x, v], [u], motion, observation=measured, process_noise=steps, measurement_noise=seen, time=k, **options
+    )
+
+
 def _spread(size: int, low: float, high: float) -> np.ndarray:
     return np.linspace(low, high, size)
 
@@ -139,6 +151,9 @@ MODELS: dict[str, Callable[[], Model]] = {
         name="robust_drift",
     ),
     "robust": lambda: _mixed(drift=_spread(3, 0.01, 0.1), filter="square_root", name="robust"),
+    "lit": lambda: _lit(name="lit"),
+    "lit_robust": lambda: _lit(filter="square_root", drift=0.01, name="lit_robust"),
+    "lit_iterated": lambda: _lit(filter="iterated", name="lit_iterated"),
     "robust_cart": lambda: _cart(filter="square_root", name="robust_cart"),
 }
 
@@ -178,6 +193,20 @@ class Case:
             0.01 * np.eye(self.reference.ny) + self.semidefinite(self.reference.ny, 0.05),
             np.diag(transition) if transition.ndim == 1 else transition,
             np.diag(drift) if drift.ndim == 1 else drift,
+            *(self._dependent_noise() if m.noise is not None else ()),
+        )
+
+    def _dependent_noise(self) -> tuple[Callable[..., np.ndarray], Callable[..., np.ndarray]]:
+        """Q and R as functions of time, z and input, straight from the expressions of the model."""
+        m, n = self.model, self.reference.nx
+        assert m.noise is not None
+        symbols = (m.time or sp.Symbol("nothing"), m.states, m.inputs)
+        Q = sp.lambdify(symbols, sp.Matrix(m.noise.process), "numpy")
+        R = sp.lambdify(symbols, sp.Matrix(m.noise.measurement), "numpy")
+        zero = np.zeros(self.reference.nu)
+        return (
+            lambda time, z, u: np.array(Q(time, z[:n], u), dtype=np.float64),
+            lambda time, z: np.array(R(time, z[:n], zero), dtype=np.float64),
         )
 
     @cached_property

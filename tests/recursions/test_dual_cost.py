@@ -21,7 +21,7 @@ def some_inputs(c: Case, k: int) -> np.ndarray:
     return c.random.normal(size=(c.horizon - k, c.reference.nu))
 
 
-@pytest.mark.parametrize("name", ["toy", "cart", "drifting", "mixed", "values", "wide", "double"])
+@pytest.mark.parametrize("name", ["toy", "cart", "drifting", "mixed", "values", "wide", "double", "lit"])
 @pytest.mark.parametrize("k", [0, 3])
 @pytest.mark.parametrize("learning", [True, False])
 def test_structured_equals_dense(case: Make, name: str, k: int, learning: bool) -> None:
@@ -33,7 +33,7 @@ def test_structured_equals_dense(case: Make, name: str, k: int, learning: bool) 
     assert found[1] == pytest.approx(expected.uncertain, rel=1e-12)
 
 
-@pytest.mark.parametrize("name", ["toy", "cart", "network", "mixed"])
+@pytest.mark.parametrize("name", ["toy", "cart", "network", "mixed", "lit"])
 def test_second_order_equals_dense_with_and_without_fallback(case: Make, name: str) -> None:
     fallbacks = set()
     for seed in range(12):

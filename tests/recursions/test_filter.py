@@ -51,7 +51,11 @@ class Filter:
 
 
 @pytest.mark.parametrize(
-    "name", ["toy", "cart", "network", "drifting", "mixed", "values", "wide", "robust", "robust_drift", "robust_cart"]
+    "name",
+    [
+        *("toy", "cart", "network", "drifting", "mixed", "values", "wide", "robust", "robust_drift", "robust_cart"),
+        *("lit", "lit_robust"),
+    ],
 )
 def test_steps_equal_the_dense_filter(case: Make, name: str) -> None:
     c = case(name)
@@ -94,7 +98,7 @@ def test_innovation_statistics(case: Make, name: str) -> None:
     assert generated.stats == pytest.approx([alone, e[1] ** 2 / S[1, 1], 1.0])
 
 
-@pytest.mark.parametrize("name", ["cart", "values", "robust", "robust_cart"])
+@pytest.mark.parametrize("name", ["cart", "values", "robust", "robust_cart", "lit", "lit_robust"])
 def test_consider_update_leaves_the_parameters_alone(case: Make, name: str) -> None:
     c = case(name)
     generated, y = Filter(c), np.array([0.5, -0.2])

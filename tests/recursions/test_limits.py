@@ -103,7 +103,7 @@ def test_a_plan_keeps_what_it_promises(known: Any, probability: float) -> None:
     start = np.diag([0.001, 0.002])
     belief, u = records.make_belief(np.array([0.2, 0.3]), start), np.zeros((1, 1))
     out = np.zeros((1, known.dual_cost.OUT))
-    known.dual_cost.certain_at_distance(0, STEPS, belief, desk, u[0])
+    known.distances.certain_at_distance(0, STEPS, belief, desk, u[0])
     known.dual_cost.structured(0, STEPS, belief, desk, u, out)
     slot = _slot_of(desk, out[0, known.dual_cost.OUT_NOMINAL], known)
     plan, sigma = desk.plan[slot], desk.notes["sigma"][: STEPS + 1, 0]
@@ -163,7 +163,7 @@ def test_distances_shrink_with_learning_and_vanish_for_ce(interpret: Callable[[M
         weights = records.make_weights(np.ones((7, 1, 1)), np.full((6, 1, 1), 0.01), np.full((7, 1), 2.0))
         desk = records.desk(6, weights, task)
         belief, u = records.make_belief(np.array([0.0, 1.0]), np.diag([1e-4, 0.3])), np.zeros(1)
-        _, _, slot = package.dual_cost.certain_at_distance(0, 6, belief, desk, u)
+        _, _, slot = package.distances.certain_at_distance(0, 6, belief, desk, u)
         levels[name] = desk.plan["z"][slot, 1:7, 0].copy()
     assert np.all(levels["ce"] > 0.99)
     # all of u_0 is as uncertain as the gain: u + 1.645 sqrt(0.3) u = 1

@@ -216,12 +216,21 @@ def _bent() -> Model:
     return Model([x], [p], [0.5 * x + p + 0.002 * weather * x * p + unknown("b", 0.1, 0.01) * x], name="bent")
 
 
-@pytest.mark.parametrize("module", ["trajectory", "dual_cost", "objective", "curvature", "lowrank"])
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("trajectory", "tune"),
+        ("covariances", "foresee"),
+        ("objective", "tune"),
+        ("curvature", "tune"),
+        ("lowrank", "foresee"),
+    ],
+)
 def test_a_signal_of_the_wrong_time_is_a_miss(
-    interpret: Callable[[Model], Any], monkeypatch: pytest.MonkeyPatch, module: str
+    interpret: Callable[[Model], Any], monkeypatch: pytest.MonkeyPatch, module: str, name: str
 ) -> None:
     model = (_bent() if module == "curvature" else _heated()).named(f"late_{module}")
     package = interpret(model)
-    sound = package.signals.tune
-    monkeypatch.setattr(getattr(package, module), "tune", lambda k, desk: sound(max(k - 1, 0), desk))
+    sound = getattr(package.signals, name)
+    monkeypatch.setattr(getattr(package, module), name, lambda k, *rest: sound(max(k - 1, 0), *rest))
     assert any(not r.passed for r in check_recursions(model, package))

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from symdual.errors import SymdualError
-from symdual.runtime.controller import NAMES, Controller, State, controller, cost_kind
+from symdual.runtime.controller import NAMES, Controller, State, controller
+from symdual.runtime.costs import cost_kind
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Belief, Problem, problem
 

@@ -38,12 +38,16 @@ def test_one_input_finds_the_global_minimum(toy: Problem, name: str) -> None:
         assert abs(result.best[0]) <= result.radius
 
 
-def test_order_two_is_left_where_its_cost_jumps(toy: Problem) -> None:
-    """A candidate that falls back to order 1 makes the cost jump; if it might have won, all are judged at order 1."""
-    random = np.random.default_rng(7)
+@pytest.mark.parametrize(("seed", "count", "expected"), [(7, 115, {1, 2}), (8, 24, {1, 2})])
+def test_order_two_is_left_where_its_cost_jumps(toy: Problem, seed: int, count: int, expected: set[int]) -> None:
+    """A candidate that falls back to order 1 makes the cost jump; if it might have won, all are judged at order 1.
+
+    So they are if the best lies at the edge of a jump: the last one of the second seed, whose Jd of order 2 is 0 there.
+    """
+    random = np.random.default_rng(seed)
     longer = toy.extended(4)
     orders = set()
-    for _ in range(115):
+    for _ in range(count):
         task = varied(longer, random)
         k, belief = random_decision(task, random)
         _, u, info = controller(task, "dual", order=2).step(State(k, belief, None))
@@ -55,7 +59,7 @@ def test_order_two_is_left_where_its_cost_jumps(toy: Problem) -> None:
             assert beside == pytest.approx(curve(u[None])[0], rel=1e-3)
         assert (info.order == 1) == (info.fallbacks > 0) or info.order == 2
         orders.add(info.order)
-    assert orders == {1, 2}
+    assert orders == expected
 
 
 @pytest.mark.parametrize(("low", "high", "start"), [(-0.01, 4.0, 1.0), (-4.0, 0.01, -1.0)])

@@ -58,3 +58,16 @@ def test_a_recording_that_is_not_here_is_said(tmp_path: Path, program: str) -> N
     command = [sys.executable, str(ROOT / f"examples/gallery/{program}.py"), str(tmp_path / "none.csv")]
     answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert answer.returncode == 1 and answer.stderr.startswith("the recording is not here")
+
+
+COMPARED = sorted(p.stem for p in (ROOT / "examples/gallery").glob("[a-z]*.py") if "sentence(" in p.read_text())
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("program", COMPARED)
+def test_a_page_of_the_gallery_runs_and_draws_its_conclusion(tmp_path: Path, program: str) -> None:
+    command = [sys.executable, "-W", "ignore", str(ROOT / f"examples/gallery/{program}.py"), "4"]
+    environment = {**os.environ, "MPLBACKEND": "agg"}
+    answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
+    assert answer.returncode == 0, answer.stderr
+    assert re.search(r"% (less|more) than|cannot be told apart|cost the same", answer.stdout)

@@ -14,8 +14,8 @@ import symdual
 from symdual import Model, Scenario, features, unknown
 from symdual.errors import ModelError, SymdualError, SymdualWarning
 from symdual.runtime.closed_loop import Settings, simulate
-from symdual.runtime.controller import controller, task_of
-from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.controller import controller
+from symdual.runtime.costs import task_of
 from symdual.runtime.problem import Problem
 from symdual.runtime.results import Results
 from symdual.runtime.summary import summarise
@@ -28,9 +28,8 @@ model = Model([x, v], [u], [x + v, v + unknown("b") * u], name="m")
 
 
 @pytest.fixture(scope="module")
-def task(shared_package: Callable[[Path], LoadedPackage], packages: Path) -> Problem:
-    symdual.generate(MODELS / "tasks.py", packages)
-    return symdual.problem(symdual.load(packages / "walled"))
+def task(shared_models: Callable[[Path], Path]) -> Problem:
+    return symdual.problem(symdual.load(shared_models(MODELS / "tasks.py") / "walled"))
 
 
 def test_episodes_keep_the_distance_that_their_controller_asks_for(task: Problem) -> None:

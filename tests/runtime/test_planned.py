@@ -86,20 +86,34 @@ def test_where_there_is_nothing_to_learn_it_is_ce_to_the_bit(waves_package: Load
     np.testing.assert_array_equal(found["planned"].inputs, found["ce"].inputs)
 
 
-def test_a_plan_is_never_worse_than_the_one_before_continued(waves_package: LoadedPackage) -> None:
-    """Without noise and with known parameters the first plan comes true, whatever a fresh start would find."""
-    task = problem(waves_package)
+def _promises(task: Problem, forget: bool) -> np.ndarray:
+    """What ce expects the whole episode to cost at each of its steps: without noise, and with known parameters."""
     known = replace(task, prior=Belief(task.prior.mean, np.zeros_like(task.prior.covariance), None))
-    ce, state = controller(known, "ce"), None
-    planned, spent, x = [], [0.0], known.start
+    ce = controller(known, "ce")
+    state, promised, spent, x = ce.init(), [], 0.0, known.start
     for k in range(known.horizon):
-        state = ce.init() if state is None else state
-        state, u, info = ce.step(state, None if k == 0 else x)
-        planned.append(spent[-1] + info.parts.certainty_equivalent)
+        state, u, info = ce.step(state._replace(plans=None) if forget else state, None if k == 0 else x)
+        promised.append(spent + info.parts.certainty_equivalent)
         error = x - known.reference[k]
-        spent.append(spent[-1] + error @ known.state_cost[k] @ error + u @ known.input_cost[k] @ u)
+        spent += error @ known.state_cost[k] @ error + u @ known.input_cost[k] @ u
         x = info.planned_states[1]
-    assert np.all(np.diff(planned) <= 1e-9 * planned[0])
+    return np.array(promised)
+
+
+@pytest.mark.parametrize(("start", "reference"), [(-4.38, 2.66), (0.0, 4.0)])
+def test_a_plan_is_never_worse_than_the_one_before_continued(
+    waves_package: LoadedPackage, start: float, reference: float
+) -> None:
+    """The first plan comes true or is bettered, whatever a fresh start finds; a controller that forgets does worse."""
+    task = problem(waves_package).changed(start=start, reference=reference)
+    kept, forgotten = _promises(task, forget=False), _promises(task, forget=True)
+    assert np.all(np.diff(kept) <= 1e-9 * kept[0])
+    assert np.all(kept <= forgotten + 1e-6 * kept[0])
+    if start != 0.0:
+        assert np.diff(forgotten).max() > 0.01 * kept[0]
+        assert forgotten[-1] > 1.01 * kept[-1]
+    else:  # here a fresh plan finds another valley, which no continued one would
+        assert kept[-1] < 0.8 * kept[0]
 
 
 def test_a_plan_that_starts_outside_the_numbers_is_found_step_by_step(
@@ -115,10 +129,11 @@ def test_a_plan_that_starts_outside_the_numbers_is_found_step_by_step(
 
 
 def test_the_story_tells_what_was_tried_and_what_was_chosen(sign: Problem) -> None:
-    planned = controller(sign, "planned")
+    planned = controller(sign, "planned", foresight=Foresight(samples=0))
     state, u, info = planned.step(planned.init())
     told = info.planned
     assert told is not None
+    assert (told.race, told.race_won) == ((), None)
     assert told.starts[told.won].improved == min(s.improved for s in told.starts if np.isfinite(s.improved))
     assert all(not s.improved > s.cost for s in told.starts)
     best = min(told.looks, key=lambda look: look.cost)
@@ -126,12 +141,35 @@ def test_the_story_tells_what_was_tried_and_what_was_chosen(sign: Problem) -> No
     assert info.parts.certainty_equivalent + info.parts.caution + info.parts.probing == pytest.approx(best.cost)
     np.testing.assert_array_equal(info.planned_inputs[0], u)
     assert state.plans is not None
-    without = controller(sign, "planned", foresight=Foresight(starts=1, look_ahead=False))
+    without = controller(sign, "planned", foresight=Foresight(starts=1, look_ahead=False, samples=0))
     _, u, info = without.step(without.init())
     assert info.planned is not None
     assert info.planned.looks == ()
     np.testing.assert_array_equal(info.planned.plan_input, u)
     assert sum(np.isfinite(s.improved) for s in info.planned.starts) == 1
+
+
+def test_the_story_tells_how_sure_the_race_was(sign: Problem) -> None:
+    """The default leads the list; a rival wins only beyond a standard error, and its plan is the one that is kept."""
+    planned = controller(sign, "planned", foresight=Foresight(look_ahead=False, samples=32, seed=3))
+    state, u, info = planned.step(planned.init())
+    told = info.planned
+    assert told is not None
+    assert told.race_won is not None
+    default, winner = told.race[0], told.race[told.race_won]
+    np.testing.assert_array_equal(winner.u, u)
+    np.testing.assert_array_equal(info.planned_inputs[0], u)
+    assert (winner.u == default.u).all() or winner.gap + winner.error < 0.0
+    again = controller(sign, "planned", foresight=Foresight(look_ahead=False, samples=32, seed=3)).act()
+    np.testing.assert_array_equal(again, u)
+    other = controller(sign, "planned", foresight=Foresight(look_ahead=False, samples=32, seed=4))
+    race = other.step(other.init())[2].planned.race  # type: ignore[union-attr]
+    assert [one.cost for one in race] != [one.cost for one in told.race]
+    sure = controller(sign.changed(prior_mean={"b": 1.0}, prior_covariance={"b": 1e-6}), "planned")
+    told = sure.step(sure.init())[2].planned
+    assert told is not None
+    assert told.race == ()  # all first inputs agree
+    assert state.plans is not None
 
 
 def test_steps_are_pure_and_can_be_stored(sign: Problem) -> None:
@@ -154,8 +192,8 @@ def test_an_episode_in_python_is_the_compiled_one(sign: Problem) -> None:
     known = replace(sign, truth=np.array([0.7]))
     luck = draw(known, Settings(), np.random.SeedSequence(4).spawn(2))
     episodes = run(known, "planned", luck, Settings())
-    planned = controller(known, "planned")
     for n in range(2):
+        planned = controller(known, "planned", foresight=Foresight(seed=int(luck.seeds[n])))
         state, x, y = planned.init(), luck.starts[n], None
         for k in range(known.horizon):
             state, u, _ = planned.step(state, y)
@@ -241,3 +279,6 @@ def test_a_search_takes_no_guess_and_starts_are_counted(toy: Problem) -> None:
     for wrong in (0, 9, 2.5):
         with pytest.raises(SymdualError, match="starts must be"):
             controller(toy, "planned", foresight=Foresight(starts=wrong))  # type: ignore[arg-type]
+    for wrong in (-1, 5000, 0.5):
+        with pytest.raises(SymdualError, match="samples must be"):
+            controller(toy, "planned", foresight=Foresight(samples=wrong))  # type: ignore[arg-type]

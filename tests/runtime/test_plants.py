@@ -135,12 +135,27 @@ def test_pendulum_as_a_plant() -> None:
     environment.close()
 
 
-def test_discrete_actions_are_refused() -> None:
+def test_discrete_actions_are_choices() -> None:
     gymnasium = pytest.importorskip("gymnasium")
     environment = gymnasium.make("CartPole-v1")
-    with pytest.raises(SymdualError, match="must be a box of numbers, not Discrete"):
-        GymPlant(environment)
+    plant = GymPlant(environment)
+    assert plant.choices == [0.0, 1.0] and plant.limits.tolist() == [[0.0], [1.0]]
+    still = plant.reset(0)
+    pushed = plant.step(np.array([1.0]))
+    assert pushed[1] > still[1]  # to the right
+    with pytest.raises(SymdualError, match=r"takes one of .* not 0.4: give them to the scenario as choices"):
+        plant.step(np.array([0.4]))
     environment.close()
+
+
+def test_other_actions_are_refused() -> None:
+    gymnasium = pytest.importorskip("gymnasium")
+
+    class Several:
+        action_space = gymnasium.spaces.MultiDiscrete([2, 3])
+
+    with pytest.raises(SymdualError, match="must be a box or a finite set, not MultiDiscrete"):
+        GymPlant(Several())
 
 
 def test_an_observation_that_is_not_finite_fails_the_episode(toy: Problem) -> None:

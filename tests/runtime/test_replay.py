@@ -16,7 +16,7 @@ from symdual.runtime.closed_loop import Settings, draw, run
 from symdual.runtime.controller import State, controller
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Problem
-from symdual.runtime.replay import belief_names, consistency, read_recording, replay, steps_between
+from symdual.runtime.replay import consistency, read_recording, replay, steps_between
 
 GOOD = "time,u,x\n0,0.5,1.0\n1,-0.5,2.1\n2,0.25,1.0\n3,,1.4\n"
 
@@ -237,4 +237,4 @@ def test_the_command_writes_table_figure_and_json(
 
 
 def test_entries_of_the_belief_have_names(pair_package: LoadedPackage) -> None:
-    assert belief_names(pair_package) == ["p", "q", "b", "c", "d"]
+    assert pair_package.belief_names == ("p", "q", "b", "c", "d")

@@ -23,9 +23,8 @@ WISH = np.array([20.0, 20.0, 20.0, 20.0, 21.0, 21.0, 21.0])
 
 
 @pytest.fixture(scope="module")
-def task(shared_package: Callable[[Path], LoadedPackage], packages: Path) -> Problem:
-    symdual.generate(MODELS / "tasks.py", packages)
-    return symdual.problem(symdual.load(packages / "heated"))
+def task(shared_models: Callable[[Path], Path]) -> Problem:
+    return symdual.problem(symdual.load(shared_models(MODELS / "tasks.py") / "heated"))
 
 
 def test_the_plant_sees_the_truth_and_the_controller_the_forecast(task: Problem) -> None:

@@ -123,6 +123,17 @@ def test_a_sweep_in_which_nothing_finished_has_no_numbers_and_says_so(tmp_path: 
         assert sweep_figure(results, summary, tmp_path / "f.png").stat().st_size > 10_000
 
 
+def test_how_often_order_two_fell_back_is_said(tmp_path: Path) -> None:
+    fell = np.zeros((2, STEPS + 1))
+    fell[:, STEPS] = np.nan
+    fell[0, 1], fell[1, 3] = 7.0, 1.0  # candidates, in 2 of 8 decisions
+    path = stored(tmp_path / "r.npz", dual={"costs": np.ones(2), "fallbacks": fell}, ce={"costs": np.ones(2)})
+    summary = summary_of(path)
+    sentence = "in 25 % of the decisions candidates fell back to order 1, where the cost of order 2 cannot be right"
+    assert [c.fallbacks for c in summary.controllers] == [0.25, 0.0]
+    assert [s for s in summary.sentences() if "fell back" in s] == [f"dual: {sentence}"]
+
+
 def test_what_was_not_remembered_is_said_once_for_each_controller(tmp_path: Path) -> None:
     lost = np.zeros((3, 1, 3))
     lost[:, 0] = [[4.0, 0.02, 0.0], [6.0, 0.11, 2.0], [1.0, np.nan, 0.0]]  # the last one failed

@@ -283,10 +283,18 @@ FORGED: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a chunk below zero": lambda about: about | {"chunks": [["dual", -16, 0, "0"]]},
     "arrays are nothing": lambda about: about | {"arrays": None},
     "arrays without shape": lambda about: about | {"arrays": {}},
-    "an array without end": lambda about: (
-        about | {"arrays": about["arrays"] | {"reference": {"shape": [10**30, 1]}}} if "arrays" in about else about
-    ),
+    "no states": lambda about: about | {"sizes": {n: s | {"state": 0} for n, s in about["sizes"].items()}},
+    "a shape is text": lambda about: _reshaped(about, ["x"]),
+    "a shape is a fraction": lambda about: _reshaped(about, [0.5, 1]),
+    "a shape of shapes": lambda about: _reshaped(about, [[]]),
+    "a shape below zero": lambda about: _reshaped(about, [-1, -1]),
+    "an array without end": lambda about: _reshaped(about, [10**30, 1]),
 }
+
+
+def _reshaped(about: dict[str, Any], shape: list[Any]) -> dict[str, Any]:
+    """With another shape of the reference; the description of checkpoints has none."""
+    return about | {"arrays": about["arrays"] | {"reference": {"shape": shape}}} if "arrays" in about else about
 
 
 def forged(about: dict[str, Any], case: str) -> bytes:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from symdual.errors import ModelError
-from symdual.spec.loading import load_model_file
+from symdual.spec.loading import load_model_file, source_text
 
 HEAD = """\
 import sympy as sp
@@ -125,3 +125,11 @@ def test_a_file_that_goes_elsewhere_is_followed_by_nobody(tmp_path: Path, monkey
 def test_an_error_without_words(tmp_path: Path) -> None:
     speechless = "class Speechless(Exception):\n    def __str__(self):\n        raise ValueError\nraise Speechless\n"
     assert "the file raises Speechless: (without words)" in refusal(write(tmp_path, HEAD + speechless))
+
+
+def test_the_text_of_a_file_with_bytes_of_another_encoding_in_a_comment(tmp_path: Path) -> None:
+    """Python runs such a file, so its page is written too; in strings these bytes are an error of the file."""
+    file = tmp_path / "cart.py"
+    file.write_bytes(f"{HEAD}model = Model([x], [u], [x + u])\n".encode() + "# gr\xfc\xdfe\n".encode("latin-1"))
+    assert list(load_model_file(file).models) == ["cart"]
+    assert source_text(file).endswith("# gr\ufffd\ufffde\n")

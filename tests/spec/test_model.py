@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -212,6 +213,22 @@ def test_numbers_that_are_not_finite_and_real(number: sp.Expr) -> None:
         features.custom("g", x, lambda a, w, p: number, {"w": (0, 1)}, {"p": [1.0]})
 
 
+@pytest.mark.parametrize(
+    "constant_part",
+    [
+        sp.exp(-sp.exp(sp.exp(sp.exp(9)))),
+        sp.Pow(2, sp.Pow(2, 2000, evaluate=False), evaluate=False),
+        sp.tanh(sp.sinh(sp.sinh(900))),
+    ],
+)
+def test_functions_of_constants_that_overflow(constant_part: sp.Expr) -> None:
+    assert "is not a finite real number" in refusal([x], [u], [x + u + constant_part * x])
+
+
+def test_a_number_of_hundreds_of_digits_is_not_printed_in_full() -> None:
+    assert len(refusal([x], [u], [x + sp.factorial(400) * u])) < 200
+
+
 def test_things_that_are_no_scalar_expressions() -> None:
     assert "not a scalar" in refusal([x], [u], [x > u])
     assert "not a scalar" in refusal([x], [u], [sp.Matrix([x, u])])
@@ -404,3 +421,21 @@ def test_a_text_is_refused_in_one_sentence() -> None:
 def test_numbers_are_expressions() -> None:
     model = Model([x, v], [u], [np.float64(2.0), 3], observation=[1])
     assert model.dynamics == (sp.Float(2.0), sp.Integer(3))
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"substeps": 0}, "substeps must be a whole number from 1 to 100, but is 0"),
+        ({"substeps": 2.5}, "substeps must be a whole number from 1 to 100, but is 2.5"),
+    ],
+)
+def test_substeps_that_are_none(options: dict[str, Any], sentence: str) -> None:
+    a, b = sp.symbols("a b")
+    with pytest.raises(ModelError, match=sentence):
+        Model([a], [b], derivatives=[b - a], step=0.5, **options)
+    with pytest.raises(ModelError, match="substeps= belongs to derivatives="):
+        Model([a], [b], [b - a], substeps=2)
+    process = features.gaussian_process("g", a, memory=3)
+    with pytest.raises(ModelError, match="substeps are not for models with a Gaussian process"):
+        Model([a], [b], derivatives=[b - process], step=0.5, substeps=2)

@@ -1,0 +1,43 @@
+"""What models, scenarios and beliefs show of themselves in a notebook."""
+
+from __future__ import annotations
+
+import numpy as np
+import sympy as sp
+
+from symdual import Belief, Model, Scenario, features, unknown
+
+x, v, u = sp.symbols("x v u")
+
+
+def rail() -> Model:
+    slope = features.fourier("g", x, count=4)
+    return Model([x, v], [u], derivatives=[v, slope + u / unknown("mass", 1.0, 0.1)], step=0.1, name="rail")
+
+
+def test_a_model_is_typeset() -> None:
+    shown = rail()._repr_html_()
+    assert shown.count("<math") >= 3 and "<mfrac>" in shown and "˙" in shown
+    assert "rail" in shown and "5 unknowns" in shown and "fourier, 2 x 2" in shown
+
+
+def test_a_scenario_says_what_is_to_be_done() -> None:
+    scenario = Scenario(rail(), horizon=12, state_cost=[10.0, 0.0], reference=lambda k: [k, 0.0])
+    shown = scenario._repr_html_()
+    assert "12 steps" in shown and "x 10, v 0" in shown and "changes with time" in shown and "<math" in shown
+    assert repr(scenario) == "<Scenario without a name: 12 steps with <Model rail: states x, v, inputs u, 5 unknowns>>"
+
+
+def test_a_belief_has_names() -> None:
+    belief = Belief(np.array([1.0, 2.0]), np.diag([4.0, 0.25]), None, ("x", "<b>"))
+    shown = belief._repr_html_()
+    assert "&lt;b&gt;" in shown and "<b>" not in shown and "0.5" in shown
+    assert repr(belief) == "<Belief x = 1 +- 2, <b> = 2 +- 0.5>"
+    assert "z[1]" in Belief(np.zeros(2), np.eye(2))._repr_html_()
+
+
+def test_what_is_long_is_cut_and_said() -> None:
+    many = Belief(np.zeros(60), np.eye(60))
+    assert "and 20 more" in many._repr_html_() and "and 52 more" in repr(many)
+    long = sp.Add(*(sp.sin(x * i) ** i for i in range(1, 400)))
+    assert "operations" in Model([x], [u], [long + u])._repr_html_()

@@ -1,0 +1,132 @@
+"""Inputs with a finite set of values at run time: every controller keeps to them and takes the best one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import symdual
+from symdual.errors import ModelError, SymdualError
+from symdual.runtime.closed_loop import Settings, simulate
+from symdual.runtime.controller import controller
+from symdual.runtime.planning import Planning
+from symdual.runtime.problem import Problem
+from symdual.runtime.results import Results
+from symdual.runtime.sweep import run_sweep, sweep
+from symdual.runtime.threads import on_this_machine
+
+MODELS = Path(__file__).resolve().parents[1] / "models"
+CONTROLLERS = ("oracle", "ce", "cautious", "beb", "dual", "planned")
+
+
+@pytest.fixture(scope="module")
+def folder(shared_models: Callable[[Path], Path]) -> Path:
+    return shared_models(MODELS / "tasks.py")
+
+
+@pytest.fixture(scope="module")
+def in_c(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Problem]:
+    """Return a function that gives the task of a model, translated to C, which compiles in no time."""
+    from symdual.export import compilation
+
+    try:
+        compilation.compiler()
+    except compilation.NoCompiler as problem:
+        pytest.skip(str(problem))
+    return lambda name: symdual.problem(symdual.load(folder / name, backend="c"))
+
+
+@pytest.mark.parametrize("name", CONTROLLERS)
+def test_every_controller_keeps_to_its_choices(in_c: Callable[[str], Problem], name: str) -> None:
+    task = in_c("valved")
+    (episodes,) = simulate(task, [name], runs=3).values()
+    assert set(episodes.inputs[:, :, 0].ravel()) <= {0.0, 0.5, 2.0}
+    assert np.all(np.abs(episodes.inputs[:, :, 1]) <= 1.0)
+    assert np.ptp(episodes.inputs[:, :, 0]) > 0.0  # and makes use of them
+
+
+@pytest.mark.parametrize("name", ["cautious", "dual"])
+def test_the_best_combination_is_found(in_c: Callable[[str], Problem], name: str) -> None:
+    """Against a grid of the free input beside every choice, with the cost of the same package."""
+    task = in_c("valved")
+    one = controller(task, name)
+    _, u, info = one.step(one.init())
+    planning = Planning(task, name)
+    planning.begin()
+    grid = np.array([[valve, heat] for valve in (0.0, 0.5, 2.0) for heat in np.linspace(-1.0, 1.0, 401)])
+    costs = planning.costs(grid)[:, 0]
+    best = grid[np.argmin(costs)]
+    assert u[0] == best[0]
+    assert u[1] == pytest.approx(best[1], abs=0.01)
+    assert min(info.costs[:, 0]) == pytest.approx(costs.min(), rel=1e-4)
+    assert info.planned_inputs[0].tolist() == u.tolist()
+    assert np.all((info.planned_inputs[1:, 0] >= 0.0) & (info.planned_inputs[1:, 0] <= 2.0))  # relaxed
+
+
+def test_planned_takes_the_best_answer_of_its_plan(in_c: Callable[[str], Problem]) -> None:
+    one = controller(in_c("valved"), "planned")
+    _, u, info = one.step(one.init())
+    assert sorted(info.candidates[:, 0]) == [0.0, 0.5, 2.0]
+    assert len(set(info.candidates[:, 1])) == 1  # the free input is as planned
+    assert u.tolist() == info.candidates[np.argmin(info.costs[:, 0])].tolist()
+    assert info.planned_inputs[0].tolist() == u.tolist()
+
+
+@pytest.mark.parametrize("name", ["ce", "cautious", "dual"])
+def test_choices_beside_constraints(in_c: Callable[[str], Problem], name: str) -> None:
+    task = in_c("narrow")
+    found = simulate(task, [name], runs=4, settings=Settings(truth="prior"))[name]
+    assert set(found.inputs.ravel()) <= {-1.0, 0.0, 1.0}
+    assert found.limits.shape == (4, 6, 2)
+
+
+def test_numba_and_c_decide_alike(folder: Path, in_c: Callable[[str], Problem]) -> None:
+    tasks = symdual.problem(symdual.load(folder / "valved")), in_c("valved")
+    first, second = (controller(task, "dual") for task in tasks)
+    for y in (None, [0.4], [-0.2]):
+        np.testing.assert_allclose(first.act(y), second.act(y), rtol=1e-6, atol=1e-6)
+
+
+def test_choices_change_without_new_code(in_c: Callable[[str], Problem]) -> None:
+    task = in_c("valved")
+    other = task.changed(choices={"valve": [0.25, 1.0]})
+    assert other.bounds[:, 0].tolist() == [0.25, 1.0]
+    assert controller(other, "ce").act()[0] in (0.25, 1.0)
+    free = task.changed(choices={}, bounds={"valve": (0.0, 2.0)})
+    assert free.choices is None
+    assert controller(free, "ce").act()[0] not in (0.0, 0.5)
+    with pytest.raises(SymdualError, match="room for 3 combinations"):
+        task.changed(choices={"valve": [0.0, 0.5, 1.0, 2.0]})
+    with pytest.raises(ModelError, match="outside its bounds"):
+        task.changed(bounds={"valve": (0.0, 1.0)})
+
+
+def test_exact_control_does_not_know_choices(in_c: Callable[[str], Problem]) -> None:
+    with pytest.raises(SymdualError, match='"exact" does not know inputs with a finite set of values'):
+        controller(in_c("valved"), "exact")
+
+
+def test_a_sweep_knows_its_choices(in_c: Callable[[str], Problem], tmp_path: Path) -> None:
+    task = in_c("valved")
+    file = run_sweep(sweep(task, ["ce"], 2), tmp_path / "sweep", on_this_machine())
+    with Results(file) as results:
+        assert set(results.array("ce", "inputs")[:, :, 0].ravel()) <= {0.0, 0.5, 2.0}
+    other = task.changed(choices={"valve": [0.0, 1.0]})
+    with pytest.raises(SymdualError):  # they are another task
+        run_sweep(sweep(other, ["ce"], 2), tmp_path / "sweep", on_this_machine(), resume=True)
+
+
+def test_a_million_steps_and_hostile_measurements(in_c: Callable[[str], Problem]) -> None:
+    task = in_c("valved").changed(choices={"valve": [0.0, 0.5], "heat": [0.25]})
+    (episodes,) = simulate(task, ["beb"], 1, settings=Settings(window=3, length=1_000_000)).values()
+    assert episodes.outcomes.tolist() == [0] and np.all(np.isfinite(episodes.states))
+    assert set(np.unique(episodes.inputs[:, :, 0])) <= {0.0, 0.5}
+    one = controller(task, "dual", window=3)
+    for k in range(60):
+        y = [np.nan] if k % 3 == 0 else [1e6 * (-1) ** k]
+        assert one.act(y)[0] in (0.0, 0.5)
+    with pytest.raises(SymdualError, match="the measurement is infinite"):
+        one.act([np.inf])

@@ -1,0 +1,103 @@
+"""Compiling ahead: what is missing, in which order, and how long it is said to take."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import symdual
+from symdual.errors import SymdualError
+from symdual.runtime import warm
+from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.readiness import works_for
+from symdual.runtime.warm import Doing, Expected, Work, missing
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "symdual" / "compile_seconds.json"
+
+
+def test_what_is_missing(tmp_path: Path, cache: Path) -> None:
+    marks = tmp_path / "cart" / "__pycache__"
+    marks.mkdir(parents=True)
+    parts = ["certain+structured", "filter", "decision", "episode"]
+    assert [work.part for work in missing(tmp_path / "cart", parts)] == parts
+    for name in ("decision._certain-3.py311.nbi", "filter.predict-1.py311.nbi", "decision.decide_at-9.py311.nbi"):
+        (marks / name).touch()
+    assert [work.part for work in missing(tmp_path / "cart", parts)] == ["structured", "filter", "episode"]
+
+
+def test_a_cache_elsewhere_is_not_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    assert missing(tmp_path, ["filter"]) == []
+
+
+def test_parts_of_controllers(toy_package: LoadedPackage, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("symdual.runtime.readiness.missing", lambda folder, parts: [Work(folder, p) for p in parts])
+    task = symdual.problem(toy_package)
+    parts = [work.part for work in works_for(task, ["dual", "ce", "planned"], episodes=True)]
+    assert parts == ["certain+structured", "planned", "decision", "filter", "episode"]
+    assert [work.part for work in works_for(task, ["exact"])] == ["decision", "filter"]
+
+
+def test_times_are_learned(cache: Path) -> None:
+    cart, other = Path("cart"), Path("other")
+    first = Expected()
+    assert first.seconds(Work(cart, "planned")) > first.seconds(Work(cart, "filter"))
+    usual = first.seconds(Work(cart, "decision"))
+    first.learn(Work(cart, "filter"), 3 * first.seconds(Work(cart, "filter")))
+    first.keep()
+    again = Expected()
+    assert again.seconds(Work(cart, "filter")) == json.loads(cache.read_text())["cart filter"]
+    assert again.seconds(Work(other, "decision")) == pytest.approx(3 * usual)  # the machine is three times as slow
+
+
+@pytest.mark.parametrize("content", ["", "[1, 2]", '{"cart filter": "long", "cart decision": -1}', "\x00"])
+def test_a_damaged_record_is_no_record(cache: Path, content: str) -> None:
+    cache.parent.mkdir(parents=True)
+    cache.write_text(content)
+    assert Expected().seconds(Work(Path("cart"), "filter")) == warm._USUAL["filter"]
+
+
+def test_parts_are_compiled_and_told(cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """With programs that do nothing instead of compilers: the longest first, and the time left is told and shrinks."""
+    begun: list[str] = []
+
+    def started(folder: Path, part: str) -> object:
+        begun.append(part)
+        return _Process()
+
+    monkeypatch.setattr(warm, "_started", started)
+    monkeypatch.setattr(warm.os, "cpu_count", lambda: 2)
+    told: list[Doing] = []
+    works = [Work(tmp_path / "cart", part) for part in ("filter", "planned", "decision")]
+    seconds = warm.warm(works, told.append)
+    assert set(seconds) == {"filter", "planned", "decision"} and begun[0] == "planned"
+    assert told[0].what == "planned, filter" and told[0].left > 15.0 and told[-1].left < told[0].left
+    assert all(0.0 <= doing.share < 1.0 for doing in told)
+    assert set(json.loads(cache.read_text())) == {"cart filter", "cart planned", "cart decision"}
+
+
+def test_a_compiler_that_fails_says_why(cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(warm, "_started", lambda folder, part: _Process(1, "Traceback\nNoMemory: none left\n"))
+    with pytest.raises(SymdualError, match=r"the part filter of .*cart could not be compiled: NoMemory: none left"):
+        warm.warm([Work(tmp_path / "cart", "filter")])
+
+
+class _Process:
+    """A compiler that is done when it is asked for the third time."""
+
+    def __init__(self, returncode: int = 0, errors: str = "") -> None:
+        self.returncode, self._errors, self._asked = returncode, errors, 0
+
+    def poll(self) -> int | None:
+        self._asked += 1
+        return self.returncode if self._asked > 2 else None
+
+    def communicate(self) -> tuple[str, str]:
+        return "", self._errors

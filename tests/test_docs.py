@@ -1,0 +1,99 @@
+"""The documentation: links, names that must be there, and the site's own tools. Its code is run by `make docs`."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import symdual
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "benchmarks/README.md"])
+GALLERY = sorted((ROOT / "examples/gallery").glob("[a-z]*.py"))
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def tool(name: str) -> ModuleType:
+    """A module of the site's own tools."""
+    spec = importlib.util.spec_from_file_location(f"site_{name}", ROOT / f"docs/site_tools/{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def without_code(text: str) -> str:
+    """A page without its blocks of code."""
+    return re.sub(r"(?m)^    .*$", "", re.sub(r"(?s)```.*?```", "", text))
+
+
+def slugs(text: str) -> set[str]:
+    """The names of the headings of a page."""
+    titles = re.findall(r"(?m)^#+ (.*)$", without_code(text))
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for address in LINK.findall(without_code(page.read_text())):
+        path, _, place = address.partition("#")
+        if "://" in address or path.startswith("gallery/"):  # made by the build, which looks at those itself
+            continue
+        target = page.parent / path if path else page
+        assert target.exists(), address
+        assert not place or place in slugs(target.read_text()), address
+
+
+def test_every_page_is_in_the_contents() -> None:
+    contents = (ROOT / "docs/index.md").read_text().split()
+    assert [page.stem for page in (ROOT / "docs").glob("*.md") if page.stem not in (*contents, "index")] == []
+
+
+def test_every_public_name_is_on_the_page_of_the_interface() -> None:
+    text = (ROOT / "docs/interface.md").read_text()
+    named = set(re.findall(r"auto(?:class|function|module|data):: (?:symdual\.(?:\w+\.)*)?(\w+)", text))
+    assert set(symdual.__all__) - named == {"__version__"}
+
+
+@pytest.mark.parametrize("program", GALLERY, ids=lambda path: path.stem)
+def test_pages_of_the_gallery_say_what_they_must(program: Path) -> None:
+    text = program.read_text()
+    assert re.match(r'"""\n([^\n]+)\n=+\n', text), "a title"
+    if "from a recording" not in text:
+        for part in ("What is unknown", "What dual control does about it", "When it is not worth it"):
+            assert f"**{part}.**" in text
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
+    (tmp_path / "one.html").write_text(
+        '<a href="two.html#there"></a><a href="https://away.example/x"></a><p id="p"></p>'
+    )
+    (tmp_path / "two.html").write_text(
+        '<h1 id="there"></h1><a href="one.html#q"></a><img src="no.png"><a href="#there"></a>'
+    )
+    assert list(tool("links").broken(tmp_path)) == [
+        "two.html: one.html#q has no such place",
+        "two.html: no.png does not exist",
+    ]
+
+
+def test_docstrings_become_what_sphinx_reads() -> None:
+    given = ["Sum of x_k and *args.", "", "    L = sum_k x_k' W x_k", "", "Then `a*b`.", "", "Args:", "    x: one|two."]
+    assert tool("docstrings").translated(given) == [
+        "Sum of x_k and \\*args.",
+        "",
+        "::",
+        "",
+        "    L = sum_k x_k' W x_k",
+        "",
+        "Then `a*b`.",
+        "",
+        "Args:",
+        "    x: one\\|two.",
+    ]
