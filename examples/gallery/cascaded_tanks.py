@@ -1,4 +1,8 @@
-"""Two tanks in cascade, from a recording: first the equations alone, then with what they leave out as a family.
+"""
+Two tanks in cascade, from a recording
+======================================
+
+First the equations alone, then with what they leave out as a family. ::
 
     python examples/gallery/cascaded_tanks.py [RECORDING] [--figure cascaded_tanks.png] [-o generated]
 
@@ -9,9 +13,12 @@ Both models are fitted to the estimation half and then simulated on the validati
 a start that is estimated too. Needs the extra `plot`.
 
 The equations are Bernoulli's: an outlet gives the root of the level. What they leave out is learned as a function of
-the lower level. Process noise is held small: what counts is how far the model stays right when it is left alone. The
-root mean square error is 0.33 for the equations alone and 0.20 with the learned part. The 95 % bands hold 87 % of the
-measurements: what the models do not explain is not white noise, which they take it for.
+the lower level. Process noise of the levels is held small: what counts is how far the model stays right when it is left
+alone. What neither explains is no white noise: it comes and goes slowly. So it has a state of its own, `rest`, which is
+measured with the level, decays and is stirred by noise that is fitted too. The root mean square error is 0.38 for the
+equations alone and 0.28 with the learned part, and the 95 % bands hold 93 and 97 % of the measurements. Without `rest`
+the errors are smaller, 0.33 and 0.20, but the bands, made for white noise, hold 87 and 86 %, and log-likelihoods are
+-35 and 461 instead of 1889 and 1930. Bands some steps ahead remain too narrow: 67 and 84 % lie in those 17 steps ahead.
 """
 
 from __future__ import annotations
@@ -23,7 +30,7 @@ from pathlib import Path
 
 import numpy as np
 import sympy as sp
-from matplotlib.figure import Figure
+from matplotlib import pyplot as plt
 
 import symdual
 from symdual import Model, Scenario, features, unknown
@@ -32,10 +39,11 @@ from symdual.estimation.validation import Validation
 
 STEP, FULL = 4.0, 10.0  # seconds, and the level at which a tank overflows
 
-upper, lower, pump = sp.symbols("upper lower pump")
+upper, lower, rest, pump = sp.symbols("upper lower rest pump")
 outlet, inlet, drain, flow = (unknown(name, 0.05, 0.01) for name in ("outlet", "inlet", "drain", "flow"))
 offset = unknown("offset", 0.0, 0.01)  # of the pump
 caught = unknown("caught", 0.5, 0.25)  # the share of the upper overflow that the lower tank catches
+decay = unknown("decay", 0.9, 0.01)  # of what is left unexplained, in a step
 
 
 def tanks(name: str, left_out: sp.Expr) -> Model:
@@ -47,12 +55,12 @@ def tanks(name: str, left_out: sp.Expr) -> Model:
     filled = upper + STEP * (flow * pump + offset - outlet * root(upper))
     gained = lower + STEP * (inlet * root(upper) - drain * root(lower) + left_out)
     return Model(
-        states=[upper, lower],
+        states=[upper, lower, rest],
         inputs=[pump],
-        dynamics=[sp.Min(filled, FULL), sp.Min(gained + caught * sp.Max(filled - FULL, 0), FULL)],
-        observation=[lower],
-        process_noise=1e-6,
-        measurement_noise=1e-2,
+        dynamics=[sp.Min(filled, FULL), sp.Min(gained + caught * sp.Max(filled - FULL, 0), FULL), decay * rest],
+        observation=[lower + rest],
+        process_noise=[1e-6, 1e-6, 1e-2],
+        measurement_noise=1e-3,
         name=name,
     )
 
@@ -60,23 +68,24 @@ def tanks(name: str, left_out: sp.Expr) -> Model:
 tanks_alone = tanks("tanks_alone", sp.S.Zero)
 loss = features.rbf("loss", lower, centres=np.linspace(1.0, FULL, 7), lengthscale=2.0, variance=1e-4)
 tanks_learned = tanks("tanks_learned", loss)
-alone = Scenario(tanks_alone, horizon=50, start=[5.0, 5.0], start_covariance=[4.0, 0.1])
-learned = Scenario(tanks_learned, horizon=50, start=[5.0, 5.0], start_covariance=[4.0, 0.1])
+alone = Scenario(tanks_alone, horizon=50, start=[5.0, 5.0, 0.0], start_covariance=[4.0, 0.1, 0.1])
+learned = Scenario(tanks_learned, horizon=50, start=[5.0, 5.0, 0.0], start_covariance=[4.0, 0.1, 0.1])
 
 
 def judged(scenario: str, recording: Path, folder: Path) -> tuple[Fit, Validation]:
     """Fit on the estimation half, simulate the validation half."""
     rows = np.genfromtxt(recording, delimiter=",", skip_header=1, usecols=(0, 1, 2, 3))
-    estimation = {"pump": rows[:, 0], "lower": rows[:, 2]}
-    validation = {"pump": rows[:, 1], "lower": rows[:, 3]}
-    result = symdual.fit(__file__, estimation, scenario=scenario, hold=["process_noise"], folder=folder)
+    estimation = {"pump": rows[:, 0], "y0": rows[:, 2]}
+    validation = {"pump": rows[:, 1], "y0": rows[:, 3]}
+    held = ["process_noise[upper]", "process_noise[lower]"]
+    result = symdual.fit(__file__, estimation, scenario=scenario, hold=held, starts=3, folder=folder)
     (seen,) = symdual.validate(__file__, result, validation, scenario=scenario, folder=folder)
     return result, seen
 
 
 def draw(found: dict[str, tuple[Fit, Validation]], path: Path) -> None:
     """The validation half with both simulations, and their errors."""
-    figure = Figure(figsize=(9.0, 5.0), layout="constrained")
+    figure = plt.figure(figsize=(9.0, 5.0), layout="constrained")
     levels, errors = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
     colours = {"alone": "#c8381e", "learned": "#00866b"}
     for name, (_, seen) in found.items():
@@ -102,7 +111,7 @@ def main() -> None:
     default = None if here is None else Path(here) / "cascaded_tanks.csv"
     parser.add_argument("recording", nargs="?", type=Path, default=default)
     parser.add_argument("--figure", type=Path, default=Path("cascaded_tanks.png"))
-    parser.add_argument("-o", dest="folder", type=Path, default=Path("generated"))
+    parser.add_argument("-o", dest="folder", type=Path, default=Path("generated/cascaded_tanks"))
     chosen = parser.parse_args()
     if chosen.recording is None or not chosen.recording.is_file():
         sys.exit("the recording is not here: it is the cascaded tanks of nonlinearbenchmark.org")

@@ -1,14 +1,28 @@
-"""Steer Gymnasium's Pendulum-v1 without knowing its mass: dual control against certainty equivalence.
+"""
+Gymnasium's pendulum
+====================
 
-    python examples/gallery/gym_pendulum.py [--seeds 20] [--figure gym_pendulum.png] [-o generated]
+Steer Pendulum-v1 of Gymnasium without knowing its mass: the plant is somebody else's program.
+
+**What is unknown.** The mass, of which the model (`examples/gym_pendulum.py`, with the equations of the environment's
+own documentation) knows 1/mass only roughly. Sensors have noise.
+
+**What dual control does about it.** Nothing is asked for in the first second; then the pendulum must be held at an
+angle, where a wrong mass is a wrong torque. `dual` swings a little in the first second to weigh the pendulum.
+
+**When it is not worth it.** Mostly: see below.
+
+::
+
+    python examples/gallery/gym_pendulum.py [--seeds 20] [--figure gym_pendulum.png] [-o DIR]
 
 Both controllers meet the same environments, the same starts and the same noise of the sensors, and have to learn the
 mass within the one episode that counts. Needs the extras `gym` and `plot`.
 
 The task and its prior were chosen so that learning matters, after others in which it does not: swinging up fails even
 with a known mass (the plan stays in a local minimum), and in milder settings of this one, or balancing upright, dual
-control was no better than certainty equivalence or worse. Over 40 seeds it was better in 20 and much better in the bad
-ones.
+control was no better than certainty equivalence or worse. Over 40 seeds it was better in 20 and much better in the
+bad ones.
 """
 
 from __future__ import annotations
@@ -20,7 +34,8 @@ from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
-from matplotlib.figure import Figure
+from _compared import PACKAGES
+from matplotlib import pyplot as plt
 from numpy.typing import NDArray
 
 from symdual import api
@@ -101,7 +116,7 @@ def spread(values: Array) -> str:
 
 def draw(runs: dict[str, list[Run]], task: Problem, path: Path) -> None:
     """Angle, torque and belief on 1/mass over time, one line for each seed."""
-    figure = Figure(figsize=(9.0, 6.4), layout="constrained")
+    figure = plt.figure(figsize=(9.0, 6.4), layout="constrained")
     axes = figure.subplots(3, 2, sharex=True, sharey="row")
     times = 0.05 * np.arange(task.horizon + 1)
     for column, (name, of_name) in enumerate(runs.items()):
@@ -135,7 +150,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="dual control of Pendulum-v1 with unknown mass, against ce")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--figure", type=Path, default=Path("gym_pendulum.png"))
-    parser.add_argument("-o", dest="folder", type=Path, default=None, help="parent folder of the generated package")
+    parser.add_argument(
+        "-o", dest="folder", type=Path, default=PACKAGES / "gym_pendulum", help="parent folder of the generated package"
+    )
     arguments = parser.parse_args()
     task = api.prepare(Path(__file__).parents[1] / "gym_pendulum.py", folder=arguments.folder)
     runs = {name: [one_run(task, name, seed) for seed in range(arguments.seeds)] for name in ("dual", "ce")}

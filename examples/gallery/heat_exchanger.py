@@ -1,4 +1,8 @@
-"""A steam heat exchanger, from a recording: plug flow through heated cells, then with a learned heat transfer.
+"""
+A steam heat exchanger, from a recording
+========================================
+
+Plug flow through heated cells, then with a learned heat transfer. ::
 
     python examples/gallery/heat_exchanger.py [RECORDING] [--figure heat_exchanger.png] [-o generated]
 
@@ -23,7 +27,7 @@ from pathlib import Path
 
 import numpy as np
 import sympy as sp
-from matplotlib.figure import Figure
+from matplotlib import pyplot as plt
 
 import symdual
 from symdual import Model, Scenario, features, unknown
@@ -79,7 +83,7 @@ def judged(scenario: str, recording: Path, folder: Path) -> tuple[Fit, Validatio
 
 def draw(found: dict[str, tuple[Fit, Validation]], path: Path) -> None:
     """The last part with both simulations, and their errors."""
-    figure = Figure(figsize=(9.0, 5.0), layout="constrained")
+    figure = plt.figure(figsize=(9.0, 5.0), layout="constrained")
     outlet, errors = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
     colours = {"alone": "#c8381e", "learned": "#00866b"}
     for name, (_, seen) in found.items():
@@ -105,7 +109,7 @@ def main() -> None:
     default = None if here is None else Path(here) / "exchanger.csv"
     parser.add_argument("recording", nargs="?", type=Path, default=default)
     parser.add_argument("--figure", type=Path, default=Path("heat_exchanger.png"))
-    parser.add_argument("-o", dest="folder", type=Path, default=Path("generated"))
+    parser.add_argument("-o", dest="folder", type=Path, default=Path("generated/heat_exchanger"))
     chosen = parser.parse_args()
     if chosen.recording is None or not chosen.recording.is_file():
         sys.exit("the recording is not here: it is the liquid-saturated steam heat exchanger of the DaISy collection")

@@ -1,0 +1,64 @@
+"""
+The third-order plant of Tse and Bar-Shalom
+===========================================
+
+The example with which dual control was shown to work, in 1973: a linear plant with six unknown parameters has to hit
+a target at one moment, twenty steps ahead.
+
+**What is unknown.** All three coefficients of the characteristic equation and all three gains of the input, while
+only one of three states is measured, with noise. The prior is Tse and Bar-Shalom's, and so is the plant.
+
+**What dual control does about it.** Nothing is asked of the state before the last step, and inputs cost next to
+nothing. The certainty-equivalent controller waits, for it believes that it can hit the target with its last few
+inputs, and then it has to do it with parameters that it hardly knows. The dual controller pushes the plant about at
+once.
+
+**When it is not worth it.** If the plant has to be near its target all the time, the way to the target is excitation
+enough. Over many attempts on the same plant the first one teaches most of it; this is about one attempt that counts.
+
+*Source.* E. Tse and Y. Bar-Shalom, "An actively adaptive control for linear systems with random parameters via the
+dual control approach", IEEE Transactions on Automatic Control 18 (1973). There the costs of certainty equivalence
+were several times those of the dual controller, over 20 runs; their second task, soft landing, is not here.
+"""
+
+import numpy as np
+from _compared import PACKAGES, bands, finish, runs, sentence, table
+from matplotlib import pyplot as plt
+
+import symdual
+from symdual.paper.models.tse_bar_shalom import scenario
+
+# %%
+# The comparison
+# --------------
+# The model is a file of symdual's own (`symdual/paper/models/tse_bar_shalom.py`). First with the plant of 1973, the
+# same in every run:
+
+task = symdual.prepare(scenario, folder=PACKAGES / "tse_bar_shalom")
+names = ["ce", "cautious", "dual", "oracle"]
+found = symdual.simulate(task, names, runs=runs(400), truth="scenario")
+print(table(found))
+print(sentence(found, "dual"))
+
+# %%
+# And with another plant in each run, drawn from the prior, which is the fairer test of a Bayesian controller:
+
+drawn = symdual.simulate(task, names, runs=runs(400), truth="prior")
+print(table(drawn))
+print(sentence(drawn, "dual"))
+print(sentence(drawn, "dual", "cautious"))
+
+# %%
+# What they do
+# ------------
+# The plant of 1973. Most of the learning is done before the certainty-equivalent controller begins to move.
+figure = plt.figure(figsize=(8.0, 7.5), layout="constrained")
+top, middle, bottom = figure.subplots(3, 1, sharex=True)
+for name in ("ce", "cautious", "dual"):
+    bands(top, found[name].states[:, :, 2], name)
+    bands(middle, found[name].inputs[:, :, 0], name)
+    bands(bottom, np.sqrt(found[name].variances[:, :, 8]), name)
+top.plot(20, 20, "kx", ms=8, label="target")
+middle.set_yscale("symlog", linthresh=1.0)
+finish((top, middle, bottom), ["third state", "input", "deviation of the sixth unknown"], "step")
+plt.show()
