@@ -1,8 +1,12 @@
-"""How long a fit of a long recording takes: `python benchmarks/long_recording.py [--rows 10000] [--starts 5]`.
+"""How long a fit of a long recording takes: `python benchmarks/long_recording.py [--rows N] [--starts 5] [--seed 0]`.
 
 A pendulum in continuous time (Runge-Kutta) with six unknowns, of which only the angle is measured. Fitted are the
 unknowns, the first state, two process noises and the measurement noise, eleven numbers in all. Times are processor time
 of a fit when everything is compiled, and of one likelihood with its gradient.
+
+With seed 0 gravity ends four standard errors off. That is the luck of this seed's noise: least squares on the true
+states, which no fit knows, ends 3.8 of its own standard errors off, and noise that is ten times smaller does not change
+it. Over 14 other seeds the squared errors in units of their covariance are 1.03 +- 0.10 a parameter.
 """
 
 from __future__ import annotations
@@ -47,10 +51,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--starts", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         about = subject(pendulum(), folder=folder)
-        random = np.random.default_rng(0)
+        random = np.random.default_rng(chosen.seed)
         torque = 2.0 * np.repeat(random.standard_normal(chosen.rows // 20 + 1), 20)[: chosen.rows]
         theta = np.array([TRUTH[name] for name in about.package.UNKNOWNS])
         x, seen = np.zeros(2), []
