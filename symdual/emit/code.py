@@ -33,7 +33,6 @@ from symdual.emit.contexts import (
     PlantContext,
     ProcessContext,
     RecordsContext,
-    RiccatiContext,
     SpreadContext,
     SquareRootContext,
     SwitchesContext,
@@ -88,7 +87,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
     if facts.iterated:
         optional.append(File("iterated", "iterated", NameContext(name)))
     if facts.lowrank:
-        optional.append(File("lowrank", "lowrank", LowRankContext(name, facts.processes, expressed, signals, limited)))
+        optional.append(File("lowrank", "lowrank", LowRankContext(name, facts.processes, expressed, signals)))
     if signals:
         optional.append(File("signals", "signals", NameContext(name)))
     if facts.shaken:
@@ -100,7 +99,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         optional.append(File("cost_bends", "cost_bends", facts.objective))
         if limited:
             moving = facts.transition != "identity"
-            optional.append(File("limits", "limits", LimitsContext(name, signals, with_inputs(model))))
+            optional.append(File("limits", "limits", LimitsContext(name, with_inputs(model))))
             optional.append(File("spread", "spread", SpreadContext(name, moving)))
             optional.append(File("distances", "distances", DistancesContext(name, facts.lowrank)))
             if facts.lowrank:
@@ -115,7 +114,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
             File("adjoint_blocks", "adjoint_blocks", AdjointBlocksContext(name, selecting)),
             File("adjoint", "adjoint", AdjointContext(name, s.curved_rows, s.observation_curved_rows)),
         ]
-    futures = FuturesContext(name, facts.square_root, facts.diffusion, expressed, signals)
+    futures = FuturesContext(name, facts.diffusion, expressed)
     arbitration = [
         File("chance", "chance", NameContext(name)),
         File("futures", "futures", futures),
@@ -126,9 +125,9 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
     text = block_text(s, facts.transition, width)
     blocks = BlocksContext(name, text, motion_text(facts.transition, facts.diffusion), width)
     spans = parameter_spans(derivation)
-    covariances = CovariancesContext(name, s.input_delay, facts.processes, spans, expressed, signals, limited, noisy)
-    dual_cost = DualCostContext(name, facts.lowrank, facts.processes, limited)
-    episode = EpisodeContext(name, facts.square_root, facts.processes, expressed, signals, limited, facts.shaken)
+    covariances = CovariancesContext(name, s.input_delay, facts.processes, spans, expressed, signals, noisy)
+    dual_cost = DualCostContext(name, facts.lowrank, limited)
+    episode = EpisodeContext(name, facts.processes, expressed, signals, limited, facts.shaken)
     kalman = FilterContext(name, selecting, facts.square_root, facts.iterated, facts.processes, noisy)
     controller = ControllerContext(name, facts.square_root, expressed, signals, facts.switched)
     return (
@@ -138,29 +137,27 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         File(
             "records",
             "records",
-            RecordsContext(
-                name, facts.size_lines(), facts.records(), facts.processes, expressed, signals, facts.arbitrating
-            ),
+            RecordsContext(name, facts.size_lines(), facts.records(), expressed, signals, facts.arbitrating),
         ),
         File("blocks", "blocks", blocks),
         File("cost_blocks", "cost_blocks", CostBlocksContext(name, text, width)),
         *optional,
         File("filter", "filter", kalman),
-        File("trajectory", "trajectory", TrajectoryContext(name, facts.processes, expressed, signals)),
+        File("trajectory", "trajectory", TrajectoryContext(name, facts.processes, expressed)),
         File("backward", "backward", ExpressedContext(name, expressed)),
         File("shelf", "shelf", ExpressedContext(name, expressed)),
         File("nominal", "nominal", NominalContext(name, facts.linear, expressed)),
         File(
             "curvature",
             "curvature",
-            CurvatureContext(name, facts.hessian_tables(), facts.processes, expressed, signals),
+            CurvatureContext(name, facts.hessian_tables(), facts.processes, expressed),
         ),
-        File("riccati", "riccati", RiccatiContext(name, expressed, limited)),
+        File("riccati", "riccati", ExpressedContext(name, expressed)),
         File("covariances", "covariances", covariances),
         File("dual_cost", "dual_cost", dual_cost),
         *adjoint,
         File("planner", "planner", NameContext(name)),
-        File("look_ahead", "look_ahead", LookAheadContext(name, facts.processes, expressed, signals, noisy)),
+        File("look_ahead", "look_ahead", LookAheadContext(name, facts.processes, expressed)),
         File("starts", "starts", NameContext(name)),
         *(arbitration if facts.arbitrating else []),
         File("planned", "planned", PlannedContext(name, facts.diffusion, noisy, facts.arbitrating)),

@@ -85,23 +85,12 @@ class ObjectiveContext(NamedTuple):
     name: str
     stage: str
     final: str
-    signals: bool
-    limited: bool
-
-
-class RiccatiContext(NamedTuple):
-    """The cost-to-go."""
-
-    name: str
-    expressed: bool
-    limited: bool
 
 
 class LimitsContext(NamedTuple):
     """Constraints."""
 
     name: str
-    signals: bool
     with_inputs: tuple[int, ...]
 
 
@@ -125,7 +114,6 @@ class RecordsContext(NamedTuple):
     name: str
     size_lines: tuple[str, ...]
     records: tuple[Record, ...]
-    processes: tuple[ProcessCode, ...]
     expressed: bool
     signals: bool
     arbitrating: bool
@@ -173,7 +161,6 @@ class TrajectoryContext(NamedTuple):
     name: str
     processes: tuple[ProcessCode, ...]
     expressed: bool
-    signals: bool
 
 
 class NominalContext(NamedTuple):
@@ -200,7 +187,6 @@ class CurvatureContext(NamedTuple):
     hessian_tables: tuple[ShapedTable, ...]
     processes: tuple[ProcessCode, ...]
     expressed: bool
-    signals: bool
 
 
 class AdjointContext(NamedTuple):
@@ -224,8 +210,6 @@ class LookAheadContext(NamedTuple):
     name: str
     processes: tuple[ProcessCode, ...]
     expressed: bool
-    signals: bool
-    noisy: bool
 
 
 class PlannedContext(NamedTuple):
@@ -241,10 +225,8 @@ class FuturesContext(NamedTuple):
     """Simulated futures."""
 
     name: str
-    square_root: bool
     diffusion: str
     expressed: bool
-    signals: bool
 
 
 class LowRankContext(NamedTuple):
@@ -254,7 +236,6 @@ class LowRankContext(NamedTuple):
     processes: tuple[ProcessCode, ...]
     expressed: bool
     signals: bool
-    limited: bool
 
 
 class CovariancesContext(NamedTuple):
@@ -266,7 +247,6 @@ class CovariancesContext(NamedTuple):
     parameter_spans: tuple[tuple[int, int], ...]
     expressed: bool
     signals: bool
-    limited: bool
     noisy: bool
 
 
@@ -275,7 +255,6 @@ class DualCostContext(NamedTuple):
 
     name: str
     lowrank: bool
-    processes: tuple[ProcessCode, ...]
     limited: bool
 
 
@@ -341,7 +320,6 @@ class EpisodeContext(NamedTuple):
     """The closed loop."""
 
     name: str
-    square_root: bool
     processes: tuple[ProcessCode, ...]
     expressed: bool
     signals: bool

@@ -253,7 +253,7 @@ def _objective_context(derivation: Derivation) -> ObjectiveContext | None:
     stage, final = (
         ("squares" if terms.squares else "values") if terms else "" for terms in (objective.stage, objective.final)
     )
-    return ObjectiveContext(derivation.model.name, stage, final, bool(derivation.model.signals), bool(objective.limits))
+    return ObjectiveContext(derivation.model.name, stage, final)
 
 
 def with_inputs(model: Model) -> tuple[int, ...]:

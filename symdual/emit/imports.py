@@ -1,11 +1,40 @@
-"""Leaves out what a rendered module does not use, imports and names of fields: what it needs depends on the model."""
+"""Leaves out what a rendered module does not need: what it needs depends on the model.
+
+So templates need not ask: they import from modules that only some packages have, call what these offer, and give names
+to what only some models use.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Collection
 
 _WIDTH = 110
+
+
+def without_absent_modules(source: str, modules: Collection[str]) -> str:
+    """Return the module without imports from modules that its package does not have, and without what they would do.
+
+    These are statements that only call a function of such a module, or add what it returns: `tune(k, desk)`,
+    `trace += poison(task)`. A name that is used in any other way stays; the linter then misses its import.
+    """
+    body = ast.parse(source)
+    absent = [n for n in body.body if isinstance(n, ast.ImportFrom) and n.level == 1 and n.module]
+    absent = [node for node in absent if node.module not in modules]
+    names = {alias.asname or alias.name for node in absent for alias in node.names}
+    gone = [*absent, *(node for node in ast.walk(body) if isinstance(node, ast.stmt) and _only_calls(node, names))]
+    lines = source.splitlines(keepends=True)
+    for node in gone:
+        lines[node.lineno - 1 : node.end_lineno] = [""] * ((node.end_lineno or node.lineno) - node.lineno + 1)
+    return "".join(lines)
+
+
+def _only_calls(statement: ast.stmt, names: Collection[str]) -> bool:
+    """Whether a statement does nothing but call one of the functions, or add what it returns."""
+    if not isinstance(statement, (ast.Expr, ast.AugAssign)) or not isinstance(statement.value, ast.Call):
+        return False
+    return isinstance(statement.value.func, ast.Name) and statement.value.func.id in names
 
 
 def without_unused_imports(source: str) -> str:

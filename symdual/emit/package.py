@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,7 +20,7 @@ import sympy as sp
 import symdual
 from symdual.derive.derivation import Derivation
 from symdual.emit.code import code
-from symdual.emit.imports import without_unused_fields, without_unused_imports
+from symdual.emit.imports import without_absent_modules, without_unused_fields, without_unused_imports
 from symdual.emit.kernels import DataLayout, data_layout
 from symdual.emit.render import template_folder
 from symdual.numbers import Array
@@ -50,10 +50,9 @@ def package(
     """
     model = derivation.model
     layout = data_layout(derivation)
-    bodies = {
-        name: _with_one_name(without_unused_imports(without_unused_fields(text))) if name != "__init__.py" else text
-        for name, text in code(derivation, _PLACEHOLDER).items()
-    }
+    texts = code(derivation, _PLACEHOLDER)
+    modules = {name.removesuffix(".py") for name in texts}
+    bodies = {name: _reduced(text, modules) if name != "__init__.py" else text for name, text in texts.items()}
     digest = _digest(*(part for name in sorted(bodies) for part in (name, bodies[name])))
     files = {name: _with_header(model.name, digest, body).encode() for name, body in bodies.items()}
     files["data.npz"] = stored_arrays(model_numbers(derivation, layout) | dict(numbers or {}))
@@ -68,6 +67,11 @@ def package(
     }
     files["manifest.json"] = (json.dumps(manifest, indent=2) + "\n").encode()
     return Package(model.name, files, digest, inputs)
+
+
+def _reduced(text: str, modules: Collection[str]) -> str:
+    """A rendered module without what this package does not have or need."""
+    return _with_one_name(without_unused_imports(without_unused_fields(without_absent_modules(text, modules))))
 
 
 def _scenarios(model: Model, plants: Mapping[str, Model]) -> bytes:

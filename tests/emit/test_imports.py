@@ -1,8 +1,8 @@
-"""Unused imports of a rendered module are left out, and nothing else changes."""
+"""Unused imports of a rendered module are left out, and what absent modules would do; nothing else changes."""
 
 from __future__ import annotations
 
-from symdual.emit.imports import without_unused_imports
+from symdual.emit.imports import without_absent_modules, without_unused_imports
 
 
 def test_unused_names_go_and_used_ones_stay() -> None:
@@ -25,3 +25,19 @@ def test_long_statements_stand_one_name_a_line() -> None:
     result = without_unused_imports(source)
     assert "idle" not in result
     assert result.startswith("from .place import (\n    name_number_0,\n")
+
+
+def test_what_absent_modules_would_do_goes_with_their_imports() -> None:
+    source = (
+        "from .here import stay\nfrom .gone import act, poison\n\n\ndef f(k, total):\n    act(\n        k\n    )\n"
+        "    total += poison(k)\n    total += stay(k)\n    return total\n"
+    )
+    expected = "from .here import stay\n\n\ndef f(k, total):\n    total += stay(k)\n    return total\n"
+    assert without_absent_modules(source, {"here"}) == expected
+    assert without_absent_modules(source, {"here", "gone"}) == source
+
+
+def test_results_of_absent_modules_are_not_lost_silently() -> None:
+    """A value that is needed stays, so that the linter sees a name without an import."""
+    source = "from .gone import value\n\n\ndef f(k):\n    return 2.0 * value(k)\n"
+    assert "return 2.0 * value(k)" in without_absent_modules(source, set())
