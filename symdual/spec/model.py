@@ -7,7 +7,6 @@ y_k = h(x_k, theta) + gamma_k,            gamma ~ N(0, R)
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,18 +15,26 @@ import numpy as np
 import sympy as sp
 from numpy.typing import ArrayLike
 
-from symdual.errors import ModelError, did_you_mean
-from symdual.numbers import Array, as_numbers, as_semidefinite, as_vector, natural_order
-from symdual.spec.expressions import as_expression, check_part
+from symdual.errors import ModelError
+from symdual.numbers import Array, as_semidefinite
+from symdual.spec.content import Content, in_place
+from symdual.spec.expressions import as_expression
 from symdual.spec.fitted import Fitted, Source, read_fit
+from symdual.spec.given import (
+    checked_bounds,
+    checked_drift,
+    checked_method,
+    checked_step,
+    checked_substeps,
+    checked_transition,
+    of_the_same_form,
+)
 from symdual.spec.names import check_name
 from symdual.spec.noise import Noise, noise_of, refuse
 from symdual.spec.objective import Objective
-from symdual.spec.past import Previous, check_previous, deepest, depths, memory, next_memory
+from symdual.spec.past import deepest, depths, memory, next_memory
 from symdual.spec.signals import Signal
-from symdual.spec.symbols import Constant, Family, FamilyToken, FeatureSum, Unknown
-
-MOST_SUBSTEPS = 100  #: that are written out
+from symdual.spec.symbols import Constant, Family, FeatureSum, Unknown
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -127,7 +134,7 @@ class Model:
             raise ModelError("the observation is empty; leave it out to observe the states")
         clock = () if time is None else _symbols([time], "time symbol")
         declared = _declared({"state": states, "input": inputs, "time symbol": clock})
-        content = _Content(inputs)
+        content = Content(inputs)
         for state, expression in zip(states, motion, strict=True):
             content.add(expression, f'the {kind} of "{state.name}"', declared)
         for row, expression in enumerate(measured):
@@ -146,7 +153,7 @@ class Model:
         if known is not None:
             process_noise = _fitted_noise(known, "process_noise", process_noise, noise)
             measurement_noise = _fitted_noise(known, "measurement_noise", measurement_noise, noise)
-            drift = _of_the_same_form(known.noises.get("drift"), drift)
+            drift = of_the_same_form(known.noises.get("drift"), drift)
 
         def put(**values: object) -> None:
             for key, value in values.items():
@@ -157,12 +164,12 @@ class Model:
         put(states=states, inputs=inputs, time=clock[0] if clock else None)
         put(unknowns=content.unknowns, families=content.families, constants=content.constants)
         put(dynamics=motion, observation=measured)
-        put(step=_step(step, derivatives is not None), method=_method(method))
-        put(substeps=_substeps(substeps, derivatives is not None))
+        put(step=checked_step(step, derivatives is not None), method=checked_method(method))
+        put(substeps=checked_substeps(substeps, derivatives is not None))
         put(process_noise=as_semidefinite(process_noise, len(states), "process_noise"))
         put(measurement_noise=as_semidefinite(measurement_noise, len(measured), "measurement_noise"), noise=noise)
-        put(transition=_transition(transition, parameters), drift=_drift(drift, parameters))
-        lower, upper = _bounds(bounds or {}, inputs, states)
+        put(transition=checked_transition(transition, parameters), drift=checked_drift(drift, parameters))
+        lower, upper = checked_bounds(bounds or {}, inputs, states)
         put(lower=lower, upper=upper)
         entries = () if noise is None else noise.expressions
         put(**self.remembering(depths((*motion, *measured, *entries), inputs)).__dict__)
@@ -300,77 +307,6 @@ class Model:
         return np.concatenate(means), np.asarray(dense)
 
 
-def in_place(constants: Mapping[str, Constant]) -> tuple[Constant, ...]:
-    """Constants by name, signals after all others: in the array of numbers they stand together."""
-    ordered = [constants[name] for name in natural_order(constants)]
-    return tuple(sorted(ordered, key=lambda c: isinstance(c, Signal)))
-
-
-class _Content:
-    """Collects the unknowns, constants and families that occur in the expressions of a model."""
-
-    def __init__(self, inputs: tuple[sp.Symbol, ...]) -> None:
-        self._inputs = inputs
-        self._symbols: dict[str, set[sp.Symbol]] = {}
-        self._families: dict[str, set[Family]] = {}
-
-    def add(self, expression: sp.Expr, where: str, declared: Mapping[str, sp.Symbol]) -> None:
-        """Take the symbols of one expression, and refuse what cannot be understood or generated."""
-        if not isinstance(expression, sp.Expr) or expression.is_Matrix:
-            shown = " ".join(repr(expression).split())
-            raise ModelError(f"{where} is {shown}, which is not a scalar SymPy expression")
-        for part in sp.preorder_traversal(expression):
-            if isinstance(part, (Unknown, Constant)):
-                self._symbols.setdefault(part.name, set()).add(part)
-            elif isinstance(part, Previous):
-                check_previous(part, self._inputs, where)
-            elif isinstance(part, sp.Symbol) and not isinstance(part, FamilyToken):
-                if declared.get(part.name) != part:
-                    _complain_about(part, where, [*declared, *self._symbols])
-            else:
-                check_part(part, where)
-                if isinstance(part, FeatureSum):
-                    self._families.setdefault(part.family.name, set()).add(part.family)
-                    _require_known_arguments(part, declared)
-
-    @property
-    def families(self) -> tuple[Family, ...]:
-        return tuple(next(iter(self._families[name])) for name in natural_order(self._families))
-
-    @property
-    def unknowns(self) -> tuple[Unknown, ...]:
-        return tuple(s for s in self._scalars() if isinstance(s, Unknown))
-
-    @property
-    def constants(self) -> tuple[Constant, ...]:
-        named = {s.name: s for s in self._scalars() if isinstance(s, Constant)}
-        named |= {c.name: c for family in self.families for c in family.constants}
-        return in_place(named)
-
-    def _scalars(self) -> list[sp.Symbol]:
-        return [next(iter(self._symbols[name])) for name in natural_order(self._symbols)]
-
-    def check_names(self, declared: Mapping[str, sp.Symbol]) -> None:
-        """Every name means one thing."""
-        for name, symbols in self._symbols.items():
-            if len(symbols) > 1 or name in declared:
-                raise ModelError(f'the name "{name}" is given to two different symbols')
-        for name, families in self._families.items():
-            if len(families) > 1:
-                raise ModelError(f'the name "{name}" is given to two different feature families')
-        taken = set(declared) | set(self._symbols)
-        for family in self.families:
-            arrays = [
-                *(w.symbol for w in family.weights),
-                *(d.symbol for d in family.data),
-                *family.constants,
-            ]
-            for symbol in arrays:
-                if symbol.name in taken and symbol not in self._symbols.get(symbol.name, ()):
-                    raise ModelError(f'the name "{symbol.name}" is given twice, once by the features "{family.name}"')
-                taken.add(symbol.name)
-
-
 def _symbols(given: Iterable[sp.Symbol], what: str) -> tuple[sp.Symbol, ...]:
     listed = tuple([given] if isinstance(given, sp.Symbol) else given)
     seen: set[str] = set()
@@ -434,14 +370,6 @@ def _measured(observation: Iterable[sp.Expr]) -> tuple[sp.Expr, ...]:
     return tuple(as_expression(e, f"the observation number {row}") for row, e in enumerate(observation))
 
 
-def _complain_about(symbol: sp.Symbol, where: str, known: Iterable[str]) -> None:
-    names = list(known)
-    if symbol.name in names:
-        raise ModelError(f'{where} contains a symbol "{symbol.name}" with other assumptions than the declared one')
-    shown = symbol.name if len(symbol.name) <= 60 else symbol.name[:57] + "..."
-    raise ModelError(f"{where} contains {shown!r}, which is not declared{did_you_mean(symbol.name, names)}")
-
-
 def _refuse_inputs(expression: sp.Expr, inputs: tuple[sp.Symbol, ...], row: int) -> None:
     for symbol in inputs:
         if symbol in expression.free_symbols:
@@ -458,20 +386,6 @@ def _refuse_processes(expression: sp.Expr, row: int) -> None:
                 f'the observation number {row} contains the Gaussian process "{part.family.name}", which may stand in '
                 "the dynamics only"
             )
-
-
-def _require_known_arguments(part: FeatureSum, declared: Mapping[str, sp.Symbol]) -> None:
-    """A Gaussian process is remembered by the points where it was evaluated: they must not be uncertain themselves."""
-    if part.family.process is None:
-        return
-    for symbol in sorted(part.free_symbols, key=lambda s: str(s.name)):
-        if not isinstance(symbol, Constant) and declared.get(symbol.name) != symbol:
-            raise ModelError(
-                f'the Gaussian process "{part.family.name}" has the argument "{symbol.name}", which is neither a state '
-                "nor an input"
-            )
-    if any(point.has(FeatureSum) for point in part.points):
-        raise ModelError(f'the argument of the Gaussian process "{part.family.name}" contains features')
 
 
 def _require_fit_for_processes(model: Model) -> None:
@@ -502,99 +416,3 @@ def _fitted_noise(known: Fitted, what: str, own: Any, noise: Noise | None) -> An
     if what in known.noises and noise is not None:
         raise ModelError(f"the fit has numbers for {what}, where the model has an expression: leave one of them out")
     return known.noises.get(what, own)
-
-
-def _step(step: float | None, continuous: bool) -> float | None:
-    if not continuous:
-        if step is not None:
-            raise ModelError("step= belongs to derivatives=; dynamics= gives the next state already")
-        return None
-    if step is None:
-        raise ModelError("derivatives= needs step=, the length of a time step")
-    length = float(as_numbers(step, "step"))
-    if length <= 0:
-        raise ModelError(f"step must be positive, but is {length:g}")
-    return length
-
-
-def _substeps(substeps: int, continuous: bool) -> int:
-    if isinstance(substeps, bool) or not isinstance(substeps, int) or not 1 <= substeps <= MOST_SUBSTEPS:
-        raise ModelError(f"substeps must be a whole number from 1 to {MOST_SUBSTEPS}, but is {substeps!r}")
-    if substeps > 1 and not continuous:
-        raise ModelError("substeps= belongs to derivatives=; dynamics= gives the next state already")
-    return substeps
-
-
-def _method(method: str) -> str:
-    if method not in ("euler", "rk4"):
-        raise ModelError(f'method must be "euler" or "rk4", not {method!r}')
-    return method
-
-
-def _transition(value: ArrayLike | None, size: int) -> Array | None:
-    if value is None:
-        return None
-    numbers = as_numbers(value, "transition")
-    if numbers.ndim < 2:
-        return as_vector(numbers, size, "transition")
-    if numbers.shape != (size, size):
-        raise ModelError(
-            f"transition must be a number, {size} numbers or a {size} x {size} matrix, but has shape {numbers.shape}"
-        )
-    return numbers
-
-
-def _drift(value: ArrayLike | None, size: int) -> Array | None:
-    if value is None:
-        return None
-    numbers = as_numbers(value, "drift")
-    if numbers.ndim < 2:
-        diagonal = as_vector(numbers, size, "drift")
-        if np.any(diagonal < 0):
-            raise ModelError(f"drift is not positive semidefinite: its smallest eigenvalue is {diagonal.min():.6g}")
-        return diagonal
-    return as_semidefinite(numbers, size, "drift")
-
-
-def _of_the_same_form(fitted: Array | None, given: ArrayLike | None) -> ArrayLike | None:
-    """A fitted drift, as a diagonal where the model has one: the form decides which code is generated."""
-    if fitted is None:
-        return given
-    whole = np.diag(fitted) if fitted.ndim == 1 else fitted
-    dense = given is not None and np.ndim(given) == 2
-    return whole if dense or np.any(whole - np.diag(np.diag(whole))) else np.diag(whole)
-
-
-def _bounds(
-    bounds: Mapping[sp.Symbol | str, tuple[float | None, float | None]],
-    inputs: tuple[sp.Symbol, ...],
-    states: tuple[sp.Symbol, ...],
-) -> tuple[Array, Array]:
-    lower, upper = np.full(len(inputs), -np.inf), np.full(len(inputs), np.inf)
-    names = [s.name for s in inputs]
-    for symbol, pair in bounds.items():
-        row = names.index(symbol) if symbol in names else inputs.index(symbol) if symbol in inputs else None
-        if row is None:
-            raise ModelError(f'bounds has an entry for "{symbol}", which is not an input{_hint(symbol, names, states)}')
-        lower[row], upper[row] = _sides(symbol, pair)
-        if lower[row] > upper[row] or lower[row] == np.inf or upper[row] == -np.inf:
-            raise ModelError(f'the bounds of "{symbol}" leave no room: {lower[row]:g} to {upper[row]:g}')
-    return lower, upper
-
-
-def _hint(symbol: sp.Symbol | str, inputs: list[str], states: tuple[sp.Symbol, ...]) -> str:
-    """What somebody may have wanted who gives bounds to something else."""
-    if str(symbol) in [s.name for s in states]:
-        return " but a state: only inputs have bounds, and where a state should not go is a matter of its cost"
-    return did_you_mean(str(symbol), inputs)
-
-
-def _sides(symbol: sp.Symbol | str, pair: tuple[float | None, float | None]) -> tuple[float, float]:
-    try:
-        low, high = pair
-        sides = (-np.inf if low is None else float(low), np.inf if high is None else float(high))
-    except (TypeError, ValueError) as problem:
-        raise ModelError(f'the bounds of "{symbol}" must be a pair (lower, upper), but are {pair!r}') from problem
-    if any(map(math.isnan, sides)):
-        raise ModelError(f'the bounds of "{symbol}" contain NaN')
-    return sides

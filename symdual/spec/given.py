@@ -1,0 +1,117 @@
+"""The numbers of a model as a user gives them, checked: steps, motion of the parameters, bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import sympy as sp
+from numpy.typing import ArrayLike
+
+from symdual.errors import ModelError, did_you_mean
+from symdual.numbers import Array, as_numbers, as_semidefinite, as_vector
+
+MOST_SUBSTEPS = 100  #: that are written out
+
+
+def checked_step(step: float | None, continuous: bool) -> float | None:
+    """The length of a time step; None for a model in discrete time."""
+    if not continuous:
+        if step is not None:
+            raise ModelError("step= belongs to derivatives=; dynamics= gives the next state already")
+        return None
+    if step is None:
+        raise ModelError("derivatives= needs step=, the length of a time step")
+    length = float(as_numbers(step, "step"))
+    if length <= 0:
+        raise ModelError(f"step must be positive, but is {length:g}")
+    return length
+
+
+def checked_substeps(substeps: int, continuous: bool) -> int:
+    """How many parts a time step has."""
+    if isinstance(substeps, bool) or not isinstance(substeps, int) or not 1 <= substeps <= MOST_SUBSTEPS:
+        raise ModelError(f"substeps must be a whole number from 1 to {MOST_SUBSTEPS}, but is {substeps!r}")
+    if substeps > 1 and not continuous:
+        raise ModelError("substeps= belongs to derivatives=; dynamics= gives the next state already")
+    return substeps
+
+
+def checked_method(method: str) -> str:
+    """The name of a method of integration."""
+    if method not in ("euler", "rk4"):
+        raise ModelError(f'method must be "euler" or "rk4", not {method!r}')
+    return method
+
+
+def checked_transition(value: ArrayLike | None, size: int) -> Array | None:
+    """D, a diagonal or a matrix; None where the parameters stay as they are."""
+    if value is None:
+        return None
+    numbers = as_numbers(value, "transition")
+    if numbers.ndim < 2:
+        return as_vector(numbers, size, "transition")
+    if numbers.shape != (size, size):
+        raise ModelError(
+            f"transition must be a number, {size} numbers or a {size} x {size} matrix, but has shape {numbers.shape}"
+        )
+    return numbers
+
+
+def checked_drift(value: ArrayLike | None, size: int) -> Array | None:
+    """Xi, a diagonal or a matrix; None where nothing drifts."""
+    if value is None:
+        return None
+    numbers = as_numbers(value, "drift")
+    if numbers.ndim < 2:
+        diagonal = as_vector(numbers, size, "drift")
+        if np.any(diagonal < 0):
+            raise ModelError(f"drift is not positive semidefinite: its smallest eigenvalue is {diagonal.min():.6g}")
+        return diagonal
+    return as_semidefinite(numbers, size, "drift")
+
+
+def of_the_same_form(fitted: Array | None, given: ArrayLike | None) -> ArrayLike | None:
+    """A fitted drift, as a diagonal where the model has one: the form decides which code is generated."""
+    if fitted is None:
+        return given
+    whole = np.diag(fitted) if fitted.ndim == 1 else fitted
+    dense = given is not None and np.ndim(given) == 2
+    return whole if dense or np.any(whole - np.diag(np.diag(whole))) else np.diag(whole)
+
+
+def checked_bounds(
+    bounds: Mapping[sp.Symbol | str, tuple[float | None, float | None]],
+    inputs: tuple[sp.Symbol, ...],
+    states: tuple[sp.Symbol, ...],
+) -> tuple[Array, Array]:
+    """Lower and upper bounds of all inputs, infinite where none are given."""
+    lower, upper = np.full(len(inputs), -np.inf), np.full(len(inputs), np.inf)
+    names = [s.name for s in inputs]
+    for symbol, pair in bounds.items():
+        row = names.index(symbol) if symbol in names else inputs.index(symbol) if symbol in inputs else None
+        if row is None:
+            raise ModelError(f'bounds has an entry for "{symbol}", which is not an input{_hint(symbol, names, states)}')
+        lower[row], upper[row] = _sides(symbol, pair)
+        if lower[row] > upper[row] or lower[row] == np.inf or upper[row] == -np.inf:
+            raise ModelError(f'the bounds of "{symbol}" leave no room: {lower[row]:g} to {upper[row]:g}')
+    return lower, upper
+
+
+def _hint(symbol: sp.Symbol | str, inputs: list[str], states: tuple[sp.Symbol, ...]) -> str:
+    """What somebody may have wanted who gives bounds to something else."""
+    if str(symbol) in [s.name for s in states]:
+        return " but a state: only inputs have bounds; where a state should not go is said by Scenario(constraints=...)"
+    return did_you_mean(str(symbol), inputs)
+
+
+def _sides(symbol: sp.Symbol | str, pair: tuple[float | None, float | None]) -> tuple[float, float]:
+    try:
+        low, high = pair
+        sides = (-np.inf if low is None else float(low), np.inf if high is None else float(high))
+    except (TypeError, ValueError) as problem:
+        raise ModelError(f'the bounds of "{symbol}" must be a pair (lower, upper), but are {pair!r}') from problem
+    if any(map(math.isnan, sides)):
+        raise ModelError(f'the bounds of "{symbol}" contain NaN')
+    return sides
