@@ -13,6 +13,7 @@ from typing import cast
 import numpy as np
 
 from symdual.checks import dense
+from symdual.checks.exact_plan import ExactPlan, active_entries
 from symdual.checks.kernels import EPSILON, TOLERANCE, BlockResult
 from symdual.checks.objective import local_cost
 from symdual.checks.places import Place, places
@@ -35,6 +36,8 @@ PROBLEMS = 3
 OPTIMALITY = 1e-6
 #: How often a deviation may be that which the last bits of the belief make in the dense recursions themselves.
 CONDITION = 1000
+
+SLOPE = "slope of the dual cost"
 
 Comparison = tuple[str, Array, Array]
 
@@ -67,7 +70,19 @@ def check_recursions(
     defined = [gain for gain in gains if not np.isnan(gain)]
     worst = max(defined, default=0.0)
     plan = BlockResult("nominal plan", "optimiser", PROBLEMS, worst, worst <= OPTIMALITY, len(gains) - len(defined))
-    return [*results, plan]
+    return [*results, plan, *_exact_slope(model, package, task(random))]
+
+
+def _exact_slope(model: Model, package: LoadedPackage, task: _Task) -> list[BlockResult]:
+    """The slope of the dual cost along a direction of inputs, against 50-digit differences of the model as written."""
+    if not task.slopes_are_exact():
+        return []
+    task = task.narrowed(active_entries(package.NX, task.noise.transition))
+    (got, wanted, beside), size = task.slope_along(model), task.size_of_slope()
+    if not np.isfinite(wanted):
+        return [BlockResult(SLOPE, "50 digits", 1, 0.0, True, undefined=1)]
+    error, inherent = (abs(a - b) / size for a, b in ((got, wanted), (got, beside)))
+    return [BlockResult(SLOPE, "50 digits", 1, error, bool(error <= max(TOLERANCE, CONDITION * inherent)))]
 
 
 def _signals(package: LoadedPackage, random: np.random.Generator) -> Array | None:
@@ -251,10 +266,14 @@ class _Task:
         """Pairs of computed and expected numbers, each with the name of what they are."""
         yield from self._filter()
         yield from self._costs()
-        if not has_objective(self._package) and self._signals is None and not is_noisy(self._package):
+        if self.slopes_are_exact():
             yield from self._slopes()
         if limits_of(self._package):
             yield from self._limits()
+
+    def slopes_are_exact(self) -> bool:
+        """Whether the package has slopes of the dual cost that are no differences."""
+        return not has_objective(self._package) and self._signals is None and not is_noisy(self._package)
 
     def _limits(self) -> Iterator[Comparison]:
         """The spread of every constraint along the plan, with and without learning."""
@@ -369,7 +388,7 @@ class _Task:
         """The slope of the dual cost by the inputs, relative to the largest."""
         exact = slopes(self._reference, self._noise, self._cost, self._belief, self._inputs)
         scale = max(float(np.abs(exact).max()), 1e-300)
-        yield "slope of the dual cost", self._slope_by_inputs() / scale, exact / scale
+        yield SLOPE, self._slope_by_inputs() / scale, exact / scale
 
     def _slope_by_inputs(self) -> Array:
         """dJd / du from the slopes by points and inputs: mu_j = tilt_x + f_x' mu_{j+1}, 2 (tilt_u + f_u' mu_{j+1})."""
@@ -384,6 +403,38 @@ class _Task:
             mu = notes["tilt_x"][j] + plan["f_x"][j].T @ mu
         notes["tilt_x"], notes["tilt_u"] = 0.0, 0.0
         return found
+
+    @property
+    def noise(self) -> dense.Noise:
+        """Covariances and the motion of the parameters."""
+        return self._noise
+
+    def narrowed(self, active: Sequence[int]) -> _Task:
+        """The same problem in which only some entries of z are uncertain, or will be."""
+        twin, nx = copy(self), self._reference.nx
+        unsure = np.isin(np.arange(self._reference.nz), active).astype(float)
+        drift, kept = self._package.numbers["drift"], unsure[nx:]
+        twin._belief = self._belief._replace(covariance=self._belief.covariance * np.outer(unsure, unsure))
+        twin._noise = self._noise._replace(diffusion=self._noise.diffusion * np.outer(kept, kept))
+        twin._held = self._package.records.make_belief(*twin._belief)
+        twin._task = self._task.copy()
+        twin._task["Xi"] = drift * (np.outer(kept, kept) if drift.ndim == 2 else kept)
+        twin._desk = self._package.records.desk(HORIZON, self._desk.weights, twin._task, 2, True)
+        return twin
+
+    def slope_along(self, model: Model) -> tuple[float, float, float]:
+        """dJd along a random direction: as emitted, with 50 digits, and as emitted for other last bits."""
+        # an input at its bound stays there: beyond it there is no plan
+        inside = (self._inputs > self._cost.bounds[0]) & (self._inputs < self._cost.bounds[1])
+        direction = self._random.normal(size=self._inputs.shape) * inside
+        active = np.flatnonzero(np.diag(self._belief.covariance))
+        wanted = ExactPlan(model, self._noise, self._cost, self._belief, list(active)).slope(self._inputs, direction)
+        got, beside = (float(np.sum(t._slope_by_inputs() * direction)) for t in (self, self.with_other_last_bits()))
+        return got, wanted, beside
+
+    def size_of_slope(self) -> float:
+        """The sum of all parts of a slope without their signs."""
+        return max(float(np.abs(self._slope_by_inputs()).sum()), 1e-300)
 
     def _cost_of(self, form: str, learning: bool) -> tuple[float, float]:
         """Jbar and Jd of the given inputs."""

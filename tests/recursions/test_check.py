@@ -10,7 +10,7 @@ import pytest
 import sympy as sp
 
 from symdual import Model, Scenario, features, unknown
-from symdual.checks.recursions import check_recursions
+from symdual.checks.recursions import SLOPE, check_recursions
 
 p, y, u = sp.symbols("p y u")
 
@@ -86,3 +86,37 @@ def test_the_iterated_update_is_judged_by_its_own_twin(interpret: Callable[[Mode
     )
     results = check_recursions(model, interpret(model))
     assert [r.block for r in results if not r.passed] == []
+
+
+def _slope_row(model: Model, package: Any) -> Any:
+    (row,) = [r for r in check_recursions(model, package) if r.block == SLOPE and r.oracle == "50 digits"]
+    return row
+
+
+def test_slopes_agree_with_differences_of_many_digits(
+    interpret: Callable[[Model], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parameters that move, drift and show in a bent measurement; a slope that is off by a millionth is a miss."""
+    a, b = unknown("a", 0.8, 0.1), unknown("b", 1.1, 0.2)
+    model = Model(
+        [p, y],
+        [u],
+        [p + 0.3 * sp.sin(y) + 0.1 * a * u, a * y + b * sp.tanh(u) - 0.1 * p**2],
+        observation=[p + 0.2 * b * y**2, sp.exp(0.3 * y)],
+        transition=[0.9, 1.05],
+        drift=[0.01, 0.02],
+        process_noise=0.01,
+        measurement_noise=0.02,
+        name="bent",
+    )
+    package = interpret(model)
+    sound = _slope_row(model, package)
+    assert sound.passed and sound.error < 1e-12
+    tilt = package.calls.tilt
+
+    def spoiled(k: int, end: int, slot: int, belief: Any, desk: Any) -> None:
+        tilt(k, end, slot, belief, desk)
+        desk.notes["tilt_u"] *= 1.0 + 1e-6
+
+    monkeypatch.setattr(package.calls, "tilt", spoiled)
+    assert not _slope_row(model, package).passed

@@ -1,0 +1,142 @@
+"""The dual cost of a plan with many digits, from the model as written, and its slope along a direction of inputs.
+
+    P_{j+1} = A S_j A' + blkdiag(Q, Xi),      S_{j+1} = P_{j+1} - P_{j+1} C' (C P_{j+1} C' + R)^-1 C P_{j+1}
+    K_j = W_j + A' K_{j+1} A - A' K_{j+1} B (U_j + B' K_{j+1} B)^-1 B' K_{j+1} A,                K_T = W_T
+    Jd = sum_{j=0..T} tr W_j S_j + sum_{j=0..T-1} tr K_{j+1} (P_{j+1} - S_{j+1})
+
+Jacobians are differences of f and h, the slope is a difference of Jd: no derivative of symdual's is used. Only the
+`active` entries of z are uncertain; inputs at their bounds answer nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from symdual.checks import dense
+from symdual.checks.arithmetic import DIGITS, Number
+from symdual.checks.exact import ExactModel, first_difference
+from symdual.numbers import Array
+from symdual.spec.model import Model
+
+MOST = 16  #: augmented states that are all active; of more, all states and FEW unknowns are
+FEW = 6
+_STEP = mpmath.mpf(10) ** -15  # of a difference, in units of the direction
+
+
+def active_entries(nx: int, transition: Array) -> list[int]:
+    """Entries of z that are uncertain in the check: all, or of many that do not mix the states and a few more."""
+    nz = nx + len(transition)
+    if nz <= MOST or np.any(transition - np.diag(np.diag(transition))):
+        return list(range(nz))
+    return [*range(nx), *range(nx, nz, (nz - nx) // FEW)][: nx + FEW]
+
+
+class ExactPlan:
+    """Jd of plans from one belief, with learning, as a function of the inputs."""
+
+    def __init__(
+        self, model: Model, noise: dense.Noise, cost: dense.Cost, belief: dense.Belief, active: Sequence[int]
+    ) -> None:
+        self._model, self._active, self._nx = ExactModel(model), list(active), len(model.states)
+        self._belief, self._cost = belief, cost
+        own = [place - self._nx for place in active if place >= self._nx]
+        self._D = mpmath.matrix(noise.transition.tolist()) if noise.transition.size else mpmath.matrix(0)
+        self._moving = own
+        size = len(self._active)
+        with mpmath.workdps(DIGITS):
+            self._Q, self._R = mpmath.zeros(size), mpmath.matrix(noise.measurement.tolist())
+            for i in range(self._nx):
+                for j in range(self._nx):
+                    self._Q[i, j] = mpmath.mpf(noise.process[i, j])
+            for i, a in enumerate(own):
+                for j, b in enumerate(own):
+                    self._Q[self._nx + i, self._nx + j] = mpmath.mpf(noise.diffusion[a, b])
+
+    def slope(self, inputs: Array, direction: Array) -> float:
+        """d Jd(inputs + s direction) / ds at s = 0."""
+        with mpmath.workdps(DIGITS):
+            up, down = (self._moved(inputs, direction, step) for step in (_STEP, -_STEP))
+            free = (inputs > self._cost.bounds[0]) & (inputs < self._cost.bounds[1])
+            return float((self.value(up, free) - self.value(down, free)) / (2 * _STEP))
+
+    @staticmethod
+    def _moved(inputs: Array, direction: Array, step: Number) -> list[list[Number]]:
+        pairs = [zip(a, b, strict=True) for a, b in zip(inputs, direction, strict=True)]
+        return [[mpmath.mpf(u) + step * mpmath.mpf(d) for u, d in pair] for pair in pairs]
+
+    def value(self, inputs: Sequence[Sequence[Number]], free: Array) -> Number:
+        """Jd; `free` (T, NU) says which inputs answer to what is learned."""
+        z, total = [mpmath.mpf(v) for v in self._belief.mean], mpmath.mpf(0)
+        S = self._chosen(self._belief.covariance)
+        steps, learned = [], []
+        for j, u in enumerate(inputs):
+            total += self._weighted(j, S)
+            z, A, B = self._linearised(j, z, list(u))
+            P = A * S * A.T + self._Q
+            S = self._measured(j + 1, z, P)
+            steps.append((A, B))
+            learned.append(P - S)
+        total += self._weighted(len(steps), S)
+        K = self._weight(len(steps))
+        for j in range(len(steps) - 1, -1, -1):
+            total += mpmath.fsum(K[i, c] * learned[j][c, i] for i in range(K.rows) for c in range(K.cols))
+            if j > 0:
+                K = self._weight(j) + self._stepped_back(j, K, *steps[j], [a for a, one in enumerate(free[j]) if one])
+        return total
+
+    def _chosen(self, matrix: Array) -> Any:
+        return mpmath.matrix(matrix[np.ix_(self._active, self._active)].tolist())
+
+    def _weight(self, j: int) -> Any:
+        W = mpmath.zeros(len(self._active))
+        for i in range(self._nx):
+            for c in range(self._nx):
+                W[i, c] = mpmath.mpf(self._cost.state[j][i, c])
+        return W
+
+    def _weighted(self, j: int, S: Any) -> Number:
+        W = self._cost.state[j]
+        return mpmath.fsum(mpmath.mpf(W[i, c]) * S[c, i] for i in range(self._nx) for c in range(self._nx))
+
+    def _linearised(self, k: int, z: list[Number], u: list[Number]) -> tuple[list[Number], Any, Any]:
+        """The next z, A by the active entries, and B."""
+        nx, size = self._nx, len(self._active)
+        x, theta = z[:nx], z[nx:]
+        by_z = self._differences(lambda p: self._model.dynamics(k, p[:nx], u, p[nx:]), z, self._active)
+        by_u = self._differences(lambda p: self._model.dynamics(k, x, p, theta), u, range(len(u)))
+        A, B = mpmath.zeros(size), mpmath.zeros(size, len(u))
+        for i in range(nx):
+            for c in range(size):
+                A[i, c] = by_z[c][i]
+            for c in range(len(u)):
+                B[i, c] = by_u[c][i]
+        for i, a in enumerate(self._moving):
+            for c, b in enumerate(self._moving):
+                A[nx + i, nx + c] = self._D[a, b]
+        moved = [mpmath.fsum(self._D[i, c] * theta[c] for c in range(len(theta))) for i in range(len(theta))]
+        return [*self._model.dynamics(k, x, u, theta), *moved], A, B
+
+    def _measured(self, k: int, z: list[Number], P: Any) -> Any:
+        nx = self._nx
+        columns = self._differences(lambda p: self._model.observation(k, p[:nx], p[nx:]), z, self._active)
+        C = mpmath.matrix(columns).T
+        seen = C * P
+        return P - seen.T * (seen * C.T + self._R) ** -1 * seen
+
+    def _stepped_back(self, j: int, K: Any, A: Any, B: Any, free: list[int]) -> Any:
+        if not free:
+            return A.T * K * A
+        own = mpmath.matrix([[B[i, a] for a in free] for i in range(B.rows)])
+        U = mpmath.matrix([[mpmath.mpf(self._cost.input[j][a, b]) for b in free] for a in free])
+        M = own.T * K * A
+        return A.T * K * A - M.T * (U + own.T * K * own) ** -1 * M
+
+    @staticmethod
+    def _differences(
+        function: Callable[[list[Number]], list[Number]], at: list[Number], places: Sequence[int]
+    ) -> list[list[Number]]:
+        return [first_difference(function, at, place) for place in places]
