@@ -78,7 +78,10 @@ def toy(system: Callable[..., float]) -> Printout:
 def _first_difference(values: Callable[[Sequence[float]], list[Array]]) -> int:
     """The first step at which the first of six inputs makes a difference."""
     pairs = zip(values([0.0] * 6), values([1.0] + [0.0] * 5), strict=True)
-    return next(step for step, (still, moved) in enumerate(pairs) if np.max(np.abs(moved - still)) > 1e-7)
+    for step, (still, moved) in enumerate(pairs):
+        if np.max(np.abs(moved - still)) > 1e-7:
+            return step
+    raise ValueError("the input makes no difference")
 
 
 def steps_to_belief(printout: Printout) -> int:
