@@ -42,7 +42,9 @@ def keep(folder: Path, function: str) -> None:
     stamp = compiled._Stamp(hashlib.sha256(source.read_bytes()).digest())
     stamp.file = source
     version = f"py{sys.version_info.major}{sys.version_info.minor}"
-    compiled._cache_file(str(folder / "__pycache__"), f"{function}-3.{version}", stamp).save("key", {"code": bytes(range(256))})
+    compiled._cache_file(str(folder / "__pycache__"), f"{function}-3.{version}", stamp).save(
+        "key", {"code": bytes(range(256))}
+    )
 
 
 PARTS = ["certain+structured", "filter", "decision", "episode"]
