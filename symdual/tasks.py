@@ -6,13 +6,14 @@ is generated and compiled first if that is out of date; a problem or a package n
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Union
 
-from symdual.errors import SymdualError
+from symdual.errors import SymdualError, SymdualWarning
 from symdual.export.loading import load as load_package
 from symdual.runtime import controller as controllers_module
 from symdual.runtime import problem as problems
@@ -189,7 +190,9 @@ def sweep(
         resume: continue an interrupted sweep, or add runs and controllers to a finished one.
         force: overwrite what is there, be it the results of another sweep.
         jobs: the number of threads; all that the machine has by default.
-        cluster: the address of the scheduler of a Dask cluster to run on instead.
+        cluster: the address of the scheduler of a Dask cluster to run on instead. Its first worker is waited for 10 s,
+            and ten minutes a new one when the last one has gone; a `SymdualWarning` says so before the waiting, a
+            `SymdualError` after it.
 
     >>> with symdual.sweep(task, ["ce", "dual"], runs=4, folder=folder) as results:
     ...     results.controllers
@@ -199,14 +202,20 @@ def sweep(
 
     plan = _plan(task, controllers, runs, seed, settings, truth)
     if cluster is None:
-        return Results(sweeps.run_sweep(plan, folder, on_this_machine(jobs), resume=resume, force=force))
+        execute = on_this_machine(jobs)
+        return Results(sweeps.run_sweep(plan, folder, execute, resume=resume, tell=_warn, force=force))
     from symdual.runtime.cluster import connect, on_cluster
 
-    client = connect(cluster)
+    client = connect(cluster, _warn)
     try:
-        return Results(sweeps.run_sweep(plan, folder, on_cluster(client), resume=resume, force=force))
+        execute = on_cluster(client, tell=_warn)
+        return Results(sweeps.run_sweep(plan, folder, execute, resume=resume, tell=_warn, force=force))
     finally:
         client.close(timeout=1)
+
+
+def _warn(sentence: str) -> None:
+    warnings.warn(sentence, SymdualWarning, stacklevel=2)
 
 
 def _plan(

@@ -38,7 +38,8 @@ except ImportError as missing:
 if TYPE_CHECKING:
     from distributed import Client, Future, Worker
 
-_PATIENCE = 10.0  # seconds to wait for an answer of the scheduler, and for its first worker
+_ANSWER = 30.0  # seconds to wait for an answer of the scheduler, which may be busy
+_PATIENCE = 10.0  # seconds to wait for its first worker
 _FAREWELL = 0.5  # seconds to wait when all is over or interrupted
 _LOOK = 2.0  # seconds without a finished chunk after which it is looked whether there are workers at all
 _LONGEST_WAIT = 600.0  # seconds to wait for a worker when the last one has gone
@@ -154,7 +155,7 @@ def run_chunk(key: str, chunk: Chunk) -> bytes:
 
 
 def connect(address: str, tell: Callable[[str], None] = lambda sentence: None) -> Client:
-    """Connect to a scheduler that has workers, or say within half a minute what is missing.
+    """Connect to a scheduler that has workers, or say within a minute what is missing.
 
     `tell` is told, in a whole sentence, when there are no workers yet and for how long one is waited for.
 
@@ -166,7 +167,7 @@ def connect(address: str, tell: Callable[[str], None] = lambda sentence: None) -
     with Background() as background:
         background.call(asyncio.run, _require_scheduler(address))
     try:
-        client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
+        client = distributed.Client(address, timeout=_ANSWER, set_as_default=False)
     except OSError as problem:
         raise SymdualError(f"no Dask scheduler answers at {address}") from problem
     try:
@@ -186,7 +187,7 @@ async def _require_scheduler(address: str) -> None:
     """Raise unless there is a scheduler; asked before there is a client, which would not get over anything else."""
     security = distributed.Security().get_connection_args("client")  # as Dask's configuration has it
     try:
-        async with asyncio.timeout(_PATIENCE), distributed.rpc(address, connection_args=security) as remote:
+        async with asyncio.timeout(_ANSWER), distributed.rpc(address, connection_args=security) as remote:
             kind = (await remote.identity())["type"]
     except ValueError as problem:
         raise SymdualError(
@@ -310,14 +311,14 @@ def _threads(client: Client) -> int:
     """The threads of all workers: a scheduler that is gone is not waited for, as `client.nthreads` would."""
     if client.status != "running":
         raise SymdualError(_LOST)
-    return int(sum(client.sync(client.scheduler.ncores, callback_timeout=_PATIENCE).values()))
+    return int(sum(client.sync(client.scheduler.ncores, callback_timeout=_ANSWER).values()))
 
 
 def _explain(chunk: Chunk, future: Future) -> NoReturn:
     """Raise what has become of a chunk that did not arrive."""
     if future.status != "error":
         raise SymdualError(_LOST)
-    problem = future.exception(timeout=_PATIENCE)
+    problem = future.exception(timeout=_ANSWER)
     if isinstance(problem, distributed.KilledWorker):
         raise SymdualError(
             f"{chunk} ended several workers of the cluster one after the other; what is done is kept, "

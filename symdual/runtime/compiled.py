@@ -17,6 +17,7 @@ import hashlib
 import importlib
 import io
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -150,6 +151,20 @@ class _SealedFile(caching.IndexDataCacheFile):
         with suppress(OSError):
             Path(path).unlink()
         _say(f"compiled code in {Path(path).parent} was damaged; it is compiled again")
+
+
+def holds(folder: Path, function: str) -> bool:
+    """Whether the cache beside a package holds one of its functions, whole, of the source that lies there, for this
+    Python and this numba. What is damaged is dropped, and said."""
+    source, cache = folder / f"{function.split('.')[0]}.py", folder / "__pycache__"
+    for index in cache.glob(f"{function}-*.py{sys.version_info.major}{sys.version_info.minor}*.nbi"):
+        stamp = _Stamp(hashlib.sha256(source.read_bytes()).digest())
+        stamp.file = source
+        kept = _SealedFile(str(cache), index.stem, stamp)
+        names = set(kept._load_index().values())
+        if names and all(kept._load_data(name) is not None for name in names):
+            return True
+    return False
 
 
 def _say(sentence: str) -> None:

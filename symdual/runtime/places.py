@@ -24,7 +24,11 @@ def cache_folder() -> Path:
 
 
 def _can_be_made(folder: Path) -> bool:
-    there = next(place for place in (folder, *folder.parents) if place.exists())
+    """Whether it is there and can be written, or can be made below the last of its parents that is there.
+
+    Somebody else's home folder may not even be looked into: what cannot be seen is not there.
+    """
+    there = next(place for place in (folder, *folder.parents) if os.path.exists(place))  # noqa: PTH110 (it never raises)
     return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
 
 

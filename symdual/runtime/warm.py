@@ -22,6 +22,7 @@ import numpy as np
 
 from symdual.errors import SymdualError
 from symdual.runtime.border import Desk, Records
+from symdual.runtime.compiled import holds
 from symdual.runtime.loading import LoadedPackage, load
 from symdual.runtime.places import cache_folder
 from symdual.whole_file import write_whole
@@ -43,12 +44,15 @@ _MARKS = {
 
 
 def missing(folder: Path, parts: Iterable[str]) -> list[Work]:
-    """The parts of a package that numba's cache beside it does not hold; nothing where the cache lies elsewhere."""
+    """The parts of a package that numba's cache beside it does not hold; nothing where the cache lies elsewhere.
+
+    What is damaged there is dropped on the way, and said.
+    """
     if "NUMBA_CACHE_DIR" in os.environ or not os.access(folder, os.W_OK):
         return []
 
     def is_there(*functions: str) -> bool:
-        return all(any((folder / "__pycache__").glob(f"{function}-*.nbi")) for function in functions)
+        return all(holds(folder, function) for function in functions)
 
     found = []
     for part in parts:

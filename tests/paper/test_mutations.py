@@ -30,8 +30,11 @@ from symdual.paper.derivations import (
     multistep,
     nominal,
     perturbation,
+    probing,
+    remarks,
     toy,
 )
+from symdual.paper.derivations.filtering import Belief
 from symdual.paper.equations import EQUATIONS
 from symdual.paper.lines import Lines
 from symdual.paper.matrices import Matrix
@@ -214,6 +217,13 @@ _SETTING = TEXTS["6.1.setting"]
 EDITS = {
     ("2.density-state", "2.dynamics"): "f(x[k], u[k]) + xi[k] + xi[k]",
     ("2.density-observation", "2.observation"): "C @ x[k] + gamma[k] + gamma[k]",
+    ("4.1.linear", "4.1.control"): "-B.T @ K[j + 1] @ x[j] @ x[j].T @ x[j]",
+    ("4.2.control-changes", "4.1.control"): "-B.T @ p[j + 1]",
+    ("6.prediction-time", "3.1.toy"): "a*x + b + u + xi",
+    ("6.prediction-time", "6.2.system"): TEXTS["6.2.system"].replace("[[0], [1]]) @ u", "[[1], [1]]) @ u"),
+    ("6.1.indifferent", "6.1.setting"): _SETTING.replace("prior_mean=1", "prior_mean=0"),
+    ("6.1.bonus-structure", "6.1.setting"): _SETTING.replace("variance=10", "variance=1e-3"),
+    ("6.1.bonus-structure", "6.1.bonus-weight"): "0.0",
     ("6.1.noise-free", "6.1.setting"): _SETTING.replace("Q=1e-1", "Q=0"),
     ("6.1.bonus-minimum", "6.1.setting"): _SETTING.replace("Q=1e-1", "Q=3").replace("variance=10", "variance=1000"),
     ("6.1.dual-minimum", "6.1.setting"): _SETTING.replace("variance=10", "variance=1e-9"),
@@ -223,6 +233,8 @@ EDITS = {
     ("6.2.loose-phase", "6.2.weights"): TEXTS["6.2.weights"].replace("(5, 10", "(6, 10"),
     ("6.2.sides", "6.2.reference"): TEXTS["6.2.reference"].replace("-10", "10"),
     ("6.2.caption", "6.2.reference"): "[(0, 10, (0, 0)), (11, 20, (0, 1))]",
+    ("6.2.blind", "6.2.system"): "x + matrix([[0], [1]]) @ u",
+    ("6.2.blind", "6.2.weights"): "[(0, 20, ((10, 0), (0, 0)))]",
     ("6.2.out-of-model", "6.2.truth"): "matrix([[0], [0]])",
     ("6.3.strong-feature", "6.3.reference"): _MIRRORED,
     ("6.3.good-exploration", "6.3.reference"): _MIRRORED,
@@ -237,10 +249,16 @@ EDITS = {
     ("6.4.early-parameter", "6.4.reference"): _TURNED,
     ("6.4.second-zone", "6.4.reference"): _TURNED,
     ("6.4.order-of-parameters", "6.4.reference"): _TURNED,
+    ("6.4.drops", "6.4.reference"): _TURNED,
+    ("6.4.drops", "6.4.feature-1"): "exp(-(x - 9)**2 / 2)",
+    ("6.4.drops", "6.4.feature-2"): "exp(-(x - 9)**2 / 2)",
+    ("6.4.bonus-cost", "6.5.table"): TEXTS["6.5.table"].replace("84.91", "0.91"),
     ("6.4.straight", "6.4.reference"): TEXTS["6.4.reference"].replace("(-5, 0)", "(-6, 0)"),
     ("6.5.performance", "6.5.table"): TEXTS["6.5.table"].replace("0.77", "0.97"),
     ("6.5.costs", "6.5.table"): TEXTS["6.5.table"].replace("1.75", "0.75"),
     ("6.5.costs", "6.2.weights"): TEXTS["6.2.weights"].replace("100", "1"),
+    ("A.2.stable", "A.2.gram"): TEXTS["A.2.gram-compact"],
+    ("A.2.stable", "A.2.gram-compact"): TEXTS["A.2.gram"],
     ("A.2.replaced", "A.1.full-measurement-expanded"): TEXTS["A.1.two-steps-block"],
     ("B.1.hessian-vv", "B.1.network"): TEXTS["B.1.network"].replace("v[i]", "v[i]**2"),
     ("B.3.hessian-vv", "B.3.radial"): TEXTS["B.3.radial"].replace("v[i]", "v[i]**2"),
@@ -377,6 +395,11 @@ SPOILED_ORACLES = [
     ("6.2.first-move", experiments, "positions", lambda reference: [0.0, 1.0]),
     ("6.4.cost-start", experiments, "weights", lambda schedule: [0.0, 1.0]),
     ("6.5.costs", experiments, "least_cost", lambda *lines: 0.0),
+    ("4.2.benefit", remarks, "feedback_cost", lambda problem, noise: 0.0),
+    ("4.2.deterministic", remarks, "run", lambda start, a, q, c, r, y: Belief(y[0], start.cov + np.abs(y[0][0]))),
+    ("4.3.dominates", remarks, "minimize_scalar", lambda cost, **keywords: cost(0.0)),
+    ("6.prediction-time", probing, "covariances", lambda a, *rest: {(j, j): m for j, m in enumerate([*a, a[-1]])}),
+    ("6.2.blind", probing, "best_inputs", lambda problem, x: (np.zeros((problem.horizon, 1)), 0.0)),
     ("6.1.dual-minimum", experiments, "feedback_cost", lambda problem, noise: 0.0),
 ]
 

@@ -22,7 +22,7 @@ import pytest
 from click.testing import CliRunner
 
 from symdual.commands import main
-from symdual.errors import SymdualError
+from symdual.errors import SymdualError, SymdualWarning
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import problem
 from symdual.runtime.sweep import run_sweep, sweep
@@ -416,3 +416,43 @@ def test_a_scheduler_without_workers(cluster: Cluster) -> None:
     with pytest.raises(SymdualError, match="has no workers and got none in 10 s; start some with `dask worker`"):
         connect(cluster.address, told.append)
     assert told == [f"the Dask scheduler at {cluster.address} has no workers yet; waiting up to 10 s for one to join"]
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_python_is_told_that_there_are_no_workers_before_it_waits(
+    toy_package: LoadedPackage, tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import symdual
+    from symdual.runtime import cluster as module
+
+    monkeypatch.setattr(module, "_PATIENCE", 0.5)
+    with (
+        pytest.raises(SymdualError, match="has no workers and got none in 0 s; start some with `dask worker`"),
+        pytest.warns(
+            SymdualWarning, match=f"at {cluster.address} has no workers yet; waiting up to 0 s for one to join"
+        ),
+    ):
+        symdual.sweep(toy_package, "ce", runs=2, folder=tmp_path, cluster=cluster.address)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_python_is_told_that_the_last_worker_has_gone(
+    toy_package: LoadedPackage, tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import symdual
+    from symdual.runtime import cluster as module
+
+    monkeypatch.setattr(module, "_LOOK", 0.05)
+    monkeypatch.setattr(module, "_LONGEST_WAIT", 0.5)
+    only, deliver = cluster.worker("only"), module._deliver
+
+    def dismiss_and_deliver(client: object, delivery: module.Delivery) -> None:
+        cluster.dismiss("only", only)
+        deliver(client, delivery)
+
+    monkeypatch.setattr(module, "_deliver", dismiss_and_deliver)
+    with (
+        pytest.raises(SymdualError, match="the cluster has had no workers for 0 s; what is done is kept"),
+        pytest.warns(SymdualWarning, match="the cluster has no workers any more; waiting up to 0 s for one to join"),
+    ):
+        symdual.sweep(toy_package, "ce", runs=2, folder=tmp_path, cluster=cluster.address)

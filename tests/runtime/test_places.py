@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,6 +58,23 @@ def test_without_a_home_there_is_a_private_place(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="users have numbers")
+def test_a_home_that_may_not_be_looked_into_is_none(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """HOME=/root for a user who is not root, as containers have it."""
+    closed, look = temporary / "root", os.stat
+
+    def stat_outside(path: Any, *rest: Any, **keywords: Any) -> os.stat_result:
+        if str(path).startswith(f"{closed}/"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return look(path, *rest, **keywords)
+
+    closed.mkdir()
+    monkeypatch.setenv("HOME", str(closed))
+    monkeypatch.setattr("os.access", lambda path, mode: str(path) != str(closed))
+    monkeypatch.setattr("os.stat", stat_outside)
+    assert cache_folder() == temporary / f"symdual-{os.getuid()}"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="users have numbers")
 @pytest.mark.parametrize("planted", ["owner", "mode", "link", "file"])
 def test_a_folder_of_somebody_else_is_not_trusted(
     temporary: Path, monkeypatch: pytest.MonkeyPatch, planted: str
@@ -98,7 +117,7 @@ MODEL = "import sympy as sp\nfrom symdual import Model\nx, u = sp.symbols('x u')
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can be somebody else")
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv (util-linux) is not installed")
 def test_an_arbitrary_user_in_a_folder_that_only_can_be_read() -> None:
-    """As in a container: no home, no name, and symdual itself installed by somebody else."""
+    """As in a container: a home of somebody else, no name, and symdual itself installed by somebody else."""
     user = "54321"
     python = ["setpriv", "--reuid", user, "--regid", user, "--clear-groups", sys.executable, "-B", "-c"]
     alone = {"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]}
@@ -110,6 +129,8 @@ def test_an_arbitrary_user_in_a_folder_that_only_can_be_read() -> None:
         place.mkdir()
         for open_folder, mode in ((Path(folder), 0o755), (here, 0o755), (place, 0o777)):
             open_folder.chmod(mode)
+        (Path(folder) / "closed").mkdir(mode=0o700)
+        alone["HOME"] = f"{folder}/closed"
         (here / "m.py").write_text(MODEL)
         done = subprocess.run([*python, HOMELESS, str(place)], cwd=here, env=alone, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 import symdual
-from symdual.errors import SymdualError
-from symdual.runtime import warm
+from symdual.errors import SymdualError, SymdualWarning
+from symdual.runtime import compiled, warm
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.readiness import works_for
 from symdual.runtime.warm import Doing, Expected, Work, missing
@@ -22,14 +24,64 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / "symdual" / "compile_seconds.json"
 
 
-def test_what_is_missing(tmp_path: Path, cache: Path) -> None:
-    marks = tmp_path / "cart" / "__pycache__"
-    marks.mkdir(parents=True)
-    parts = ["certain+structured", "filter", "decision", "episode"]
-    assert [work.part for work in missing(tmp_path / "cart", parts)] == parts
-    for name in ("decision._certain-3.py311.nbi", "filter.predict-1.py311.nbi", "decision.decide_at-9.py311.nbi"):
-        (marks / name).touch()
-    assert [work.part for work in missing(tmp_path / "cart", parts)] == ["structured", "filter", "episode"]
+@pytest.fixture
+def cart(tmp_path: Path) -> Path:
+    """A folder with the sources of a package, and a cache that holds two parts and half of a third."""
+    folder = tmp_path / "cart"
+    (folder / "__pycache__").mkdir(parents=True)
+    for name in ("filter", "decision", "episode"):
+        (folder / f"{name}.py").write_text(f"the source of {name}")
+    for function in ("decision._certain", "filter.predict", "decision.decide_at"):
+        keep(folder, function)
+    return folder
+
+
+def keep(folder: Path, function: str) -> None:
+    """What numba leaves when a function was compiled."""
+    source = folder / f"{function.split('.')[0]}.py"
+    stamp = compiled._Stamp(hashlib.sha256(source.read_bytes()).digest())
+    stamp.file = source
+    version = f"py{sys.version_info.major}{sys.version_info.minor}"
+    compiled._cache_file(str(folder / "__pycache__"), f"{function}-3.{version}", stamp).save(
+        "key", {"code": bytes(range(256))}
+    )
+
+
+PARTS = ["certain+structured", "filter", "decision", "episode"]
+
+
+def missing_parts(folder: Path) -> list[str]:
+    return [work.part for work in missing(folder, PARTS)]
+
+
+def test_what_is_missing(tmp_path: Path, cart: Path, cache: Path) -> None:
+    assert missing_parts(cart) == ["structured", "filter", "episode"]
+    keep(cart, "filter.update")
+    assert missing_parts(cart) == ["structured", "episode"]
+    (tmp_path / "empty").mkdir()
+    assert missing_parts(tmp_path / "empty") == PARTS
+
+
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+@pytest.mark.parametrize("left", [0, 30])
+def test_what_is_damaged_is_missing_and_is_said(cart: Path, cache: Path, suffix: str, left: int) -> None:
+    compiled._SAID.clear()
+    (file,) = (cart / "__pycache__").glob(f"decision._certain*{suffix}")
+    file.write_bytes(file.read_bytes()[:left])
+    with pytest.warns(
+        SymdualWarning, match=f"compiled code in {cart / '__pycache__'} was damaged; it is compiled again"
+    ):
+        assert missing_parts(cart) == ["certain+structured", "filter", "episode"]
+    assert not file.exists()
+
+
+def test_what_was_compiled_from_another_source_or_for_another_python_is_missing(cart: Path, cache: Path) -> None:
+    (cart / "decision.py").write_text("another source")
+    assert missing_parts(cart) == ["certain+structured", "filter", "decision", "episode"]
+    keep(cart, "episode.episodes")
+    (file,) = (cart / "__pycache__").glob("episode*.nbi")
+    file.rename(file.with_name("episode.episodes-3.py27.nbi"))
+    assert "episode" in missing_parts(cart)
 
 
 def test_a_cache_elsewhere_is_not_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from symdual.paper.derivations import (
     multistep,
     nominal,
     perturbation,
+    probing,
     remarks,
     toy,
 )
@@ -24,6 +25,7 @@ DERIVATIONS: dict[str, Derivation | Undecidable] = {
     **remarks.DERIVATIONS,
     **learning.DERIVATIONS,
     **augmented.DERIVATIONS,
+    **probing.DERIVATIONS,
     **experiments.DERIVATIONS,
     **multistep.DERIVATIONS,
     **features.DERIVATIONS,

@@ -12,13 +12,13 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from symdual.paper.case import Case, Convention, Correction, Derivation, Form, Printed
+from symdual.paper.case import Case, Computed, Convention, Correction, Derivation, Form, Printed
 from symdual.paper.derivations import draws, lettered, multistep
 from symdual.paper.derivations.filtering import Belief, predict, update
 from symdual.paper.derivations.gaussians import Array, moments
 from symdual.paper.derivations.multistep import COLUMN, Steps
 from symdual.paper.machine import Indexed, counted
-from symdual.paper.matrices import Matrix, kronecker, stack, zeros
+from symdual.paper.matrices import Matrix, inverse, kronecker, stack, zeros
 
 FEATURES = 3
 INDEPENDENT = "x_0 and the weights are independent before the first step (Sigma^xw_0 = 0)"
@@ -375,6 +375,30 @@ def _gram_size() -> Iterator[Case]:
         yield Case(f"n = {n}, T = {horizon}", {"n": n, "T": horizon}, size)
 
 
+def _conditions(gram: Matrix, compact: Matrix) -> str:
+    """Whether the compact matrix is the easier one to invert."""
+    before, after = (float(np.linalg.cond(matrix.array)) for matrix in (gram, compact))
+    return "stable" if after < before else "not more stable"
+
+
+def _stability() -> Iterator[Case]:
+    """Twenty steps of a system that shrinks, stays or grows, the kernel being a square exponential."""
+    points, steps = draws.matrix(draws.source(97), 20).array, 20
+    for pace in (0.5, 1.0, 1.5):
+        transition = np.array([[pace ** max(i - j, 0) * (i >= j) for j in range(steps)] for i in range(steps)])
+        for level in (1e-4, 1.0):
+            symbols = {
+                "F": Matrix(transition),
+                "calP": Matrix(np.diag([1.0] + [0.0] * (steps - 1))),
+                "calQ": Matrix(0.1 * np.eye(steps)),
+                "calR": Matrix(level * np.eye(steps)),
+                "calK": Matrix(np.exp(-((points - points.T) ** 2) / 2)),
+                "inv": inverse,
+            }
+            lines = {"gram": Printed("A.2.gram"), "compact": Printed("A.2.gram-compact")}
+            yield Case(f"A = {pace:g}, R = {level:g}, k = {steps}", symbols, Computed(_conditions, lines))
+
+
 _RECURSIVE = "The recursive filter on (x, w), n = 1..3, k = 1..5; the parts as derived."
 
 _MEAN = (
@@ -438,6 +462,7 @@ APPENDIX = {
         partial(_general, lambda learning: learning.measurement_covariance()),
     ),
     "A.2.kernel-block": kernel_block(),
+    "A.2.stable": Derivation("The condition numbers of both printed matrices after twenty steps.", _stability),
     "A.2.gram-compact": GRAM,
     "A.2.covariance": Derivation(
         _RECURSIVE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -137,6 +138,36 @@ def _control() -> Iterator[Case]:
             yield Case(f"n = {states}, {inputs} input(s), j = {j}", {**symbols, "j": j}, Matrix(optimal[j]))
 
 
+def _of_the_law(function: Callable[..., str], referenced: bool) -> Iterator[Case]:
+    """A word on the printed law: `function` of it as a map of the state, and of two states."""
+    for states, inputs in SHAPES:
+        problem = _constant_problem(states, inputs)
+        if not referenced:
+            problem = replace(problem, r=tuple(0.0 * r for r in problem.r))
+        rng = draws.source(43, states)
+        x, other = (draws.matrix(rng, states) for _ in range(2))
+
+        def judged(law: Callable[[Indexed], Matrix], x: Matrix = x, other: Matrix = other) -> str:
+            return function(lambda state: law(counted([state], 1)).array, x, other)
+
+        symbols = {**_symbols(problem), "j": 1}
+        yield Case(
+            f"n = {states}, {inputs} input(s)", symbols, Computed(judged, {"law": Printed("4.1.control", ("x",))})
+        )
+
+
+def _linearity(law: Callable[[Matrix], Array], x: Matrix, other: Matrix) -> str:
+    """Linear functions add up and are zero at zero; affine ones add up but for a constant."""
+    still = law(0.0 * x)
+    if np.max(np.abs(law(x + other) - law(x) - law(other) + still)) > 1e-9:
+        return "otherwise"
+    return "linear" if np.max(np.abs(still)) < 1e-9 else "affine"
+
+
+def _dependence(law: Callable[[Matrix], Array], x: Matrix, other: Matrix) -> str:
+    return "changes" if np.max(np.abs(law(x + other) - law(x))) > 1e-9 else "does not change"
+
+
 def _needed_steps() -> Iterator[Case]:
     """The steps whose weight and reference move the inputs u_k..u_{T-1}."""
     problem = _constant_problem(2, 1)
@@ -183,6 +214,16 @@ DERIVATIONS = {
         lambda: _augmented(False, True),
         conventions=(Convention("the disturbance is not part of the map (xi_k = 0)", lambda: _augmented(True, True)),),
     ),
+    "4.1.linear": Derivation(
+        "The printed law as a function of the state: sums of states, and the state zero.",
+        partial(_of_the_law, _linearity, True),
+        conventions=(
+            Convention(
+                "the reference is zero; with one, the offset p makes it affine", partial(_of_the_law, _linearity, False)
+            ),
+        ),
+    ),
+    "4.2.control-changes": Derivation("The printed law for two states.", partial(_of_the_law, _dependence, True)),
     "4.1.control": Derivation("All inputs at once by least squares.", _control),
     "4.1.range": Derivation("The steps whose reference moves the least-squares inputs u_k to u_{T-1}.", _needed_steps),
     "4.1.riccati": Derivation(

@@ -8,13 +8,14 @@ from functools import partial
 from operator import matmul
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from symdual.paper.case import Case, Correction, Derivation, Form, Printed, Single, Undecidable
 from symdual.paper.derivations import draws, expansion
-from symdual.paper.derivations.feedback import feedback_cost
-from symdual.paper.derivations.filtering import Belief, covariances, predict, update
+from symdual.paper.derivations.feedback import Noise, feedback_cost
+from symdual.paper.derivations.filtering import Belief, covariances, predict, run, update
 from symdual.paper.derivations.gaussians import Array, expectation, moments
-from symdual.paper.derivations.least_squares import best_inputs, random_problem, responses, trajectory
+from symdual.paper.derivations.least_squares import Problem, best_inputs, random_problem, responses, trajectory
 from symdual.paper.derivations.perturbation import SYSTEMS, system
 from symdual.paper.matrices import Matrix, zeros
 
@@ -115,6 +116,63 @@ def _linear_term() -> Iterator[Case]:
         yield Case(f"p = {p}", {}, mean)
 
 
+def _unmeasured_spread() -> Iterator[Case]:
+    """Covariances and means after two stories of measurements."""
+    for states, parameters, horizon in SYSTEMS[2:]:
+        problem, noise, start = system(states, parameters, horizon)
+        rng = draws.source(96, states)
+        ends = [
+            run(Belief(start, noise.s0), problem.a, noise.q, noise.c, noise.r, list(draws.matrix(rng, horizon).array))
+            for _ in range(2)
+        ]
+        means, covs = ([getattr(end, name) for end in ends] for name in ("mean", "cov"))
+        alike = np.max(np.abs(covs[1] - covs[0])) < 1e-12 and np.max(np.abs(means[1] - means[0])) > 1e-3
+        yield Case(f"n = {states}, {horizon} measurements", {}, "deterministic" if alike else "random")
+
+
+def _probed(first: float) -> tuple[float, float]:
+    """What is left of the variance of b after u_0, and the cost of the perturbation, which Eq. (5) has halved.
+
+    x' = b u + xi with b ~ N(1, 1), xi ~ N(0, 0.1), and the target 1 at step 2: the nominal u_1 = 1/2 minimises
+    u^2 + (u - 1)^2 whatever u_0 is, so that u_0 changes nothing but what is known of b.
+    """
+    transitions = tuple(np.array([[0.0, u], [0.0, 1.0]]) for u in (first, 0.5))
+    idle, last = np.zeros((2, 2)), np.diag([1.0, 0.0])
+    b, price = np.array([[1.0], [0.0]]), np.eye(1)
+    problem = Problem(transitions, (b, b), (idle, idle, last), (price, price), (np.zeros(2),) * 3)
+    noise = Noise(np.diag([0.0, 1.0]), np.diag([0.1, 0.0]), np.zeros((1, 1)), np.array([[1.0, 0.0]]))
+    left = covariances(problem.a, noise.s0, noise.q, noise.c, noise.r)[1, 1][1, 1]
+    return float(left), feedback_cost(problem, noise)
+
+
+def _benefit() -> Iterator[Case]:
+    (unknown, cost), (known, less) = _probed(0.0), _probed(1.0)
+    where = f"variance of b {unknown:.3g}, then {known:.3g}; cost {cost:.3g}, then {less:.3g}"
+    yield Case(where, {}, "lowers" if known < unknown and less < cost else "does not lower")
+
+
+def _passes() -> Iterator[Case]:
+    """Passes over the horizon in one decision on the toy: for every proposal of a search, and outside of it."""
+    for toy in expansion.EXAMPLES:
+        proposals = 0
+
+        def cost(u0: float, toy: expansion.Toy = toy) -> float:
+            nonlocal proposals
+            proposals += 1
+            problem, noise = replace(toy, u0=float(u0)).linearised()
+            states, inputs = replace(toy, u0=float(u0)).nominal()
+            spent = toy.w * sum(x**2 for x in states) + toy.price * sum(u**2 for u in inputs)
+            return spent + feedback_cost(problem, noise)
+
+        minimize_scalar(cost, bounds=(-3.0, 3.0), method="bounded")
+        inside, outside = 3 * proposals, 2  # trajectory, covariances, cost-to-go; certainty equivalent control, filter
+        yield Case(
+            f"{proposals} proposals: {inside} passes in the search, {outside} outside of it",
+            {},
+            "dominates" if inside > 2 * outside else "does not dominate",
+        )
+
+
 def _loop_names() -> Iterator[Case]:
     yield Case("the caption of Figure 2, and here", {"caption": Printed("4.inner-loop")}, Single())
 
@@ -145,6 +203,20 @@ DERIVATIONS: dict[str, Derivation | Undecidable] = {
         "That no closed form exists is a statement about all formulas; no example decides it."
     ),
     "4.2.linear-terms": Derivation("E[p' dtheta] by quadrature for a mean of zero.", _linear_term),
+    "4.2.deterministic": Derivation(
+        "The recursive filter over two different stories of measurements.", _unmeasured_spread
+    ),
+    "4.2.benefit": Derivation(
+        "An example in which the first input changes the variance of b and nothing else: the cost of the best feedback"
+        " with and without it.",
+        _benefit,
+        remark="That it can; elsewhere probing costs more than it gains.",
+    ),
+    "4.3.dominates": Derivation(
+        "Passes over the horizon in one decision on the toy, with a search that needs no slopes.",
+        _passes,
+        remark="Figure 2 of `symdual paper run` has measured times.",
+    ),
     "4.2.dual-effect": Derivation("The toy: the variance of b after nine different inputs.", _variance_in_the_input),
     "4.3.outer-loop": Derivation(
         "The loop that searches for u_k, as Figure 2 and as Section 4.3 call it.",

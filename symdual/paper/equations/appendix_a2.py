@@ -150,6 +150,17 @@ augmented $z$, $P$ by $\Sigma$ and $A$ by $J_A$}""",
         inline=True,
     ),
     Equation(
+        id="A.2.stable",
+        section="A.2",
+        title="what absorbing the transition is good for",
+        line=1874,
+        latex=r"""\text{inference is more compact
+and
+numerically stable if we absorb $\F$ into the Gram matrix}""",
+        machine="'stable'",
+        inline=True,
+    ),
+    Equation(
         id="A.2.gram-compact",
         section="A.2",
         title="Gram matrix with the transition absorbed",

@@ -71,6 +71,15 @@ EQUATIONS = (
         inline=True,
     ),
     Equation(
+        id="4.1.linear",
+        section="4.1",
+        title="shape of the control law",
+        line=747,
+        latex=r"\text{an optimal linear control law}",
+        machine="'linear'",
+        inline=True,
+    ),
+    Equation(
         id="4.1.control",
         section="4.1",
         title="certainty equivalent control law",
@@ -161,6 +170,16 @@ EQUATIONS = (
         inline=True,
     ),
     Equation(
+        id="4.2.control-changes",
+        section="4.2",
+        title="effect of the state on the control",
+        line=791,
+        latex=r"""\text{a change in the state results in a change of
+the control signal}""",
+        machine="'changes'",
+        inline=True,
+    ),
+    Equation(
         id="4.2.belief",
         section="4.2",
         title="belief on the perturbation",
@@ -201,6 +220,15 @@ nil}""",
         inline=True,
     ),
     Equation(
+        id="4.2.deterministic",
+        section="4.2",
+        title="effect of future measurements on the uncertainty",
+        line=821,
+        latex=r"\text{since these effects are deterministic}",
+        machine="'deterministic'",
+        inline=True,
+    ),
+    Equation(
         id="4.2.expansion",
         section="4.2",
         title="cost as nominal cost plus perturbation cost",
@@ -231,6 +259,16 @@ nil}""",
         latex=r"""\text{increases the expectation of the
 quadratic term}""",
         machine="'increases'",
+        inline=True,
+    ),
+    Equation(
+        id="4.2.benefit",
+        section="4.2",
+        title="benefit of exploration",
+        line=843,
+        latex=r"""\text{Control that decreases uncertainty
+in $\theta$ can lower this approximate cost}""",
+        machine="'lowers'",
         inline=True,
     ),
     Equation(
@@ -418,6 +456,16 @@ $u_j$}""",
         line=908,
         latex=r"\text{amounts to the outer loop of the overall algorithm}",
         machine="[caption, 'outer']",
+        inline=True,
+    ),
+    Equation(
+        id="4.3.dominates",
+        section="4.3",
+        title="cost of the search",
+        line=922,
+        latex=r"""\text{this outer
+loop dominates computational cost}""",
+        machine="'dominates'",
         inline=True,
     ),
 )
