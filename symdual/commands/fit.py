@@ -90,7 +90,7 @@ def fit(
         return
     from symdual.estimation.fit import fit_series, subject
     from symdual.estimation.result import sentences
-    from symdual.estimation.series import read_all
+    from symdual.estimation.surroundings import read_series
     from symdual.report.estimates import estimate_table, summary
     from symdual.spec.fitted import write
     from symdual.whole_file import require_writable
@@ -98,8 +98,8 @@ def fit(
     about = subject(model_file, scenario, name)
     place = model_file.with_name(f"{about.name}.fit.json") if file is None else file
     require_writable(place)
-    series = read_all(list(data_files), about.package, resample)
-    unseen = read_all(list(held_out), about.package, resample) if held_out else []
+    series = read_series(list(data_files), about.package, about.around, resample)
+    unseen = read_series(list(held_out), about.package, about.around, resample) if held_out else []
     with late_progress() as report:
         method = "likelihood" if likelihood else "map"
         result = fit_series(about, series, only, hold, full, method, starts, anyway, report)

@@ -327,6 +327,15 @@ class GradientContext(NamedTuple):
 
     name: str
     tables: tuple[ShapedTable, ...]
+    noisy: bool
+
+
+class LikelihoodContext(NamedTuple):
+    """The likelihood of a recording."""
+
+    name: str
+    signals: bool
+    noisy: bool
 
 
 class PlantContext(NamedTuple):

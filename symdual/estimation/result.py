@@ -58,7 +58,7 @@ class Fit(NamedTuple):
     (N, N), which make the new prior; `setting` all numbers of the fitted model; `starts` the first state of each
     recording, empty if it was not fitted. The likelihoods are those of the recordings under the fitted model and under
     the model's own numbers. `psi` and `psi_covariance` are the coordinates of the search, `open_states` the numbers of
-    the states whose first value was fitted.
+    the states whose first value was fitted; the last `remembering` states are inputs of the past.
     """
 
     model: str
@@ -82,6 +82,7 @@ class Fit(NamedTuple):
     psi: Array
     psi_covariance: Array
     open_states: tuple[int, ...]
+    remembering: int = 0
 
     def columns(self) -> dict[str, list[Any]]:
         """The estimates as columns, as pandas.DataFrame takes them."""
@@ -95,6 +96,7 @@ class Fit(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """The fit as plain data: the file that models read."""
+        own = len(self.setting.noises.process_noise) - self.remembering
         noises = {kind for e in self.estimates if (kind := e.kind) not in ("unknown", START)}
         content: dict[str, Any] = {
             "model": self.model,
@@ -115,14 +117,15 @@ class Fit(NamedTuple):
         for kind in ("process_noise", "measurement_noise", "drift"):
             if kind in noises:
                 matrix = getattr(self.setting.noises, kind)
+                matrix = matrix[:own, :own] if kind == "process_noise" else matrix
                 full = np.any(matrix - np.diag(np.diag(matrix)))
                 content[kind] = _numbers(matrix if full else np.diag(matrix))
         if self.starts:
             mean, covariance = first_state(self.starts)
             content["start"] = {
-                "mean": _numbers(mean),
-                "covariance": _numbers(covariance),
-                "recordings": {s.recording: _numbers(s.mean) for s in self.starts},
+                "mean": _numbers(mean[:own]),
+                "covariance": _numbers(covariance[:own, :own]),
+                "recordings": {s.recording: _numbers(s.mean[:own]) for s in self.starts},
             }
         content["standard_errors"] = {
             e.name: rounded(e.deviation, 6) for e in self.estimates if e.kind not in ("unknown", START)
