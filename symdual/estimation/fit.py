@@ -17,7 +17,7 @@ from symdual.estimation.objective import Objective
 from symdual.estimation.quantities import START, Quantities, Setting, choose, unknown_names
 from symdual.estimation.result import Estimate, FirstState, Fit
 from symdual.estimation.search import Optimum, Report, maximise
-from symdual.estimation.series import Series, Source, oddities
+from symdual.estimation.series import FAR, Series, Source, far_off, oddities
 from symdual.estimation.surroundings import Surroundings, read_series, surroundings
 from symdual.runtime.loading import LoadedPackage, load
 from symdual.runtime.noise import fault_of_measurement, fault_of_step, is_noisy
@@ -27,7 +27,6 @@ from symdual.spec.loading import Source as ModelSource
 from symdual.spec.model import Model
 
 METHODS = ("map", "likelihood")
-FAR = 1000.0  #: a measurement so many predicted deviations away has another unit
 
 
 class Subject(NamedTuple):
@@ -65,7 +64,7 @@ def fit(
     folder: str | Path | None = None,
     report: Report = lambda text, share: None,
 ) -> Fit:
-    """Estimate unknowns, noise, drift and first states of a model from recordings.
+    """Estimate unknowns, noise, drift, first states and hyperparameters of Gaussian processes from recordings.
 
     Args:
         model: a model file, a `Model` or a `Scenario`. Priors and what is known of the first state are those of
@@ -86,6 +85,13 @@ def fit(
     >>> bool(1.8 < found.mean[0] < 2.2)
     True
     """
+    from symdual.fitting.joint import fit_task
+    from symdual.fitting.task import concerns_processes, task_of
+
+    contents = contents_of(model)
+    if concerns_processes(contents, name, scenario):
+        task = task_of(contents, recordings, name, scenario, resample, anyway)
+        return fit_task(task, only, hold, full, method, starts, report)
     about = subject(model, scenario, name, folder)
     series = read_series(recordings, about.package, about.around, resample)
     return fit_series(about, series, only, hold, full, method, starts, anyway, report)
@@ -179,8 +185,8 @@ def _refuse_processes(model: Model) -> None:
     for family in model.families:
         if family.process is not None:
             raise SymdualError(
-                f'{model.name} has the Gaussian process "{family.name}": fit it with `symdual fit`, or with '
-                "read_task of symdual.fitting.task and fit of symdual.fitting.result"
+                f'{model.name} has the Gaussian process "{family.name}", which has no unknowns that an experiment '
+                "could tell apart: identify a model with a family of features in its place"
             )
 
 
@@ -279,11 +285,7 @@ def _require_sense(about: Subject, series: Sequence[Series]) -> None:
             if not len(far):
                 continue
             k = int(far[0])
-            raise SymdualError(
-                f'{one.name}, line {one.lines[k]}: "{label}" is {one.measurements[k, column]:g}, but the model expects '
-                f"{filtered.outputs[k, column]:.4g} +- {deviation[k]:.2g}, {off[k] / deviation[k]:.4g} deviations off: "
-                "check the unit of the column and the noise of the model, or fit it anyway"
-            )
+            raise far_off(one, k, label, column, float(filtered.outputs[k, column]), float(deviation[k]))
 
 
 def _require_noise(about: Subject, one: Series, filtered: Filtered) -> None:

@@ -120,7 +120,8 @@ class Filter(NamedTuple):
             nx, Q, R = self.package.NX, Q.copy(), np.zeros_like(R)  # and the noise of each row here
             Q[:nx, :nx] = 0.0
         first = self.mean, self.covariance, self.active
-        return self.package.likelihood.Setting(*first, Q, R, self.transition, numbers, expected)
+        still = bool(np.array_equal(self.transition, np.eye(len(self.transition))))
+        return self.package.likelihood.Setting(*first, Q, R, self.transition, numbers, expected, still)
 
     def _recording(self, inputs: Array, measurements: Array) -> Any:
         given = (inputs, measurements) if self.signals is None else (inputs, measurements, self.signals)

@@ -15,6 +15,8 @@ from symdual.runtime.problem import Array
 from symdual.runtime.replay import TIME, Recording, read_recording, steps_between
 from symdual.runtime.signals import signals_of
 
+FAR = 1000.0  #: a measurement so many predicted deviations away has another unit
+
 
 class Series(NamedTuple):
     """A recording on the grid of the model: times (K,), inputs (K, NU), measurements (K, NY), NaN where there is none.
@@ -217,6 +219,16 @@ def _held(times: Array, values: Array, grid: Array, unit: float) -> Array:
     last = np.broadcast_to(values[-1], (len(grid), values.shape[1]))
     means = np.where(length > 1e-9 * unit, np.diff(whole, axis=0) / np.maximum(length, 1e-9 * unit), last)
     return np.ascontiguousarray(means)
+
+
+def far_off(one: Series, k: int, label: str, column: int, expected: float, deviation: float) -> SymdualError:
+    """What is said of a measurement in row k that cannot be meant."""
+    value = one.measurements[k, column]
+    return SymdualError(
+        f'{one.name}, line {one.lines[k]}: "{label}" is {value:g}, but the model expects {expected:.4g} +- '
+        f"{deviation:.2g}, {abs(value - expected) / deviation:.4g} deviations off: check the unit of the column and "
+        "the noise of the model, or fit it anyway"
+    )
 
 
 def oddities(series: Sequence[Series], package: LoadedPackage) -> Iterator[str]:

@@ -155,6 +155,8 @@ def validate(
     >>> judged.labels
     ('x',)
     """
+    if result.processes is not None:
+        return validate_processes(result, result.processes.task.read(recordings, resample), length, folder)[0]
     about = subject(model, scenario, name, folder)
     series = read_series(recordings, about.package, about.around, resample)
     return validate_series(about, result, series, length)
@@ -163,6 +165,16 @@ def validate(
 def validate_series(about: Subject, result: Fit, series: Sequence[Series], length: int = LENGTH) -> list[Validation]:
     """The same from recordings that are read already."""
     return [_validated(about, result, one, length) for one in series]
+
+
+def validate_processes(
+    result: Fit, series: Sequence[Series], length: int = LENGTH, folder: str | Path | None = None
+) -> tuple[list[Validation], Subject]:
+    """The same for a model with Gaussian processes, and the model with features in their place that predicts them."""
+    from symdual.fitting.features import with_features
+
+    about, fitted = with_features(result, series, folder)
+    return validate_series(about, fitted, series, length), about
 
 
 def _validated(about: Subject, result: Fit, one: Series, length: int) -> Validation:

@@ -153,8 +153,8 @@ def _signals(file: Path, package: LoadedPackage, heard: list[str], values: Array
         return None
     for row, column in np.argwhere(~np.isfinite(values)):
         raise SymdualError(
-            f'{file}, line {lines[row]}: the signal "{heard[column]}" is missing or infinite; only measurements may have '
-            "gaps"
+            f'{file}, line {lines[row]}: the signal "{heard[column]}" is missing or infinite; only measurements may '
+            "have gaps"
         )
     found = np.full((len(values), len(names)), np.nan)
     found[:, [names.index(name) for name in heard]] = values

@@ -200,8 +200,8 @@ BAD: dict[str, tuple[str | None, str | None, tuple[str, ...], str]] = {
     ),
     "no recording": (None, None, ("model.py", "missing.csv"), "cannot read missing.csv"),
     "wrong columns": (None, "time,w,x\n0,1,1\n1,1,1\n", (), 'data.csv has no column "u"'),
-    "nothing measured": (None, "time,u,x\n0,1,\n1,1,NaN\n2,1,\n3,1,\n", (), "nothing was measured in data.csv"),
-    "one row": (None, "time,u,x\n0,1,2\n", (), "data.csv covers 0 steps, too few"),
+    "nothing measured": (None, "time,u,x\n0,1,\n1,1,NaN\n2,1,\n3,1,\n", (), "nothing was measured in data"),
+    "one row": (None, "time,u,x\n0,1,2\n", (), "data has a single row, too few"),
     "few rows": (None, "time,u,x\n0,1,2\n1,1,1\n2,0,1\n", (), "only 2 measurements of the recording depend on"),
     "measured before": (
         None,
