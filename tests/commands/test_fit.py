@@ -108,7 +108,7 @@ def test_a_model_reads_the_file(here: Path) -> None:
 def test_numbers_whose_squares_overflow_are_said(here: Path, row: str) -> None:
     rows = recording().splitlines()
     (here / "data.csv").write_text("\n".join([*rows[:10], row, *rows[11:]]) + "\n")
-    result = run()
+    result = run("model.py", "data.csv", "--anyway")
     assert result.exit_code == 2, result.output
     assert result.output.startswith("symdual: the likelihood of the recording is not a number")
     assert result.output.count("\n") == 1

@@ -82,6 +82,7 @@ class Dense:
         y = (task.measurements - system.shift).ravel()
         self.seen = np.isfinite(y)
         self.C, self.mean = C[self.seen], np.concatenate(mean)
+        self.L, self.K = L, K
         self.P = self.T @ self.sources(task.process_noise, begins=True) @ self.T.T + L @ K @ L.T
         self.S = self.C @ self.P @ self.C.T + self.measured(task.measurement_noise)
         self.e = y[self.seen] - self.C @ self.mean
@@ -142,6 +143,26 @@ def test_value_gradient_and_begins_are_those_of_the_dense_gaussian(task: Task) -
     mean, covariance = dense.known(14)
     np.testing.assert_allclose(second.mean[:2], mean[:2], rtol=1e-9)
     np.testing.assert_allclose(second.covariance[:2, :2], covariance[:2, :2], rtol=1e-7, atol=1e-12)
+
+
+def test_values_elsewhere_are_those_of_the_dense_gaussian(task: Task) -> None:
+    random, found = np.random.default_rng(1), Trajectories(task)
+    along = found.first(task.psi).trajectory + 0.1 * random.normal(size=(task.steps + 1, 3))
+    evidence = found.evidence(Estimate(along, found.lineariser.prior), task.psi)
+    psi = task.psi + 0.2 * random.normal(size=len(task.psi))
+    dense, points = Dense(evidence, psi), np.linspace(-3.0, 3.0, 5)[:, None]
+    (block,), (function,) = evidence.system.blocks, evidence.functions
+    values = [float(np.exp(a)) for a in psi[:2]]
+    between, among = (function.gram(one, points, values) for one in (block.points, points))
+    shown = dense.C @ dense.L
+    gain = between.T @ shown.T @ dense.inverse
+    told = evidence.elsewhere(psi, [points])
+    np.testing.assert_allclose(told.mean, gain @ dense.e, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(told.covariance, among - gain @ shown @ between, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(told.shared, between - dense.K @ shown.T @ gain.T, rtol=1e-7, atol=1e-9)
+    # together with the first state and the unknown
+    first = -evidence.task.start_covariance @ evidence.score(psi).response @ told.shared
+    np.testing.assert_allclose(first, -dense.P[:3] @ dense.C.T @ gain.T, rtol=1e-7, atol=1e-9)
 
 
 def test_noise_unknowns_and_hyperparameters_are_found_together(tmp_path: Path) -> None:
