@@ -24,6 +24,7 @@ from symdual.emit.contexts import (
     FilterContext,
     FuturesContext,
     GradientContext,
+    InnovationContext,
     LikelihoodContext,
     LimitsContext,
     LookAheadContext,
@@ -80,6 +81,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         gradient = GradientContext(name, facts.curvature_tables(), noisy)
         optional += [
             *([File("likelihood_noise", "likelihood_noise", NameContext(name))] if noisy else []),
+            File("innovation", "innovation", InnovationContext(name, noisy)),
             File("likelihood", "likelihood", LikelihoodContext(name, signals, noisy)),
             File("likelihood_gradient", "likelihood_gradient", gradient),
             File("information", "information", NameContext(name)),

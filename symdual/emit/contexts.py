@@ -330,6 +330,13 @@ class GradientContext(NamedTuple):
     noisy: bool
 
 
+class InnovationContext(NamedTuple):
+    """What a row of a recording tells."""
+
+    name: str
+    noisy: bool
+
+
 class LikelihoodContext(NamedTuple):
     """The likelihood of a recording."""
 

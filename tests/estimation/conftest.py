@@ -52,7 +52,7 @@ def interpreted_likelihood(interpreted: Callable[[Model], Any]) -> Callable[[Mod
         }
         modules = {"kernels": vars(found.kernels), "options": options}
         noise = ("true_noise", "likelihood_noise") if named.noise is not None else ()
-        for name in ("records", "blocks", *noise, "likelihood", "likelihood_gradient", "information"):
+        for name in ("records", "blocks", *noise, "innovation", "likelihood", "likelihood_gradient", "information"):
             modules[name] = _executed(name, files[f"{name}.py"].decode(), modules)
             setattr(found, name, types.SimpleNamespace(**modules[name]))
         found.name = named.name
