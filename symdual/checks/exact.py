@@ -61,6 +61,10 @@ class ExactModel:
 
     # ------------------------------------------------------------ values
 
+    def hear(self, signals: Sequence[Number]) -> None:
+        """Let the signals of the model have these values from now on."""
+        self._constants |= {s: mpmath.mpf(value) for s, value in zip(self.model.signals, signals, strict=True)}
+
     def _evaluate(
         self,
         functions: Arithmetic,

@@ -7,7 +7,7 @@ direction for each kind of number that the likelihood depends on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import mpmath
 import numpy as np
@@ -16,11 +16,15 @@ from symdual.checks.arithmetic import DIGITS, Number
 from symdual.checks.exact import ExactModel, first_difference
 from symdual.checks.kernels import BlockResult
 from symdual.checks.places import Place, places
+from symdual.checks.tuned import Tuned
+from symdual.checks.tuned import at as tuned_at
 from symdual.estimation.likelihood import Filter
 from symdual.numbers import Array
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.signals import place_of, signals_of
 from symdual.spec.model import Model
+from symdual.spec.noise import places as lower_places
 from symdual.spec.scenario import Scenario
 
 TOLERANCE = 1e-9
@@ -44,9 +48,11 @@ class Numbers(NamedTuple):
 class ExactFilter:
     """log p(y) of the extended Kalman filter with 50 digits, from the model as written."""
 
-    def __init__(self, model: Model, active: Iterable[int], transition: Array) -> None:
-        self.model, self.active, self.transition = ExactModel(model), list(active), transition
-        self.nx = len(model.states)
+    def __init__(self, model: Model, active: Iterable[int], transition: Array, signals: Array | None = None) -> None:
+        self.noise = model.noise
+        entries = () if model.noise is None else model.noise.expressions
+        self.model, self.active, self.transition = ExactModel(model, entries), list(active), transition
+        self.nx, self.signals = len(model.states), signals
 
     def __call__(self, numbers: Numbers, measurements: Array, expected: bool = False) -> tuple[Number, Any, Any]:
         """The log-likelihood, and the mean and covariance after the last row."""
@@ -54,6 +60,8 @@ class ExactFilter:
             z, P, Q, R = [mpmath.mpf(v) for v in numbers.mean], *(_matrix(m) for m in numbers[1:4])
             total = mpmath.mpf(0)
             for k, y in enumerate(measurements):
+                if self.signals is not None:
+                    self.model.hear(self.signals[k])
                 gained, P = self._updated(k, z, P, R, y, expected)
                 total += gained
                 if k + 1 < len(measurements):
@@ -65,6 +73,7 @@ class ExactFilter:
         used = [a for a, value in enumerate(y) if not np.isnan(value)]
         if not used:
             return mpmath.mpf(0), P
+        R = self._noise_at(k, z, [], R)[1]
         h, C = self._linear(lambda p: self.model.observation(k, p[: self.nx], p[self.nx :]), z)
         C = mpmath.matrix([[C[a, j] for j in range(C.cols)] for a in used])
         S = C * P * C.T + mpmath.matrix([[R[a, b] for b in used] for a in used])
@@ -78,6 +87,7 @@ class ExactFilter:
 
     def _predicted(self, k: int, z: list[Number], P: Any, Q: Any, u: list[Number]) -> Any:
         """The covariance after a step; z is moved."""
+        Q = self._noise_at(k, z, u, Q)[0]
         f, F = self._linear(lambda p: self.model.dynamics(k, p[: self.nx], u, p[self.nx :]), z)
         D, moving = self.transition, self.active[self.nx :]
         A = mpmath.zeros(len(self.active))
@@ -92,6 +102,20 @@ class ExactFilter:
             z[place] = mpmath.fsum(D[i, j] * old[j] for j in range(len(moving)))
         z[: self.nx] = f
         return A * P * A.T + Q
+
+    def _noise_at(self, k: int, z: list[Number], u: list[Number], given: Any) -> tuple[Any, Any]:
+        """Q with the drift of the unknowns, and R, at z; what is given where noise depends on nothing."""
+        if self.noise is None:
+            return given, given
+        applied = u or [mpmath.mpf(0)] * len(self.model.model.inputs)
+        entries = self.model.others(k, z[: self.nx], applied, z[self.nx :])
+        count = self.nx * (self.nx + 1) // 2
+        Q = given.copy() if u else mpmath.zeros(self.nx)
+        R = mpmath.zeros(len(self.noise.measurement))
+        for matrix, size, values in ((Q, self.nx, entries[:count]), (R, R.rows, entries[count:])):
+            for (i, j), value in zip(lower_places(size), values, strict=True):
+                matrix[i, j] = matrix[j, i] = value
+        return Q, R
 
     def _linear(self, function: Callable[[list[Number]], list[Number]], z: list[Number]) -> tuple[list[Number], Any]:
         """A function and its derivatives by the active entries of z."""
@@ -110,13 +134,15 @@ class LikelihoodTask:
         nx, nz = package.NX, package.NZ
         self.active = np.array([*range(nx), *range(nx, nz, 2)][: nx + MOST_ACTIVE], dtype=np.int64)
         size, scale = len(self.active), np.concatenate([0.2 * home.x_spread, home.theta_spread])
+        self.signals = _signals(package, random)
+        tuned = package if self.signals is None else cast(LoadedPackage, Tuned(package, self.signals))
         transition = package.numbers["transition"]
         unknowns = self.active[nx:] - nx
         square = transition if transition.ndim == 2 else np.diag(transition)
         self.transition = np.ascontiguousarray(square[np.ix_(unknowns, unknowns)])
         x, u, theta = home.draw(random, share=0.3)
         inputs = np.clip(u + 0.3 * home.u_spread * random.normal(size=(ROWS, package.NU)), *self._bounds())
-        self.measurements, seen = self._recorded(x, theta, inputs, random, scale)
+        self.measurements, seen = self._recorded(tuned, x, theta, inputs, random, scale)
         noise = _covariance(random, size, 0.1 * scale[self.active])
         self.numbers = Numbers(
             mean=np.concatenate([x, theta]),
@@ -137,22 +163,23 @@ class LikelihoodTask:
         return self.package.numbers["lower"], self.package.numbers["upper"]
 
     def _recorded(
-        self, x: Array, theta: Array, inputs: Array, random: np.random.Generator, scale: Array
+        self, tuned: LoadedPackage, x: Array, theta: Array, inputs: Array, random: np.random.Generator, scale: Array
     ) -> tuple[Array, Array]:
         """Measurements of a path, some of them missing, and how far a deviation of z moves each."""
-        at = evaluate.observation_jacobian(self.package, x, theta)
+        at = evaluate.observation_jacobian(tuned, x, theta)
         slope = np.hstack([np.abs(at.h_x), np.abs(at.h_theta)]) @ scale
         seen, rows = np.where(np.isfinite(slope) & (slope > 0), slope, 1.0), []
         for k, u in enumerate(inputs):
-            rows.append(evaluate.observation(self.package, x, theta, k) + 0.5 * seen * random.normal(size=len(seen)))
-            x = evaluate.dynamics(self.package, x, u, theta, k)
+            here = tuned_at(tuned, k)
+            rows.append(evaluate.observation(here, x, theta, k) + 0.5 * seen * random.normal(size=len(seen)))
+            x = evaluate.dynamics(here, x, u, theta, k)
         rows[1][0] = np.nan
         return np.array(rows), seen
 
     def emitted(self, numbers: Numbers) -> tuple[float, Numbers]:
         """The emitted likelihood and its derivatives."""
         own = Filter(
-            self.package, numbers.mean, numbers.covariance, self.active, *numbers[2:4], transition=self.transition
+            self.package, *numbers[:2], self.active, *numbers[2:4], transition=self.transition, signals=self.signals
         )
         filtered = own.run(numbers.inputs, self.measurements)
         if not np.isfinite(filtered.log_likelihood):
@@ -181,6 +208,14 @@ def _covariance(random: np.random.Generator, size: int, deviations: Array) -> Ar
     return np.asarray((0.3 * root @ root.T / max(size, 1) + 0.7 * np.eye(size)) * np.outer(deviations, deviations))
 
 
+def _signals(package: LoadedPackage, random: np.random.Generator) -> Array | None:
+    """Signals of the rows around their usual values, None for a model without any."""
+    if not signals_of(package):
+        return None
+    usual = package.numbers["data"][place_of(package)]
+    return np.asarray(usual + np.where(usual == 0, 1.0, usual) * random.uniform(-0.3, 0.3, (ROWS, len(usual))))
+
+
 def check_likelihood(
     model: Model,
     package: LoadedPackage,
@@ -202,13 +237,15 @@ def check_likelihood(
 def _compared(
     model: Model, task: LikelihoodTask, random: np.random.Generator, progress: Callable[[float], None]
 ) -> list[BlockResult]:
-    exact = ExactFilter(model, task.active, task.transition)
+    exact = ExactFilter(model, task.active, task.transition, task.signals)
     value, slopes = task.emitted(task.numbers)
     beside, other = task.emitted(task.with_other_last_bits(random))
     with mpmath.workdps(DIGITS):
         wanted = float(exact(task.numbers, task.measurements)[0])
         found = [_judged("likelihood", "50 digits", 1, (value, wanted, beside), abs(wanted) + task.measurements.size)]
         for kind, name in enumerate(KINDS):
+            if model.noise is not None and name.endswith(" noise"):
+                continue  # there are no numbers to move
             up, down = (exact(task.moved(kind, s), task.measurements)[0] for s in (_STEP, -_STEP))
             numbers = task.along(slopes, kind), float((up - down) / (2 * _STEP)), task.along(other, kind)
             size = float(np.sum(np.abs(slopes[kind] * task.direction[kind])))

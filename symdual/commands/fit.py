@@ -10,11 +10,13 @@ import click
 from symdual.commands.json_file import write_json
 from symdual.commands.options import json_option, model_file_argument
 from symdual.commands.terminal import headed, late_progress, new_console, shown
-from symdual.errors import SymdualError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from symdual.estimation.fit import Subject
+    from symdual.estimation.series import Series
+    from symdual.estimation.validation import Validation
     from symdual.fitting.task import Task
 
 
@@ -73,24 +75,21 @@ def fit(
     process_noise[velocity]. Everything that the model leaves open is fitted by default. Gaussian processes have their
     hyperparameters fitted together with the noise.
     """
-    from symdual.fitting.task import processes, read_task
+    from symdual.fitting.task import concerns_processes, task_of
     from symdual.spec.loading import load_model_file
 
     contents = load_model_file(model_file)
-    asked = [contents.models[name]] if name in contents.models else list(contents.models.values())
-    console = new_console()
-    if any(processes(model) for model in asked) and _scenario_has_process(contents, scenario):
-        if full or likelihood or held_out or resample or anyway or figures is not None:
-            raise SymdualError(
-                "--full, --likelihood, --validate, --resample, --anyway and --figures are for models without Gaussian "
-                "processes"
-            )
-        task = read_task(model_file, data_files, name, scenario, only, hold)
-        _with_processes(console, task, model_file, file, json_file)
+    console, method = new_console(), "likelihood" if likelihood else "map"
+    if concerns_processes(contents, name, scenario):
+        task = task_of(contents, list(data_files), name, scenario, resample, anyway)
+        unseen = task.read(list(held_out), resample) if held_out else []
+        chosen = {"only": only, "hold": hold, "full": full, "method": method, "starts": starts}
+        place = model_file.with_name(f"{task.model.name}.fit.json") if file is None else file
+        _with_processes(console, task, chosen, unseen, figures, place, json_file)
         return
     from symdual.estimation.fit import fit_series, subject
     from symdual.estimation.result import sentences
-    from symdual.estimation.series import read_all
+    from symdual.estimation.surroundings import read_series
     from symdual.report.estimates import estimate_table, summary
     from symdual.spec.fitted import write
     from symdual.whole_file import require_writable
@@ -98,10 +97,9 @@ def fit(
     about = subject(model_file, scenario, name)
     place = model_file.with_name(f"{about.name}.fit.json") if file is None else file
     require_writable(place)
-    series = read_all(list(data_files), about.package, resample)
-    unseen = read_all(list(held_out), about.package, resample) if held_out else []
+    series = read_series(list(data_files), about.package, about.around, resample)
+    unseen = read_series(list(held_out), about.package, about.around, resample) if held_out else []
     with late_progress() as report:
-        method = "likelihood" if likelihood else "map"
         result = fit_series(about, series, only, hold, full, method, starts, anyway, report)
     write(place, result.to_json())
     many = f"{len(series)} {'recording' if len(series) == 1 else 'recordings'}"
@@ -115,45 +113,60 @@ def fit(
     content: dict[str, Any] = {**result.to_json(), "file": str(place)}
     if unseen or figures is not None:
         from symdual.estimation.validation import validate_series
-        from symdual.report.validations import validation_figures
 
         judged = validate_series(about, result, unseen or series)
-        for one in judged:
-            for sentence in one.sentences():
-                console.print(f"{one.recording}: {sentence}", soft_wrap=True, markup=False)
-        folder = place.with_name(f"{about.name}.fit") if figures is None else figures
-        drawn = validation_figures(judged, about.package, folder)
-        console.print(f"figures in {shown(folder)}", soft_wrap=True, markup=False)
-        content |= {"validation": [one.to_json() for one in judged], "figures": [str(path) for path in drawn]}
+        content |= _shown_validation(console, judged, about, place.with_name(f"{about.name}.fit"), figures)
     write_json(json_file, content)
 
 
-def _scenario_has_process(contents: Any, scenario: str | None) -> bool:
-    """Whether the named scenario, if one is named, is about a model with a Gaussian process."""
-    from symdual.fitting.task import processes
+def _shown_validation(
+    console: Console, judged: list[Validation], about: Subject, place: Path, figures: Path | None
+) -> dict[str, Any]:
+    """Print and draw how well recordings are predicted; returns it as plain data."""
+    from symdual.report.validations import validation_figures
 
-    if scenario is None or scenario not in contents.scenarios:
-        return True
-    return bool(processes(contents.scenarios[scenario].model))
+    for one in judged:
+        for sentence in one.sentences():
+            console.print(f"{one.recording}: {sentence}", soft_wrap=True, markup=False)
+    folder = place if figures is None else figures
+    drawn = validation_figures(judged, about.package, folder)
+    console.print(f"figures in {shown(folder)}", soft_wrap=True, markup=False)
+    return {"validation": [one.to_json() for one in judged], "figures": [str(path) for path in drawn]}
 
 
-def _with_processes(console: Console, task: Task, model_file: Path, file: Path | None, json_file: Path | None) -> None:
+def _with_processes(
+    console: Console,
+    task: Task,
+    chosen: dict[str, Any],
+    unseen: list[Series],
+    figures: Path | None,
+    place: Path,
+    json_file: Path | None,
+) -> None:
     """Fit the hyperparameters of Gaussian processes together with the noise; the unknowns follow from them."""
-    from symdual.fitting.result import fit as run
+    from symdual.estimation.result import sentences
+    from symdual.fitting.joint import fit_task
     from symdual.report.fits import fit_table, summary
     from symdual.spec.fitted import write
     from symdual.whole_file import require_writable
 
-    place = model_file.with_name(f"{task.model.name}.fit.json") if file is None else file
     require_writable(place)
     with late_progress() as report:
-        result = run(task, lambda what: report(what, None))
+        result = fit_task(task, **chosen, report=report)
+    found = result.processes
+    assert found is not None
     write(place, result.to_json())
-    used = f"{len(task.times)} rows, {task.steps - len(task.breaks)} steps, {result.measured} measurements used"
+    used = f"{task.rows} rows, {task.steps - len(task.breaks)} steps, {result.measured} measurements used"
     console.print(headed(task.model.name, f": {used}"))
-    console.print(fit_table(result))
-    console.print(summary(result))
-    for sentence in result.warnings:
-        console.print(sentence, style="yellow")
+    console.print(fit_table(found))
+    console.print(summary(found))
+    for sentence in sentences(result):
+        console.print(sentence, style="yellow", soft_wrap=True, markup=False)
     console.print(f"values in {shown(place)}")
-    write_json(json_file, {**result.to_json(), "file": str(place)})
+    content: dict[str, Any] = {**result.to_json(), "file": str(place)}
+    if unseen or figures is not None:
+        from symdual.estimation.validation import validate_processes
+
+        judged, about = validate_processes(result, unseen or list(task.series))
+        content |= _shown_validation(console, judged, about, place.with_name(f"{task.model.name}.fit"), figures)
+    write_json(json_file, content)

@@ -24,6 +24,8 @@ from symdual.emit.contexts import (
     FilterContext,
     FuturesContext,
     GradientContext,
+    InnovationContext,
+    LikelihoodContext,
     LimitsContext,
     LookAheadContext,
     LowRankContext,
@@ -73,12 +75,13 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
             name, s.nx, facts.nr, s.ntheta, s.theta_rows, facts.processes, steps, facts.signal_place
         )
         optional.append(File("process", "process", context))
-    elif not signals and not noisy:
-        # the belief on a process is relative to a prior that the plain recursions of the likelihood do not know, and
-        # they do not know of numbers that change with time either, nor of noise that depends
-        gradient = GradientContext(name, facts.curvature_tables())
+    else:
+        # the belief on a process is relative to a prior that the plain recursions of the likelihood do not know
+        gradient = GradientContext(name, facts.curvature_tables(), noisy)
         optional += [
-            File("likelihood", "likelihood", NameContext(name)),
+            *([File("likelihood_noise", "likelihood_noise", NameContext(name))] if noisy else []),
+            File("innovation", "innovation", InnovationContext(name, noisy)),
+            File("likelihood", "likelihood", LikelihoodContext(name, signals, noisy)),
             File("likelihood_gradient", "likelihood_gradient", gradient),
             File("information", "information", NameContext(name)),
         ]

@@ -306,6 +306,22 @@ class GradientContext(NamedTuple):
 
     name: str
     tables: tuple[ShapedTable, ...]
+    noisy: bool
+
+
+class InnovationContext(NamedTuple):
+    """What a row of a recording tells."""
+
+    name: str
+    noisy: bool
+
+
+class LikelihoodContext(NamedTuple):
+    """The likelihood of a recording."""
+
+    name: str
+    signals: bool
+    noisy: bool
 
 
 class PlantContext(NamedTuple):

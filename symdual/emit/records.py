@@ -52,7 +52,7 @@ def records(
     arbitrating: bool = True,
 ) -> tuple[Record, ...]:
     """All records of a package, with those fields only that its model needs."""
-    likelihood = () if processes else (_row(), _back(), _h_bend())
+    likelihood = () if processes else (_row(), _back(noisy), _h_bend())
     return (
         _blocks(square_root),
         _step(expressed, limited),
@@ -480,7 +480,13 @@ def _row() -> Record:
     )
 
 
-def _back() -> Record:
+def _back(noisy: bool) -> Record:
+    most = "max(NX * (NX + 1), NY * (NY + 1)) // 2"
+    noise = (
+        Field("weights", (most,), "derivatives by the entries of Q or R on and below the diagonal"),
+        Field("by_x", ("NX",), "what goes through them by x"),
+        Field("by_u", ("NU",), "and by u"),
+    )
     return Record(
         "BACK",
         "scratch of `likelihood_gradient`",
@@ -496,6 +502,7 @@ def _back() -> Record:
             Field("b", ("NY",), "V C P lam"),
             Field("G", ("NY", "NY"), "derivatives by R"),
             Field("CG", ("NZ", "NY"), ""),
+            *(noise if noisy else ()),
         ),
     )
 

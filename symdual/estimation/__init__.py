@@ -1,6 +1,7 @@
 """Parameters, noise and starts from recordings, and what can be learned at all.
 
 series        recordings as arrays, one row for each step of the model; what is odd about them
+surroundings  signals without a column and inputs before the first row
 quantities    what is fitted, and in which coordinates
 likelihood    log p(y | quantities) over all recordings with its exact gradient
 search        the maximum, from several starts

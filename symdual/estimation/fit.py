@@ -12,26 +12,27 @@ from threadpoolctl import threadpool_limits
 
 from symdual.errors import SymdualError, did_you_mean
 from symdual.estimation.certainty import Certainty, certainty, correlations, prior_deviations
-from symdual.estimation.likelihood import Filter, Likelihood
+from symdual.estimation.likelihood import Filter, Filtered, Likelihood
 from symdual.estimation.objective import Objective
 from symdual.estimation.quantities import START, Quantities, Setting, choose, unknown_names
 from symdual.estimation.result import Estimate, FirstState, Fit
 from symdual.estimation.search import Optimum, Report, maximise
-from symdual.estimation.series import Series, Source, oddities, read_all
+from symdual.estimation.series import FAR, Series, Source, far_off, oddities
+from symdual.estimation.surroundings import Surroundings, read_series, surroundings
 from symdual.runtime.loading import LoadedPackage, load
+from symdual.runtime.noise import fault_of_measurement, fault_of_step, is_noisy
 from symdual.runtime.problem import Array, Belief, problem
 from symdual.spec.loading import ModelFile, contents_of
 from symdual.spec.loading import Source as ModelSource
 from symdual.spec.model import Model
 
 METHODS = ("map", "likelihood")
-FAR = 1000.0  #: a measurement so many predicted deviations away has another unit
 
 
 class Subject(NamedTuple):
     """A model with what is known before: its package, the belief on z_0, and whether nothing is known of x_0.
 
-    `horizon` is that of its scenario, None without one.
+    `horizon` is that of its scenario, None without one; `around` is what a recording may leave to the scenario.
     """
 
     name: str
@@ -39,6 +40,12 @@ class Subject(NamedTuple):
     prior: Belief
     flat: bool
     horizon: int | None = None
+    around: Surroundings = Surroundings()
+
+    @property
+    def remembering(self) -> slice:
+        """The states that remember inputs: they are known."""
+        return slice(self.package.NX - len(self.around.memory), self.package.NX)
 
 
 def fit(
@@ -57,7 +64,7 @@ def fit(
     folder: str | Path | None = None,
     report: Report = lambda text, share: None,
 ) -> Fit:
-    """Estimate unknowns, noise, drift and first states of a model from recordings.
+    """Estimate unknowns, noise, drift, first states and hyperparameters of Gaussian processes from recordings.
 
     Args:
         model: a model file, a `Model` or a `Scenario`. Priors and what is known of the first state are those of
@@ -78,8 +85,15 @@ def fit(
     >>> bool(1.8 < found.mean[0] < 2.2)
     True
     """
+    from symdual.fitting.joint import fit_task
+    from symdual.fitting.task import concerns_processes, task_of
+
+    contents = contents_of(model)
+    if concerns_processes(contents, name, scenario):
+        task = task_of(contents, recordings, name, scenario, resample, anyway)
+        return fit_task(task, only, hold, full, method, starts, report)
     about = subject(model, scenario, name, folder)
-    series = read_all(recordings, about.package, resample)
+    series = read_series(recordings, about.package, about.around, resample)
     return fit_series(about, series, only, hold, full, method, starts, anyway, report)
 
 
@@ -105,7 +119,8 @@ def fit_series(
         _require_sense(about, series)
     names = [one.name for one in series]
     begins = first_states(about, series)
-    quantities = choose(about.package, about.prior, about.flat, names, begins, only, hold, full)
+    known = range(*about.remembering.indices(about.package.NX))
+    quantities = choose(about.package, about.prior, about.flat, names, begins, only, hold, full, known)
     likelihood = Likelihood(quantities, series)
     _require_room(likelihood)
     with threadpool_limits(limits=1):  # the matrices are small: threads would only wait for each other
@@ -137,6 +152,7 @@ def fit_series(
         psi=optimum.psi,
         psi_covariance=found.covariance,
         open_states=tuple(int(i) for i in quantities.states),
+        remembering=len(about.around.memory),
     )
 
 
@@ -158,28 +174,19 @@ def subject(
     folders = {item.model.name: item.folder for item in api.generate(model, folder)}
     package = load(folders[chosen])
     if not own:
-        return _without_scenario(chosen, package)
+        around = surroundings(contents.models[chosen], package, None)
+        return _without_scenario(chosen, package)._replace(around=around)
     task = problem(package, scenario or own[0])
-    return Subject(chosen, package, task.prior, False, task.horizon)
+    around = surroundings(contents.models[chosen], package, task)
+    return Subject(chosen, package, task.prior, False, task.horizon, around)
 
 
 def _refuse_processes(model: Model) -> None:
-    if model.memory:
-        raise SymdualError(f"{model.name} remembers inputs (`previous`), and nothing is fitted to such models yet")
-    if model.signals:
-        raise SymdualError(
-            f'{model.name} has the signal "{model.signals[0].name}"; recordings with signals can be replayed, but '
-            "nothing is fitted to them yet"
-        )
-    if model.noise is not None:
-        raise SymdualError(
-            f"the noise of {model.name} depends on where it is, and nothing is fitted to such models yet"
-        )
     for family in model.families:
         if family.process is not None:
             raise SymdualError(
-                f'{model.name} has the Gaussian process "{family.name}": fit it with `symdual fit`, or with '
-                "read_task of symdual.fitting.task and fit of symdual.fitting.result"
+                f'{model.name} has the Gaussian process "{family.name}", which has no unknowns that an experiment '
+                "could tell apart: identify a model with a family of features in its place"
             )
 
 
@@ -216,13 +223,14 @@ def _without_scenario(name: str, package: LoadedPackage) -> Subject:
 # ------------------------------------------------------------------------------------------------ before the search
 
 
-def whole_filter(about: Subject, mean: Array) -> Filter:
-    """The filter with everything that is unknown in it."""
+def whole_filter(about: Subject, mean: Array, signals: Array | None = None) -> Filter:
+    """The filter with everything that is unknown in it, for rows with these signals."""
     package, numbers = about.package, about.package.numbers
     nx, nz = package.NX, package.NZ
     P = about.prior.covariance.copy()
     if about.flat:
         P[:nx, :nx] = np.diag((10.0 * (1.0 + np.abs(mean[:nx]))) ** 2)
+        P[about.remembering, about.remembering] = 0.0
     noise = np.zeros((nz, nz))
     noise[:nx, :nx] = numbers["process_noise"]
     drift, transition = numbers["drift"], numbers["transition"]
@@ -235,6 +243,7 @@ def whole_filter(about: Subject, mean: Array) -> Filter:
         process_noise=noise,
         measurement_noise=numbers["measurement_noise"],
         transition=np.diag(transition) if transition.ndim == 1 else transition,
+        signals=signals,
     )
 
 
@@ -245,6 +254,9 @@ def first_states(about: Subject, series: Sequence[Series]) -> Array:
 
 def _first_state(about: Subject, one: Series) -> Array:
     nx, mean = about.package.NX, about.prior.mean.copy()
+    applied = about.around.past_of(one)
+    if applied is not None:
+        mean[about.remembering] = applied
     if about.flat:
         seen = np.isfinite(one.measurements)
         for label, column in about.package.MEASUREMENTS.items():
@@ -252,7 +264,7 @@ def _first_state(about: Subject, one: Series) -> Array:
                 row = int(np.argmax(seen[:, column]))
                 mean[about.package.STATES[label]] = one.measurements[row, column]
         return mean[:nx]
-    own = whole_filter(about, mean)
+    own = whole_filter(about, mean, one.signals)
     after = own.run(one.inputs[:1], one.measurements[:1]).means[1]
     return after[:nx] if np.isfinite(after).all() else mean[:nx]
 
@@ -260,10 +272,11 @@ def _first_state(about: Subject, one: Series) -> Array:
 def _require_sense(about: Subject, series: Sequence[Series]) -> None:
     """Refuse a measurement that is so far from what the model, with all that it does not know, expects."""
     nx = about.package.NX
-    noise = np.diag(about.package.numbers["measurement_noise"])
+    noise = np.diag(about.package.numbers["measurement_noise"])  # ones where it depends
     for one in series:
         mean = np.concatenate([_first_state(about, one), about.prior.mean[nx:]]) if about.flat else about.prior.mean
-        filtered = whole_filter(about, mean).run(one.inputs, one.measurements)
+        filtered = whole_filter(about, mean, one.signals).run(one.inputs, one.measurements)
+        _require_noise(about, one, filtered)
         for label, column in about.package.MEASUREMENTS.items():
             # the first one that is far may throw the filter off for good; what comes after it is not counted
             deviation = np.sqrt(np.maximum(filtered.spreads[:, column], 0.0))
@@ -272,11 +285,22 @@ def _require_sense(about: Subject, series: Sequence[Series]) -> None:
             if not len(far):
                 continue
             k = int(far[0])
-            raise SymdualError(
-                f'{one.name}, line {one.lines[k]}: "{label}" is {one.measurements[k, column]:g}, but the model expects '
-                f"{filtered.outputs[k, column]:.4g} +- {deviation[k]:.2g}, {off[k] / deviation[k]:.4g} deviations off: "
-                "check the unit of the column and the noise of the model, or fit it anyway"
-            )
+            raise far_off(one, k, label, column, float(filtered.outputs[k, column]), float(deviation[k]))
+
+
+def _require_noise(about: Subject, one: Series, filtered: Filtered) -> None:
+    """Refuse noise that depends where it is no covariance along a recording, with what it is there."""
+    lost = np.flatnonzero(~np.isfinite(filtered.stats[:, 0]))
+    if not is_noisy(about.package) or not len(lost):
+        return
+    k, nx = int(lost[0]), about.package.NX
+    heard = [None, None] if one.signals is None else one.signals[max(k - 1, 0) : k + 1]
+    found = fault_of_measurement(about.package, k, filtered.means[k, :nx], heard[-1])
+    if k:
+        before = filtered.means[k - 1, :nx]
+        found = fault_of_step(about.package, k - 1, before, one.inputs[k - 1], heard[0]) or found
+    if found:
+        raise SymdualError(f"{one.name}: {found}")
 
 
 def _require_room(likelihood: Likelihood) -> None:
@@ -357,17 +381,28 @@ def _warnings(
         )
 
 
-def fitted_filter(about: Subject, setting: Setting, start: FirstState | None, unknowns: Array | None = None) -> Filter:
-    """The filter of a fitted model; with the covariance of its unknowns (NTHETA, NTHETA) these are in it too."""
+def fitted_filter(
+    about: Subject,
+    setting: Setting,
+    start: FirstState | None,
+    one: Series,
+    unknowns: Array | None = None,
+) -> Filter:
+    """The filter of a fitted model for a recording; with the covariance of its unknowns these are in it too."""
     nx = about.package.NX
     mean = about.prior.mean.copy()
     mean[nx:] = setting.theta
     covariance = about.prior.covariance.copy()
     if unknowns is not None:
         covariance[nx:, nx:] = unknowns
+    applied = about.around.past_of(one)
+    if applied is not None:
+        mean[about.remembering] = applied
     if start is not None:
         mean[:nx], covariance[:nx, :nx] = start.mean, start.covariance
-    own = whole_filter(about._replace(prior=Belief(mean, covariance), flat=about.flat and start is None), mean)
+    own = whole_filter(
+        about._replace(prior=Belief(mean, covariance), flat=about.flat and start is None), mean, one.signals
+    )
     noise = own.process_noise.copy()
     noise[:nx, :nx], noise[nx:, nx:] = setting.noises.process_noise, setting.noises.drift
     return own._replace(process_noise=noise, measurement_noise=setting.noises.measurement_noise)

@@ -25,8 +25,9 @@ from symdual.estimation.experiment import best_experiment
 from symdual.estimation.fit import Subject, first_states, model_of, subject, whole_filter
 from symdual.estimation.likelihood import Filter
 from symdual.estimation.quantities import unknown_names
-from symdual.estimation.series import Series, Source, read_all
+from symdual.estimation.series import Series, Source
 from symdual.estimation.structural import Ambiguity, ambiguities
+from symdual.estimation.surroundings import read_series
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Array
 from symdual.spec.loading import Source as ModelSource
@@ -184,7 +185,7 @@ def identify(
         series = _best(about, length, bounds or {}, report)
         kind = "best"
     else:
-        (series,) = read_all(recording, package, resample, measured=False)
+        (series,) = read_series(recording, package, about.around, resample, measured=False)
         kind = "recording" if series.measured else "plan"
     return _judged(about, written, series, kind)
 
@@ -203,12 +204,13 @@ def _best(about: Subject, steps: int, bounds: Mapping[str, tuple[float, float]],
     for key, place in package.INPUTS.items():
         if not (math.isfinite(lower[place]) and math.isfinite(upper[place])):
             raise SymdualError(f'the input "{key}" has no bounds: without them the best experiment is an infinite one')
-    own, _ = _unknown_filter(about, about.prior.mean)
+    signals = about.around.signals(steps + 1) if about.around.names else None
+    own, _ = _unknown_filter(about, about.prior.mean, signals)
     experiment = best_experiment(own, lower, upper, steps, report=report)
     rows = np.concatenate([experiment.inputs, experiment.inputs[-1:]])
     nothing = np.full((len(rows), package.NY), np.nan)
     times = np.asarray(step_length(package) * np.arange(len(rows)), dtype=np.float64)
-    return Series("best", times, rows, nothing, np.zeros(len(rows), np.int64), ())
+    return Series("best", times, rows, nothing, np.zeros(len(rows), np.int64), (), signals)
 
 
 def step_length(package: LoadedPackage) -> float:
@@ -218,9 +220,9 @@ def step_length(package: LoadedPackage) -> float:
     return 1.0
 
 
-def _unknown_filter(about: Subject, mean: Array) -> tuple[Filter, NDArray[np.int64]]:
+def _unknown_filter(about: Subject, mean: Array, signals: Array | None) -> tuple[Filter, NDArray[np.int64]]:
     """The filter with the unknowns that have room in it, and their numbers."""
-    whole, nx = whole_filter(about, mean), about.package.NX
+    whole, nx = whole_filter(about, mean, signals), about.package.NX
     room = np.flatnonzero(np.diag(about.prior.covariance)[nx:] > 0)
     moving = np.diag(whole.process_noise)[nx:] > 0
     kept = np.flatnonzero((np.diag(about.prior.covariance)[nx:] > 0) | moving)
@@ -242,7 +244,7 @@ def _judged(about: Subject, written: Model, series: Series, kind: str) -> Identi
     mean = about.prior.mean.copy()
     if about.flat and kind == "recording":
         mean[:nx] = first_states(about, [series])[0]
-    own, kept = _unknown_filter(about, mean)
+    own, kept = _unknown_filter(about, mean, series.signals)
     expected = kind != "recording"
     measurements = np.zeros_like(series.measurements) if expected else series.measurements
     S = about.prior.covariance[nx:, nx:][np.ix_(kept, kept)]
@@ -270,7 +272,9 @@ def _judged(about: Subject, written: Model, series: Series, kind: str) -> Identi
     history = np.array([np.sqrt(np.diag(_after(root, part))) for part in gathered])
     names = unknown_names(package)
     moving = np.diag(own.process_noise)[nx:] > 0
-    begins = [None if about.flat or about.prior.covariance[i, i] > 0 else float(about.prior.mean[i]) for i in range(nx)]
+    open_ = (np.diag(about.prior.covariance)[:nx] > 0) | about.flat
+    open_[about.remembering] = False
+    begins = [None if unknown else float(mean[i]) for i, unknown in enumerate(open_)]
     return Identification(
         model=about.name,
         kind=kind,

@@ -11,6 +11,7 @@ import numpy as np
 from symdual.estimation.quantities import Indices, Noises, Quantities, Setting, Slope
 from symdual.estimation.series import Series
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.noise import is_noisy
 from symdual.runtime.problem import Array
 
 
@@ -39,7 +40,10 @@ class Filtered(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """The filter of one recording: its first belief and the noise, for the entries of z that are active."""
+    """The filter of one recording: its first belief and the noise, for the entries of z that are active.
+
+    Noise that depends is code; of `process_noise` only the drift counts then. `signals` (K, S) are those of the rows.
+    """
 
     package: LoadedPackage
     mean: Array
@@ -48,6 +52,7 @@ class Filter(NamedTuple):
     process_noise: Array
     measurement_noise: Array
     transition: Array
+    signals: Array | None = None
 
     def run(self, inputs: Array, measurements: Array, expected: bool = False) -> Filtered:
         """Run over K rows; with `expected`, measurements are as expected where they are not NaN."""
@@ -56,8 +61,9 @@ class Filter(NamedTuple):
         outputs, spreads, whites, stats = (np.full((K, c), np.nan) for c in (NY, NY, NY, 3))
         emitted = self.package.likelihood
         trace = emitted.Trace(means, covariances, outputs, spreads, whites, stats)
-        recording = emitted.Recording(inputs, measurements)
-        likelihood = emitted.forward(self._setting(expected), recording, trace, emitted.rows())
+        likelihood = emitted.forward(
+            self._setting(expected), self._recording(inputs, measurements), trace, emitted.rows()
+        )
         return Filtered(means, covariances, outputs, spreads, whites, stats, float(likelihood))
 
     def back(
@@ -107,14 +113,24 @@ class Filter(NamedTuple):
         return outputs, spreads
 
     def _setting(self, expected: bool) -> Any:
-        numbers = self.package.numbers["data"]
-        noise = self.process_noise, self.measurement_noise, self.transition
-        return self.package.likelihood.Setting(self.mean, self.covariance, self.active, *noise, numbers, expected)
+        numbers, Q, R = self.package.numbers["data"], self.process_noise, self.measurement_noise
+        if self.signals is not None:
+            numbers = numbers.copy()  # the filter writes the signals of each row there
+        if is_noisy(self.package):
+            nx, Q, R = self.package.NX, Q.copy(), np.zeros_like(R)  # and the noise of each row here
+            Q[:nx, :nx] = 0.0
+        first = self.mean, self.covariance, self.active
+        still = bool(np.array_equal(self.transition, np.eye(len(self.transition))))
+        return self.package.likelihood.Setting(*first, Q, R, self.transition, numbers, expected, still)
+
+    def _recording(self, inputs: Array, measurements: Array) -> Any:
+        given = (inputs, measurements) if self.signals is None else (inputs, measurements, self.signals)
+        return self.package.likelihood.Recording(*given)
 
     def _given(self, inputs: Array, measurements: Array, filtered: Filtered, expected: bool) -> tuple[Any, Any, Any]:
         """Setting, recording and trace."""
-        emitted = self.package.likelihood
-        return self._setting(expected), emitted.Recording(inputs, measurements), emitted.Trace(*filtered[:-1])
+        trace = self.package.likelihood.Trace(*filtered[:-1])
+        return self._setting(expected), self._recording(inputs, measurements), trace
 
     def _rows(self) -> Any:
         return self.package.likelihood.rows()
@@ -150,6 +166,7 @@ class Likelihood:
             process_noise=self._noise(setting.noises),
             measurement_noise=setting.noises.measurement_noise,
             transition=self._transition,
+            signals=self.series[recording].signals,
         )
 
     def _expected_entries(self, recording: int) -> Array:

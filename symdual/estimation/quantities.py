@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from symdual.errors import SymdualError, did_you_mean
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.noise import is_noisy
 from symdual.runtime.problem import Array, Belief
 
 Indices = NDArray[np.int64]
@@ -305,15 +306,16 @@ def choose(
     only: Sequence[str] = (),
     hold: Sequence[str] = (),
     full: Sequence[str] = (),
+    remembering: Sequence[int] = (),
 ) -> Quantities:
     """The quantities that are named, or all that can be fitted, without those to be held.
 
     A name is that of an unknown or a family, `process_noise`, `measurement_noise`, `drift` or `start`, or of an entry
     of these, as in `process_noise[velocity]`. By default everything is fitted that has room: unknowns with a prior
     variance that do not drift, noise that is not zero, first states that the scenario leaves open. `full` names
-    matrices of noise to be fitted with all covariances.
+    matrices of noise to be fitted with all covariances; `remembering` lists the states that are inputs of the past.
     """
-    menu = _Menu(package, prior, flat)
+    menu = _Menu(package, prior, flat, remembering)
     for name in full:
         if name not in NOISES:
             raise SymdualError(f'"{name}" is no matrix of noise: only {", ".join(NOISES)} can be full')
@@ -353,10 +355,13 @@ _KINDS = ("unknown", START, *NOISES)
 class _Menu:
     """Everything that has a name, as pairs of kind and index."""
 
-    def __init__(self, package: LoadedPackage, prior: Belief, flat: bool) -> None:
+    def __init__(self, package: LoadedPackage, prior: Belief, flat: bool, remembering: Sequence[int]) -> None:
         numbers = package.numbers
-        self.package, self.prior, self.flat = package, prior, flat
-        self.noises = Noises(numbers["process_noise"], numbers["measurement_noise"], as_matrix(numbers["drift"]))
+        self.package, self.prior, self.flat, self.remembering = package, prior, flat, remembering
+        Q, R = numbers["process_noise"], numbers["measurement_noise"]
+        if is_noisy(package):  # it is code, and has no numbers of its own
+            Q, R = np.zeros_like(Q), np.zeros_like(R)
+        self.noises = Noises(Q, R, as_matrix(numbers["drift"]))
         unknowns, states = unknown_names(package), list(package.STATES)
         self.labels = {
             "unknown": unknowns,
@@ -369,7 +374,8 @@ class _Menu:
         moves = (np.abs(transition - np.eye(len(transition))) > 0).any(axis=1) | (np.diag(self.noises.drift) > 0)
         self._moves = moves
         self.default = {("unknown", i) for i in range(package.NTHETA) if self._room(i) and not moves[i]}
-        self.default |= {(START, i) for i in range(package.NX) if flat or prior.covariance[i, i] > 0}
+        self.open = [i for i in range(package.NX) if i not in remembering]
+        self.default |= {(START, i) for i in self.open if flat or prior.covariance[i, i] > 0}
         for kind in NOISES:
             matrix = getattr(self.noises, kind)
             self.default |= {(kind, i) for i in range(len(matrix)) if matrix[i, i] > 0}
@@ -385,8 +391,9 @@ class _Menu:
             known[kind] = {(kind, i) for i in range(len(matrix)) if matrix[i, i] > 0}
             known |= {f"{kind}[{label}]": {(kind, i)} for i, label in enumerate(self.labels[kind])}
             if name == kind and not known[kind]:
+                self._refuse_code(kind)
                 raise SymdualError(f"{kind} is zero in the model and stays so; give it a value to start from")
-        known[START] = {(START, i) for i in range(self.package.NX)}
+        known[START] = {(START, i) for i in self.open}
         known |= {f"{START}[{label}]": {(START, i)} for i, label in enumerate(self.labels[START])}
         for array, (begin, count) in self.package.UNKNOWNS.items():
             known[array] = {("unknown", begin + i) for i in range(count)}
@@ -406,8 +413,18 @@ class _Menu:
                 )
             if not self._room(index):
                 raise SymdualError(f'the prior variance of "{name}" is zero: it is known, and stays as it is')
+        elif kind == START and index in self.remembering:
+            raise SymdualError(f'"{name}" is an input of the past: the recording or the scenario says what it was')
         elif kind in NOISES and not getattr(self.noises, kind)[index, index] > 0:
+            self._refuse_code(kind)
             raise SymdualError(f"{kind}[{name}] is zero in the model and stays so; give it a value to start from")
+
+    def _refuse_code(self, kind: str) -> None:
+        if kind != "drift" and is_noisy(self.package):
+            raise SymdualError(
+                f"the noise of {self.package.name} depends on where it is: {kind} is an expression in the model, "
+                "without numbers of its own that could be fitted"
+            )
 
 
 def as_matrix(value: Array) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,13 +13,16 @@ from symdual.estimation.quantities import REACH, START, Setting
 from symdual.estimation.series import Series
 from symdual.runtime.problem import Array
 
+if TYPE_CHECKING:
+    from symdual.fitting.result import Fit as ProcessFit
+
 
 class Estimate(NamedTuple):
     """A fitted number.
 
-    `kind` is "unknown", "start", "process_noise", "measurement_noise" or "drift"; variances and covariances are values
-    of noise. `deviation` is its standard error, None where there is none; `first` where the search began, `before` the
-    prior deviation, None without a prior; `verdict` is one of `Certainty`.
+    `kind` is "unknown", "start", "process_noise", "measurement_noise", "drift" or "hyperparameter"; variances and
+    covariances are values of noise. `deviation` is its standard error, None where there is none; `first` where the
+    search began, `before` the prior deviation, None without a prior; `verdict` is one of `Certainty`.
     """
 
     name: str
@@ -58,7 +61,8 @@ class Fit(NamedTuple):
     (N, N), which make the new prior; `setting` all numbers of the fitted model; `starts` the first state of each
     recording, empty if it was not fitted. The likelihoods are those of the recordings under the fitted model and under
     the model's own numbers. `psi` and `psi_covariance` are the coordinates of the search, `open_states` the numbers of
-    the states whose first value was fitted.
+    the states whose first value was fitted; the last `remembering` states are inputs of the past.
+    `processes` is a fit of Gaussian processes in its own form.
     """
 
     model: str
@@ -82,6 +86,8 @@ class Fit(NamedTuple):
     psi: Array
     psi_covariance: Array
     open_states: tuple[int, ...]
+    remembering: int = 0
+    processes: ProcessFit | None = None
 
     def columns(self) -> dict[str, list[Any]]:
         """The estimates as columns, as pandas.DataFrame takes them."""
@@ -95,6 +101,9 @@ class Fit(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """The fit as plain data: the file that models read."""
+        if self.processes is not None:
+            return self.processes.to_json()
+        own = len(self.setting.noises.process_noise) - self.remembering
         noises = {kind for e in self.estimates if (kind := e.kind) not in ("unknown", START)}
         content: dict[str, Any] = {
             "model": self.model,
@@ -115,14 +124,15 @@ class Fit(NamedTuple):
         for kind in ("process_noise", "measurement_noise", "drift"):
             if kind in noises:
                 matrix = getattr(self.setting.noises, kind)
+                matrix = matrix[:own, :own] if kind == "process_noise" else matrix
                 full = np.any(matrix - np.diag(np.diag(matrix)))
                 content[kind] = _numbers(matrix if full else np.diag(matrix))
         if self.starts:
             mean, covariance = first_state(self.starts)
             content["start"] = {
-                "mean": _numbers(mean),
-                "covariance": _numbers(covariance),
-                "recordings": {s.recording: _numbers(s.mean) for s in self.starts},
+                "mean": _numbers(mean[:own]),
+                "covariance": _numbers(covariance[:own, :own]),
+                "recordings": {s.recording: _numbers(s.mean[:own]) for s in self.starts},
             }
         content["standard_errors"] = {
             e.name: rounded(e.deviation, 6) for e in self.estimates if e.kind not in ("unknown", START)

@@ -32,7 +32,7 @@ ROUNDS = 12  #: how often the slope of -1/2 log|M| is taken anew at most
 SAME = 1e-2  #: ends within so much of the objective are the same maximum
 _DIFFERENCE = 1e-3  # the step of the differences, in deviations of a coordinate
 
-Report = Callable[[str, float], None]
+Report = Callable[[str, float | None], None]  #: what is being done, and which share of it is done, None if nobody knows
 
 
 class Start(NamedTuple):

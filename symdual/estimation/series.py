@@ -13,12 +13,17 @@ from symdual.errors import SymdualError, did_you_mean
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Array
 from symdual.runtime.replay import TIME, Recording, read_recording, steps_between
+from symdual.runtime.signals import signals_of
+
+FAR = 1000.0  #: a measurement so many predicted deviations away has another unit
 
 
 class Series(NamedTuple):
     """A recording on the grid of the model: times (K,), inputs (K, NU), measurements (K, NY), NaN where there is none.
 
     Row k lies k steps after the first. `lines` are those of the file, 0 for a row that lies between two of them.
+    `signals` (K, S) are NaN where the table has no column, None for a model without any. `past` (depth, NU) are inputs
+    before the first row, the last one first, where the recording has some.
     """
 
     name: str
@@ -27,6 +32,8 @@ class Series(NamedTuple):
     measurements: Array
     lines: NDArray[np.int64]
     ignored: tuple[str, ...]
+    signals: Array | None = None
+    past: Array | None = None
 
     @property
     def measured(self) -> int:
@@ -82,13 +89,14 @@ def _series(name: str, source: Any, package: LoadedPackage, resample: bool, meas
     inputs = recording.inputs[holding].copy()
     inputs[-1] = np.where(np.isfinite(inputs[-1]), inputs[-1], 0.0)  # the last inputs act on nothing
     times = np.interp(np.arange(len(measurements)), rows, recording.times)
-    return Series(name, times, np.ascontiguousarray(inputs), measurements, lines, tuple(recording.ignored))
+    signals = None if recording.signals is None else np.ascontiguousarray(recording.signals[holding])
+    return Series(name, times, np.ascontiguousarray(inputs), measurements, lines, tuple(recording.ignored), signals)
 
 
 def from_table(name: str, table: Any, package: LoadedPackage, measured: bool = True) -> Recording:
     """A recording from columns by name; without a column `time`, rows are one step apart."""
     known = [str(key) for key in table.keys()]  # noqa: SIM118 - a DataFrame iterates over its columns only through keys
-    inputs, outputs = list(package.INPUTS), list(package.MEASUREMENTS)
+    inputs, outputs, heard = list(package.INPUTS), list(package.MEASUREMENTS), list(signals_of(package))
     for key in [*inputs, *(outputs if measured else [])]:
         if key not in known:
             raise SymdualError(f'{name} has no column "{key}"{did_you_mean(key, known)}')
@@ -99,7 +107,7 @@ def from_table(name: str, table: Any, package: LoadedPackage, measured: bool = T
         except (TypeError, ValueError):
             raise SymdualError(f'the column "{key}" of {name} holds something that is not a number') from None
 
-    columns = {key: column(key) for key in [TIME, *inputs, *outputs] if key in known}
+    columns = {key: column(key) for key in [TIME, *inputs, *outputs, *heard] if key in known}
     length = {len(values) for values in columns.values()}
     if len(length) != 1:
         raise SymdualError(f"the columns of {name} have different lengths")
@@ -112,9 +120,14 @@ def from_table(name: str, table: Any, package: LoadedPackage, measured: bool = T
         inputs=np.ascontiguousarray(np.stack([columns[key] for key in inputs], axis=1)),
         measurements=np.ascontiguousarray(np.stack([columns.get(key, missing) for key in outputs], axis=1)),
         lines=list(range(1, rows + 1)),
-        ignored=[key for key in known if key not in (TIME, *inputs, *outputs)],
+        ignored=[key for key in known if key not in (TIME, *inputs, *outputs, *heard)],
+        signals=np.stack([columns.get(key, missing) for key in heard], axis=1) if heard else None,
     )
     _check(name, recording, inputs)
+    for key in (key for key in heard if key in columns):
+        gaps = np.flatnonzero(~np.isfinite(columns[key]))
+        if len(gaps):
+            raise SymdualError(f'{name}, row {int(gaps[0]) + 1}: the signal "{key}" is missing or infinite')
     return recording
 
 
@@ -156,7 +169,7 @@ class _Columns:
     """What the reader of recordings asks a package for, with fewer measurements."""
 
     def __init__(self, package: LoadedPackage, measurements: tuple[str, ...]) -> None:
-        self.INPUTS, self.MEASUREMENTS = package.INPUTS, measurements
+        self.INPUTS, self.MEASUREMENTS, self.SIGNALS = package.INPUTS, measurements, signals_of(package)
 
 
 def _continuous(package: LoadedPackage) -> bool:
@@ -166,9 +179,9 @@ def _continuous(package: LoadedPackage) -> bool:
 def resampled(recording: Recording, package: LoadedPackage) -> Recording:
     """The recording on an even grid that begins with its first row.
 
-    The step is that of the model in continuous time, else the median distance of the rows. An input is the mean of what
-    was applied during the step. A measurement is interpolated between the rows around it, if both have it and they are
-    no more than two steps apart; otherwise it is missing.
+    The step is that of the model in continuous time, else the median distance of the rows. An input or a signal is the
+    mean of what it was during the step. A measurement is interpolated between the rows around it, if both have it and
+    they are no more than two steps apart; otherwise it is missing.
     """
     times, gaps = recording.times, np.diff(recording.times)
     unit = float(np.median(gaps))
@@ -180,13 +193,7 @@ def resampled(recording: Recording, package: LoadedPackage) -> Recording:
     if count > 10_000_000:
         raise SymdualError(f"the recording has {count:.3g} steps of the model ({unit:g}): check the unit of its times")
     grid = times[0] + unit * np.arange(count)
-    applied = np.where(np.isfinite(recording.inputs), recording.inputs, 0.0)
-    area = np.concatenate([np.zeros((1, applied.shape[1])), np.cumsum(applied[:-1] * gaps[:, None], axis=0)])
-    edges = np.minimum(np.append(grid, grid[-1] + unit), times[-1])
-    whole = np.stack([np.interp(edges, times, column) for column in area.T], axis=1)
-    length = np.diff(edges)[:, None]
-    last = np.broadcast_to(applied[-1], (count, applied.shape[1]))
-    inputs = np.where(length > 1e-9 * unit, np.diff(whole, axis=0) / np.maximum(length, 1e-9 * unit), last)
+    inputs = _held(times, np.where(np.isfinite(recording.inputs), recording.inputs, 0.0), grid, unit)
     right = np.clip(np.searchsorted(times, grid), 1, len(times) - 1)
     left = np.where(grid >= times[right], right, right - 1)
     share = np.where(right > left, (grid - times[left]) / np.maximum(times[right] - times[left], 1e-300), 0.0)[:, None]
@@ -195,10 +202,32 @@ def resampled(recording: Recording, package: LoadedPackage) -> Recording:
     near = (times[right] - times[left] <= 2.0 * unit * (1 + 1e-9))[:, None] | (share < 1e-9)
     return Recording(
         times=grid,
-        inputs=np.ascontiguousarray(inputs),
+        inputs=inputs,
         measurements=np.ascontiguousarray(np.where(near, exact, np.nan)),
         lines=[recording.lines[i] for i in left],
         ignored=recording.ignored,
+        signals=None if recording.signals is None else _held(times, recording.signals, grid, unit),
+    )
+
+
+def _held(times: Array, values: Array, grid: Array, unit: float) -> Array:
+    """The means over the steps of a grid of what holds from each time to the next; NaN stays NaN."""
+    area = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values[:-1] * np.diff(times)[:, None], axis=0)])
+    edges = np.minimum(np.append(grid, grid[-1] + unit), times[-1])
+    whole = np.stack([np.interp(edges, times, column) for column in area.T], axis=1)
+    length = np.diff(edges)[:, None]
+    last = np.broadcast_to(values[-1], (len(grid), values.shape[1]))
+    means = np.where(length > 1e-9 * unit, np.diff(whole, axis=0) / np.maximum(length, 1e-9 * unit), last)
+    return np.ascontiguousarray(means)
+
+
+def far_off(one: Series, k: int, label: str, column: int, expected: float, deviation: float) -> SymdualError:
+    """What is said of a measurement in row k that cannot be meant."""
+    value = one.measurements[k, column]
+    return SymdualError(
+        f'{one.name}, line {one.lines[k]}: "{label}" is {value:g}, but the model expects {expected:.4g} +- '
+        f"{deviation:.2g}, {abs(value - expected) / deviation:.4g} deviations off: check the unit of the column and "
+        "the noise of the model, or fit it anyway"
     )
 
 
@@ -211,6 +240,10 @@ def oddities(series: Sequence[Series], package: LoadedPackage) -> Iterator[str]:
         values = np.concatenate([one.inputs[:-1, column] for one in series])
         if np.ptp(values) == 0:
             yield f'the input "{name}" never changes (it is {values[0]:g}): the recording does not show what it does'
+    for column, name in enumerate(signals_of(package)):
+        values = np.concatenate([one.signals[:, column] for one in series if one.signals is not None])
+        if np.ptp(values) == 0:
+            yield f'the signal "{name}" never changes (it is {values[0]:g}): the recording does not show what it does'
     for column, name in enumerate(package.MEASUREMENTS):
         values = np.concatenate([one.measurements[:, column] for one in series])
         values = values[np.isfinite(values)]

@@ -94,6 +94,8 @@ class _Draw:
         high = np.where(np.isfinite(model.upper), model.upper, low + 2.0)
         self.steps = len(places) // len(model.observation) + 3
         self.inputs = random.uniform(low, high, (self.steps, len(low)))
+        usual = np.array([s.value for s in model.signals])
+        self.signals = usual + np.where(usual == 0, 1.0, usual) * random.uniform(-0.5, 0.5, (self.steps, len(usual)))
         self.everything = [mpmath.mpf(float(v)) for v in (*theta, *state)]
         self.values = [self.everything[i] for i in places]
 
@@ -110,6 +112,7 @@ class _Draw:
         rows = []
         for k in range(self.steps):
             point = [*state, *theta]
+            self.model.hear(self.signals[k])
             rows += self._chain(partial(self._measured, k), point, moved)
             moved = self._chain(partial(self._next, k), point, moved)
             state = self._next(k, point)

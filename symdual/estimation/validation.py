@@ -25,7 +25,8 @@ from symdual.estimation.objective import Objective
 from symdual.estimation.quantities import Quantities, as_matrix, unknown_names
 from symdual.estimation.result import FirstState, Fit
 from symdual.estimation.search import maximise
-from symdual.estimation.series import Series, Source, read_all
+from symdual.estimation.series import Series, Source
+from symdual.estimation.surroundings import read_series
 from symdual.runtime.problem import Array, Belief
 from symdual.runtime.replay import Consistency, consistency
 from symdual.spec.loading import Source as ModelSource
@@ -154,8 +155,11 @@ def validate(
     >>> judged.labels
     ('x',)
     """
+    if result.processes is not None:
+        return validate_processes(result, result.processes.task.read(recordings, resample), length, folder)[0]
     about = subject(model, scenario, name, folder)
-    return validate_series(about, result, read_all(recordings, about.package, resample), length)
+    series = read_series(recordings, about.package, about.around, resample)
+    return validate_series(about, result, series, length)
 
 
 def validate_series(about: Subject, result: Fit, series: Sequence[Series], length: int = LENGTH) -> list[Validation]:
@@ -163,9 +167,19 @@ def validate_series(about: Subject, result: Fit, series: Sequence[Series], lengt
     return [_validated(about, result, one, length) for one in series]
 
 
+def validate_processes(
+    result: Fit, series: Sequence[Series], length: int = LENGTH, folder: str | Path | None = None
+) -> tuple[list[Validation], Subject]:
+    """The same for a model with Gaussian processes, and the model with features in their place that predicts them."""
+    from symdual.fitting.features import with_features
+
+    about, fitted = with_features(result, series, folder)
+    return validate_series(about, fitted, series, length), about
+
+
 def _validated(about: Subject, result: Fit, one: Series, length: int) -> Validation:
     start = _start(about, result, one)
-    own = fitted_filter(about, result.setting, start, theta_covariance(about, result))
+    own = fitted_filter(about, result.setting, start, one, theta_covariance(about, result))
     filtered = own.run(one.inputs, one.measurements)
     length = max(1, min(length, len(one.times) - 2))
     outputs, spreads = own.forecast(one.inputs, one.measurements, filtered, length)

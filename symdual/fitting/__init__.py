@@ -9,4 +9,6 @@ trajectory   the most probable trajectory, along which the model is linearised
 optimum      trajectory and hyperparameters in turn, until neither moves
 certainty    how well the data determine each hyperparameter
 result       what is printed and stored
+joint        the same in the form of all other fits
+features     processes as families of features, to predict recordings that were not fitted
 """

@@ -34,13 +34,19 @@ class Certainty(NamedTuple):
     verdict: str
 
 
-def certainty(optimum: Optimum) -> list[Certainty]:
-    """For each entry of psi; those at a bound, or held, count as known for the others."""
+def covariance(optimum: Optimum) -> Array:
+    """Of psi; entries at a bound, or held, count as known for the others and are infinite on the diagonal."""
     free = [i for i, bound in enumerate(optimum.at_bound) if not bound]
-    deviations = np.full(len(optimum.psi), np.inf)
+    found = np.diag(np.full(len(optimum.psi), np.inf))
     if free:
         curvatures, directions = np.linalg.eigh(curvature(optimum.evidence, optimum.psi)[np.ix_(free, free)])
-        deviations[free] = np.sqrt((directions**2 / np.maximum(curvatures, _FLATTEST)).sum(axis=1))
+        found[np.ix_(free, free)] = (directions / np.maximum(curvatures, _FLATTEST)) @ directions.T
+    return found
+
+
+def certainty(optimum: Optimum, spread: Array | None = None) -> list[Certainty]:
+    """For each entry of psi; `spread` is its covariance, where that is known already."""
+    deviations = np.sqrt(np.diag(covariance(optimum) if spread is None else spread))
     held = [name in optimum.evidence.task.held for name in optimum.evidence.task.names]
     each = zip(deviations, optimum.at_bound, held, strict=True)
     return [Certainty(float(d), "held" if fixed else _verdict(float(d), b)) for d, b, fixed in each]

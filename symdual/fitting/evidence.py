@@ -18,12 +18,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve, qr, solve_triangular
+from scipy.linalg import block_diag, cho_solve, qr, solve_triangular
 
 from symdual.derive.branches import derivative
 from symdual.errors import SymdualError
 from symdual.fitting.linearised import Block, Linearised, MeanFunction
-from symdual.fitting.noise import Noises
 from symdual.fitting.score import Score, score
 from symdual.fitting.task import Task
 from symdual.fitting.whitening import Whitened, whiten
@@ -84,6 +83,17 @@ class Posterior(NamedTuple):
     misfit: float
 
 
+class Elsewhere(NamedTuple):
+    """Values of all outputs of all processes at other points, one after the other: mean (N,) and covariance (N, N).
+
+    `shared` (values, N) is their covariance with the values along the recording. All are given the data.
+    """
+
+    mean: Array
+    covariance: Array
+    shared: Array
+
+
 class Evidence:
     """The marginal likelihood of one linearisation as a function of psi; the task has the noise of one psi."""
 
@@ -94,7 +104,7 @@ class Evidence:
         self.functions = functions
         _require_finite(whitened.residual @ whitened.residual, np.sum(whitened.response**2))
         self._names = [str(c.name) for c in task.hyperparameters]
-        self._own, self._beside = task.psi[len(self._names) :], self
+        self._own, self._beside, self.evaluations = task.noise_psi, self, 0
         self._constant = whitened.log_determinant + len(whitened.residual) * math.log(2.0 * math.pi)
         self._residual, self._response = whitened.residual, whitened.response
         if self._response.shape[0] > self._response.shape[1]:
@@ -118,11 +128,12 @@ class Evidence:
     def at(self, psi: Array) -> Value:
         """log p and its gradient."""
         own, count = self.under(psi), len(self._names)
+        self.evaluations += 1
         value = own._by_hyperparameters(psi[:count])
         if not self.task.noises:
             return value
-        noises = Noises(own.task.process_noise, own.task.measurement_noise)
-        by_noise = noises.pulled(own.task.noises, own.score(psi).slopes)
+        slopes, states = own.score(psi).slopes, len(self.task.model.states)
+        by_noise = slopes.pulled(own.task.noises, own.task.noise_psi, states)
         _require_finite(by_noise)
         return value._replace(gradient=np.concatenate([value.gradient, by_noise]))
 
@@ -176,6 +187,32 @@ class Evidence:
                 values[columns] = K @ own
         mean = MeanFunction(self.system.blocks, tuple(weights))
         return Posterior(values.reshape(steps, count), mean, self._noise_misfit + float(self._residual @ a))
+
+    def elsewhere(self, psi: Array, points: Sequence[Array]) -> Elsewhere:
+        """The processes at other points (one array for each process), which do not drift."""
+        if (own := self.under(psi)) is not self:
+            return own.elsewhere(psi, points)
+        covariances = self._covariances(psi)
+        factor, _ = self._factor(covariances)
+        means, priors, shared, reached, along = [], [], [], [], np.zeros((len(factor), self._response.shape[1]))
+        a = cho_solve((factor, True), self._residual)
+        for K, other, (block, function, _, responses) in zip(covariances, points, self._each(), strict=True):
+            values = self.values_of(function, psi)
+            between, among = function.gram(block.points, other, values), function.gram(other, other, values)
+            for columns, H in zip(block.columns, responses, strict=True):
+                along[:, columns] = H @ K
+                reached.append(H @ between)
+                means.append(reached[-1].T @ a)
+                priors.append(among)
+                shared.append(np.zeros((along.shape[1], len(other))))
+                shared[-1][columns] = between
+        half = solve_triangular(factor, np.concatenate(reached, axis=1), lower=True)
+        beside = solve_triangular(factor, along, lower=True)
+        return Elsewhere(
+            np.concatenate(means),
+            block_diag(*priors) - half.T @ half,
+            np.concatenate(shared, axis=1) - beside.T @ half,
+        )
 
     def _each(self) -> Iterator[tuple[Block, CovarianceFunction, Array, list[Array]]]:
         """Each process: where it is evaluated, its kernel, tau and the response to each of its outputs."""

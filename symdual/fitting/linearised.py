@@ -169,7 +169,9 @@ class Lineariser:
         scalars: dict[sp.Symbol, Any] = {sp.Symbol(name, real=True): value for name, value in constants.items()}
         scalars |= {s: z[:, i] for i, s in enumerate(derivation.core)}
         if derivation.model.time is not None:
-            scalars[sp.Symbol(derivation.model.time.name, real=True)] = times.astype(np.float64)
+            scalars[sp.Symbol(derivation.model.time.name, real=True)] = self.task.clock[times].astype(np.float64)
+        for i, heard in enumerate(derivation.model.signals):
+            scalars[sp.Symbol(heard.name, real=True)] = self.task.signals[times, i]
         return scalars
 
     def _arrays(self, z: Array) -> dict[sp.Symbol, Array]:

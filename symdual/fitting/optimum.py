@@ -25,7 +25,8 @@ from symdual.numbers import Array
 REACH = math.log(1e4)  #: a hyperparameter may become so many times larger or smaller than it starts (as a logarithm)
 FLAT = 1e-3  #: the largest entry of the gradient at the end, in units of log p
 ROUNDS = 60
-STARTS = 4  #: further starting points, so that one poor local maximum is not taken for the best
+STARTS = 5  #: starting points, so that one poor local maximum is not taken for the best
+SAME = 1e-2  #: ends within so much of log p are the same maximum
 NEAR = math.log(6.0)  #: how far from the model's own values they lie at most (as a logarithm)
 
 Report = Callable[[str], None]
@@ -34,7 +35,8 @@ Report = Callable[[str], None]
 class Optimum(NamedTuple):
     """The end of the search: psi, log p there and at the model's own values, and how the search went.
 
-    `at_bound` is -1 or 1 for a hyperparameter at its lower or upper bound, else 0.
+    `at_bound` is -1 or 1 for a hyperparameter at its lower or upper bound, else 0; `agreeing` of `searches` starting
+    points led to the best maximum of the first linearisation.
     """
 
     psi: Array
@@ -45,20 +47,24 @@ class Optimum(NamedTuple):
     at_bound: list[int]
     rounds: int
     converged: bool
+    searches: int
+    agreeing: int
 
 
-def maximise(task: Task, report: Report = lambda text: None) -> Optimum:
+def maximise(task: Task, report: Report = lambda text: None, starts: int = STARTS) -> Optimum:
     """Search for the hyperparameters of a task that explain its recording best."""
-    return _Search(task, report).run()
+    return _Search(task, report, starts).run()
 
 
 class _Search:
-    def __init__(self, task: Task, report: Report) -> None:
-        self.task, self.report = task, report
+    def __init__(self, task: Task, report: Report, starts: int) -> None:
+        self.task, self.report, self.starts = task, report, starts
         self.trajectories = Trajectories(task)
         self.start = task.psi
-        reach = [0.0 if name in task.held else REACH for name in task.names]
-        self.bounds = [(p - r, p + r) for p, r in zip(self.start, reach, strict=True)]
+        own = self.start[: len(task.hyperparameters)]
+        reach = [0.0 if name in task.held else REACH for name in task.names[: len(own)]]
+        self.bounds = [*((p - r, p + r) for p, r in zip(own, reach, strict=True)), *task.noise_bounds]
+        self.agreeing = 0
 
     def run(self) -> Optimum:
         psi = self.start
@@ -79,7 +85,8 @@ class _Search:
         at_bound = [
             int(p > high - 1e-6) or -int(p < low + 1e-6) for p, (low, high) in zip(psi, self.bounds, strict=True)
         ]
-        return Optimum(psi, value, before.log_likelihood, evidence, posterior, at_bound, rounds, converged)
+        ended = rounds, converged, self.starts, self.agreeing
+        return Optimum(psi, value, before.log_likelihood, evidence, posterior, at_bound, *ended)
 
     def _require_enough(self, evidence: Evidence) -> None:
         showing = int(np.any(evidence.whitened.response != 0, axis=1).sum())
@@ -95,10 +102,12 @@ class _Search:
         random = np.random.Generator(np.random.PCG64(0))
         ends = [self._inner(evidence, self.start, 0)]
         near = np.array([min(NEAR, high - low) for low, high in self.bounds])
-        for start in self.start + near * random.uniform(-1.0, 1.0, (STARTS, len(self.start))):
+        for start in self.start + near * random.uniform(-1.0, 1.0, (self.starts - 1, len(self.start))):
             with suppress(SymdualError):  # a kernel may be infinite far from the model's own values
                 ends.append(self._inner(evidence, start, 0))
-        return max(ends, key=lambda psi: evidence.at(psi).log_likelihood)
+        levels = [evidence.at(psi).log_likelihood for psi in ends]
+        self.agreeing = sum(level > max(levels) - SAME for level in levels)
+        return ends[int(np.argmax(levels))]
 
     def _inner(self, evidence: Evidence, psi: Array, number: int) -> Array:
         """The best psi for a fixed linearisation."""

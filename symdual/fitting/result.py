@@ -9,10 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from symdual.fitting.certainty import WIDEST, Certainty, blurs, certainty
-from symdual.fitting.optimum import REACH, Optimum, maximise
+from symdual.estimation.certainty import Certainty as Told
+from symdual.estimation.certainty import Correlation, correlations
+from symdual.estimation.quantities import START
+from symdual.estimation.series import oddities
+from symdual.fitting.certainty import WIDEST, Certainty, blurs, certainty, covariance
+from symdual.fitting.noise import Noises, parts
+from symdual.fitting.optimum import REACH, STARTS, Optimum, maximise
 from symdual.fitting.score import Known
-from symdual.fitting.task import Task, z_names
+from symdual.fitting.task import Task, parameters, z_names
 from symdual.fitting.whitening import NOISE_FLOOR, Whitened
 from symdual.numbers import Array
 from symdual.runtime.replay import consistency
@@ -22,12 +27,16 @@ BLURRED = 0.12
 
 
 class Hyperparameter(NamedTuple):
-    """A fitted number: where it started, its value, the standard deviation of its logarithm, and a verdict."""
+    """A fitted number: where it started, its value, the standard deviation of its logarithm, and a verdict.
+
+    An entry of a full matrix of noise has a standard deviation `error` of its own, and a covariance no logarithm.
+    """
 
     name: str
     start: float
     value: float
     certainty: Certainty
+    error: float | None = None
 
     @property
     def determined(self) -> bool:
@@ -37,12 +46,16 @@ class Hyperparameter(NamedTuple):
     @property
     def deviation(self) -> float | None:
         """The standard deviation of the value itself."""
-        return _rounded(self.value * self.certainty.deviation, 4) if self.determined else None
+        if not self.determined:
+            return None
+        return _rounded(self.value * self.certainty.deviation if self.error is None else self.error, 4)
 
     @property
     def factor(self) -> float | None:
         """The standard deviation as a factor: the value lies between value / factor and value * factor."""
-        return _rounded(math.exp(self.certainty.deviation), 4) if self.determined else None
+        known = self.determined and (self.error is None or self.value > 0)
+        deviation = self.certainty.deviation if self.error is None else self.error / self.value if known else 0.0
+        return _rounded(math.exp(deviation), 4) if known else None
 
     def sentence(self) -> str | None:
         """What to know before using an undetermined value."""
@@ -72,8 +85,9 @@ class Unknown(NamedTuple):
 class Fit(NamedTuple):
     """The outcome of a fit; `misfit` is w' G^-1 w, the sum of the squared normalised residuals.
 
-    `noises` are variances; `unknowns` are parameters, `begins` the first states of the recordings, (states each).
-    `known` are means and covariances at the begin of each recording.
+    `noises` are variances and covariances; `unknowns` are parameters, `begins` the first states of the recordings,
+    (states each). `known` are means and covariances at the begin of each recording. `optimum` is the end of the search,
+    `spread` the covariance of its coordinates, `correlations` those of them that are hardly told apart.
     """
 
     task: Task
@@ -89,6 +103,14 @@ class Fit(NamedTuple):
     rounds: int
     converged: bool
     warnings: tuple[str, ...]
+    optimum: Optimum
+    spread: Array
+    correlations: tuple[Correlation, ...]
+
+    @property
+    def noise(self) -> Noises:
+        """The fitted covariances of the noise."""
+        return self.task.under(self.optimum.psi).matrices
 
     def to_json(self) -> dict[str, Any]:
         """The fit as plain data; the file that models read is made of its first entries."""
@@ -107,22 +129,23 @@ class Fit(NamedTuple):
             **self._learned(),
             "log_likelihood": _rounded(self.log_likelihood, 10),
             "start_log_likelihood": _rounded(self.start_log_likelihood, 10),
-            "rows": len(self.task.times),
+            "rows": self.task.rows,
             "steps": self.task.steps,
             "measured": self.measured,
             "misfit_per_measurement": _rounded(self.misfit / self.measured, 6),
             "rounds": self.rounds,
             "converged": self.converged,
+            "correlations": [[c.one, c.other, _rounded(c.value, 4)] for c in self.correlations],
             "warnings": list(self.warnings),
         }
 
     def _learned(self) -> dict[str, Any]:
         """What `Model(fitted=)` and `Scenario(fitted=)` read."""
-        n, task = len(self.task.model.states), self.task
-        process_noise = np.diag([self._variance(i, False) for i in range(n)])
-        outputs = range(len(task.measurement_noise))
+        n, own = len(self.task.model.states), len(self.task.model.own_states)
+        fitted = {block.kind for block in self.task.noises}
         content: dict[str, Any] = {}
         if self.unknowns:
+            kept = [n + z_names(self.task.derivation)[n:].index(u.name) for u in self.unknowns]
             content["unknowns"] = {
                 u.name: {
                     "value": u.value,
@@ -132,24 +155,34 @@ class Fit(NamedTuple):
                 }
                 for u in self.unknowns
             }
-            content["covariance"] = _rows(self.known[0].covariance[n:, n:])
-        if any(not e.measured and e.place < n for e in task.noises):
-            content["process_noise"] = _rows(process_noise + _correlations(task.process_noise[:n, :n], process_noise))
-        if any(e.measured for e in task.noises):
-            measured = np.diag([self._variance(i, True) for i in outputs])
-            content["measurement_noise"] = _rows(measured + _correlations(task.measurement_noise, measured))
+            content["covariance"] = _rows(self.known[0].covariance[np.ix_(kept, kept)])
+        if "process_noise" in fitted:
+            content["process_noise"] = _rows(self.noise.process_noise[:own, :own])
+        if "measurement_noise" in fitted:
+            content["measurement_noise"] = _rows(self.noise.measurement_noise)
+        if "drift" in fitted:
+            content["drift"] = [_rounded(v, 10) for v in self.drift]
         if self.begins:
             mean, covariance = self._begin()
-            content["start"] = {"mean": [_rounded(v, 10) for v in mean], "covariance": _rows(covariance)}
+            content["start"] = {
+                "mean": [_rounded(v, 10) for v in mean[:own]],
+                "covariance": _rows(covariance[:own, :own]),
+                "recordings": {
+                    one.name: [_rounded(v, 10) for v in known.mean[:own]]
+                    for one, known in zip(self.task.series, self.known, strict=True)
+                },
+            }
         if self.noises:
             content["standard_errors"] = {h.name: h.deviation for h in self.noises}
         return content
 
-    def _variance(self, place: int, measured: bool) -> float:
-        for entry, h in zip(self.task.noises, self.noises, strict=True):
-            if (entry.place, entry.measured) == (place, measured):
-                return h.value
-        return float((self.task.measurement_noise if measured else self.task.process_noise)[place, place])
+    @property
+    def drift(self) -> Array:
+        """The drift of all unknowns: that of a process stays as it is."""
+        model, n = self.task.model, len(self.task.model.states)
+        drift = np.zeros(len(model.prior_mean)) if model.drift is None else model.drift.copy()
+        drift[parameters(self.task.derivation)] = np.diag(self.noise.process_noise)[n:]
+        return drift
 
     def _begin(self) -> tuple[Array, Array]:
         """The first state of the recording; of several, their mean with how much they differ."""
@@ -159,51 +192,33 @@ class Fit(NamedTuple):
         return means.mean(axis=0), within + (np.cov(means.T).reshape(n, n) if len(means) > 1 else 0.0)
 
 
-def _correlations(before: Array, variances: Array) -> Array:
-    """The covariances that keep the correlations of a matrix with these variances on its diagonal."""
-    old, new = np.sqrt(np.diag(before)), np.sqrt(np.diag(variances))
-    factors = np.divide(new, old, out=np.zeros_like(old), where=old > 0)
-    moved = before * np.outer(factors, factors)
-    return np.asarray(moved - np.diag(np.diag(moved)))
-
-
 def _rows(matrix: Array) -> list[list[float]]:
     return [[_rounded(float(v), 10) for v in row] for row in matrix]
 
 
-def fit(task: Task, report: Callable[[str], None] = lambda text: None) -> Fit:
+def fit(task: Task, report: Callable[[str], None] = lambda text: None, starts: int = STARTS) -> Fit:
     """Fit the hyperparameters of a task, and judge the outcome.
 
     On one thread: the matrices are small, and so the result does not depend on the number of processors.
     """
     with threadpool_limits(limits=1), np.errstate(over="ignore", invalid="ignore"):  # what is not finite is said
-        optimum = maximise(task, report)
+        optimum = maximise(task, report, starts)
         report("measuring the uncertainty")
-        judged = certainty(optimum)
-    count = len(task.hyperparameters)
+        spread = covariance(optimum)
+    judged, count, n = certainty(optimum, spread), len(task.hyperparameters), len(task.model.states)
     found = tuple(
         Hyperparameter(str(c.name), c.value, _rounded(float(np.exp(p)), 10), verdict)
         for c, p, verdict in zip(task.hyperparameters, optimum.psi[:count], judged[:count], strict=True)
     )
-    noises = tuple(
-        Hyperparameter(
-            entry.name,
-            _rounded(float(np.exp(2.0 * first)), 10),
-            _rounded(float(np.exp(2.0 * p)), 10),
-            verdict._replace(deviation=2.0 * verdict.deviation),
-        )
-        for entry, first, p, verdict in zip(
-            task.noises, task.psi[count:], optimum.psi[count:], judged[count:], strict=True
-        )
-    )
+    noises = tuple(_noises(task, optimum, spread, judged))
     begins = optimum.evidence.score(optimum.psi).begins
-    n = len(task.model.states)
-    open_states = [i for i in range(n) if task.start_covariance[i, i] > 0]
+    unknowns = [i for i in range(n, len(task.start)) if z_names(task.derivation)[i] not in task.held]
+    open_states = [i for i in range(n) if task.start_covariance[i, i] > 0 and _start_name(task, i) not in task.held]
     return Fit(
         task=task,
         hyperparameters=found,
         noises=noises,
-        unknowns=tuple(_unknown(task, begins[0], i) for i in range(n, len(task.start))),
+        unknowns=tuple(_unknown(task, begins[0], i) for i in unknowns),
         begins=tuple(tuple(_unknown(task, begin, i) for i in open_states) for begin in begins) if open_states else (),
         known=begins,
         log_likelihood=optimum.value.log_likelihood,
@@ -213,7 +228,32 @@ def fit(task: Task, report: Callable[[str], None] = lambda text: None) -> Fit:
         rounds=optimum.rounds,
         converged=optimum.converged,
         warnings=tuple(_warnings(task, optimum, found + noises)),
+        optimum=optimum,
+        spread=spread,
+        correlations=correlations(list(task.names), Told(spread, tuple(c.verdict for c in judged))),
     )
+
+
+def _noises(task: Task, optimum: Optimum, spread: Array, judged: list[Certainty]) -> Iterator[Hyperparameter]:
+    """The entries of the noise: variances by their logarithms, those of full matrices with errors of their own."""
+    count = len(task.hyperparameters)
+    for block, part in parts(task.noises):
+        psi, first = optimum.psi[count:][part], task.noise_psi[part]
+        matrix, begun, tangents = block.matrix(psi), block.matrix(first), block.tangents(psi)
+        own = spread[count:, count:][part, part]
+        for (i, j), name, told in zip(block.entries, block.names, judged[count:][part], strict=True):
+            slope = tangents[:, i, j]
+            error = math.sqrt(float(slope @ np.where(np.isfinite(own), own, 0.0) @ slope)) if block.full else None
+            twice = told._replace(deviation=2.0 * told.deviation)
+            if block.full and i != j and told.verdict == "flat":  # its coordinate is no logarithm
+                twice = twice._replace(verdict="determined")
+            yield Hyperparameter(
+                name, _rounded(float(begun[i, j]), 10), _rounded(float(matrix[i, j]), 10), twice, error
+            )
+
+
+def _start_name(task: Task, i: int) -> str:
+    return f"{START}[{z_names(task.derivation)[i]}]"
 
 
 def _unknown(task: Task, known: Known, i: int) -> Unknown:
@@ -227,8 +267,7 @@ def _unknown(task: Task, known: Known, i: int) -> Unknown:
 def _warnings(task: Task, optimum: Optimum, found: tuple[Hyperparameter, ...]) -> Iterator[str]:
     """What to be wary of, in sentences."""
     whitened = optimum.evidence.whitened
-    if task.ignored:
-        yield f"columns that the model does not know: {', '.join(task.ignored)}"
+    yield from oddities(task.series, task.columns)
     if not optimum.converged:
         yield (
             f"the search has not come to rest in {optimum.rounds} rounds: the values are the last ones, not a maximum "

@@ -36,11 +36,12 @@ class Known(NamedTuple):
 class Score(NamedTuple):
     """Derivatives of log p by the noise, and what is known of the begin of each recording.
 
-    Of the recordings after the first, only the states are meant.
+    Of the recordings after the first, only the states are meant. `response` (Z, values) is M_0.
     """
 
     slopes: Noises
     begins: tuple[Known, ...]
+    response: Array
 
 
 def score(task: Task, system: Linearised, whitened: Whitened, values: Array, covariance: Array) -> Score:
@@ -89,7 +90,7 @@ class _Backwards:
         self.process_noise[np.ix_(self.moved, self.moved)] += _through(self.seen, self.V)
         self.measurement_noise += _through(self.shown, self.V)
         slopes = Noises(0.5 * self.process_noise, 0.5 * self.measurement_noise)
-        return Score(slopes, (self._known(), *self.begins[::-1]))
+        return Score(slopes, (self._known(), *self.begins[::-1]), self.response)
 
     def _known(self) -> Known:
         """What is known of z before the row that was passed last, if its prior is that of the start."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from symdual.derive.derivation import Derivation, derive
 from symdual.emit.facts import measurement_names
 from symdual.errors import SymdualError, did_you_mean
-from symdual.fitting.noise import NoiseEntry, Noises, chosen, open_entries
+from symdual.estimation.quantities import NOISES, START, NoiseBlock
+from symdual.estimation.series import Series, Source
+from symdual.estimation.surroundings import Surroundings, read_series
+from symdual.fitting.noise import Noises, blocks_of, chosen, open_entries
 from symdual.numbers import Array
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.replay import read_recording, steps_between
-from symdual.spec.loading import ModelFile, load_model_file
+from symdual.spec.loading import ModelFile
 from symdual.spec.model import Model
 from symdual.spec.scenario import Scenario
 from symdual.spec.symbols import Constant, Family
@@ -62,7 +64,9 @@ class Task:
     z = (x, theta), theta being the unknowns that belong to no process. Row k of the recording lies before step
     `times[k]`; `inputs` (T, U) are those of each step; `measurements` (K, Y) have NaN where nothing was measured.
     Several recordings lie one after the other, with a step of `breaks` between them: it leads to the start, whatever
-    was before. psi are the logarithms of the hyperparameters and of the deviations of `noises`; `held` are not fitted.
+    was before; `clock` (T + 1,) has the steps since the begin of each. `signals` (T + 1, S) are those of each step. psi
+    are the logarithms of the hyperparameters and the coordinates `noise_psi` of `noises`; `held` are not fitted.
+    `anyway` says that measurements which cannot be meant are fitted all the same.
     """
 
     derivation: Derivation
@@ -76,11 +80,15 @@ class Task:
     times: Indices
     inputs: Array
     measurements: Array
-    ignored: tuple[str, ...] = ()
-    recordings: tuple[str, ...] = ()
+    clock: Indices
+    signals: Array
+    series: tuple[Series, ...]
     breaks: frozenset[int] = frozenset()
-    noises: tuple[NoiseEntry, ...] = ()
+    noises: tuple[NoiseBlock, ...] = ()
+    noise_psi: Array = field(default_factory=lambda: np.zeros(0))
     held: frozenset[str] = frozenset()
+    anyway: bool = False
+    around: Surroundings = field(default_factory=Surroundings)
 
     @property
     def model(self) -> Model:
@@ -91,6 +99,20 @@ class Task:
     def steps(self) -> int:
         """T, the number of steps from the first row to the last."""
         return len(self.inputs)
+
+    @property
+    def rows(self) -> int:
+        """How many rows the recordings have."""
+        return int(sum(np.count_nonzero(one.lines) for one in self.series))
+
+    @property
+    def columns(self) -> LoadedPackage:
+        """The names of inputs, signals and measurements."""
+        return _columns(self.derivation)
+
+    def read(self, recordings: Source | Sequence[Source], resample: bool = False) -> list[Series]:
+        """Other recordings of the same model."""
+        return read_series(recordings, self.columns, self.around, resample)
 
     @property
     def families(self) -> tuple[Family, ...]:
@@ -106,19 +128,28 @@ class Task:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the entries of psi."""
-        return (*(str(c.name) for c in self.hyperparameters), *(entry.name for entry in self.noises))
+        return (*(str(c.name) for c in self.hyperparameters), *(name for block in self.noises for name in block.names))
 
     @property
     def psi(self) -> Array:
-        """psi of the model's own numbers."""
-        variances = [Noises(self.process_noise, self.measurement_noise).variance(entry) for entry in self.noises]
-        return np.concatenate([np.log([c.value for c in self.hyperparameters]), 0.5 * np.log(variances)])
+        """psi of the model's own hyperparameters and of the noise as it is."""
+        return np.concatenate([np.log([c.value for c in self.hyperparameters]), self.noise_psi])
+
+    @property
+    def noise_bounds(self) -> list[tuple[float, float]]:
+        """Where the coordinates of the noise may go."""
+        return [pair for block in self.noises for pair in block.bounds]
+
+    @property
+    def matrices(self) -> Noises:
+        """The covariances of the noise."""
+        return Noises(self.process_noise, self.measurement_noise)
 
     def under(self, psi: Array) -> Task:
         """The task with the noise of psi."""
-        noises = Noises(self.process_noise, self.measurement_noise)
-        process_noise, measurement_noise = noises.scaled(self.noises, psi[len(self.hyperparameters) :])
-        return replace(self, process_noise=process_noise, measurement_noise=measurement_noise)
+        noise_psi = psi[len(self.hyperparameters) :]
+        found = self.matrices.under(self.noises, noise_psi, len(self.model.states))
+        return replace(self, **found._asdict(), noise_psi=noise_psi)
 
     def noise_at(self, t: int) -> Array:
         """The covariance of the noise on z in step t."""
@@ -140,33 +171,49 @@ def processes(model: Model) -> tuple[Family, ...]:
     return tuple(family for family in model.families if family.process is not None)
 
 
-def read_task(
-    model_file: Path,
-    data_files: Path | Sequence[Path],
+def concerns_processes(contents: ModelFile, name: str | None, scenario: str | None) -> bool:
+    """Whether what is asked for, by the names of a model and a scenario, has Gaussian processes."""
+    asked = [contents.models[name]] if name in contents.models else list(contents.models.values())
+    if scenario in contents.scenarios:
+        asked = [contents.scenarios[scenario].model]
+    return any(processes(model) for model in asked)
+
+
+def task_of(
+    contents: ModelFile,
+    recordings: Source | Sequence[Source],
     name: str | None = None,
     scenario: str | None = None,
-    only: Sequence[str] = (),
-    hold: Sequence[str] = (),
+    resample: bool = False,
+    anyway: bool = False,
 ) -> Task:
-    """The task that a model file and recordings as for `symdual replay` describe; by default all is fitted."""
-    contents = load_model_file(model_file)
-    model = _chosen_model(contents, name)
-    task = task_for(model, _chosen_scenario(contents, model, scenario), data_files)
-    return fitting(task, only, hold)
+    """The task that a model, its scenario and recordings describe; of the noise, nothing is fitted yet."""
+    model = _chosen_model(contents, name, scenario)
+    return task_for(model, _chosen_scenario(contents, model, scenario), recordings, resample, anyway)
 
 
-def fitting(task: Task, only: Sequence[str] = (), hold: Sequence[str] = ()) -> Task:
-    """The task with the noise among what is fitted: what is named, or all but what is held."""
-    names = z_names(task.derivation)
-    outputs = measurement_names(task.derivation)
-    noises = Noises(task.process_noise, task.measurement_noise)
-    entries = open_entries(names, len(task.model.states), outputs, noises)
+def fitting(task: Task, only: Sequence[str] = (), hold: Sequence[str] = (), full: Sequence[str] = ()) -> Task:
+    """The task with the noise among what is fitted: what is named, or all but what is held.
+
+    Unknowns and first states follow from the rest; a name of theirs among `hold` leaves them as they were.
+    """
+    names, n = z_names(task.derivation), len(task.model.states)
+    labels = names[:n], names[n:], measurement_names(task.derivation)
     groups = {family.name: [str(c.name) for c in family.constants] for family in task.families}
-    for entry in entries:
-        groups.setdefault(entry.name.partition("[")[0], []).append(entry.name)
-    wanted = chosen(groups, only, hold)
+    for entry in open_entries(*labels, task.matrices):
+        groups.setdefault(entry.partition("[")[0], []).append(entry)
+    for kind in full:
+        if kind not in NOISES:
+            raise SymdualError(f'"{kind}" is no matrix of noise: only {", ".join(NOISES)} can be full')
+        if kind not in groups:
+            raise SymdualError(f"{kind} is zero in the model and stays so; give it a value to start from")
+    groups |= {name: [name] for name in names[n:]}
+    groups[START] = [f"{START}[{name}]" for name in names[:n]]
+    wanted = chosen(groups, [*only, *(full if only else ())], hold)
     held = {name for own in groups.values() for name in own} - wanted
-    return replace(task, noises=tuple(e for e in entries if e.name in wanted), held=frozenset(held))
+    blocks = blocks_of(wanted, full, *labels, task.matrices)
+    psi = np.concatenate([np.zeros(0), *(block.first for block in blocks)])
+    return replace(task, noises=blocks, noise_psi=psi, held=frozenset(held))
 
 
 def z_names(derivation: Derivation) -> list[str]:
@@ -176,23 +223,25 @@ def z_names(derivation: Derivation) -> list[str]:
     return names + [f"{b.symbol.name}[{i}]" for b in derivation.weights if b.symbol not in own for i in range(b.count)]
 
 
-def task_for(model: Model, scenario: Scenario, data_files: Path | Sequence[Path]) -> Task:
+def task_for(
+    model: Model,
+    scenario: Scenario,
+    recordings: Source | Sequence[Source],
+    resample: bool = False,
+    anyway: bool = False,
+) -> Task:
     """The task for a model with the start and the prior of a scenario; of the noise, nothing is fitted."""
-    if model.memory:
-        raise SymdualError(f"{model.name} remembers inputs (`previous`), with which no hyperparameters are fitted")
-    if model.signals:
-        raise SymdualError(
-            f'{model.name} has the signal "{model.signals[0].name}", with which no hyperparameters are fitted'
-        )
     derivation = derive(model)
     _require_positive(model)
-    files = [data_files] if isinstance(data_files, Path) else list(data_files)
-    together = _joined(files, _columns(derivation))
+    columns = _columns(derivation)
+    around = _surroundings(model, scenario)
+    series = read_series(recordings, columns, around, resample)
+    together = joined(series)
     drifts = _drifts(derivation, together.steps)
-    if len(files) > 1 and any(d.persistence != 1.0 or np.any(d.scales != 1.0) for d in drifts.values()):
+    if len(series) > 1 and any(d.persistence != 1.0 or np.any(d.scales != 1.0) for d in drifts.values()):
         raise SymdualError(f"the Gaussian process of {model.name} drifts: fit its recordings one by one")
-    _require_fit(files[0], together.measurements, together.steps, derivation)
-    kept = _parameters(derivation)
+    _require_fit(series, together, derivation)
+    kept = parameters(derivation)
     n, z = len(model.states), len(model.states) + len(kept)
     covariance, noise = np.zeros((z, z)), np.zeros((z, z))
     covariance[:n, :n] = scenario.start_covariance
@@ -209,54 +258,57 @@ def task_for(model: Model, scenario: Scenario, data_files: Path | Sequence[Path]
         process_noise=noise,
         measurement_noise=model.measurement_noise,
         drifts=drifts,
-        times=together.times,
-        inputs=together.inputs,
-        measurements=together.measurements,
-        ignored=together.ignored,
-        recordings=tuple(file.name for file in files),
-        breaks=together.breaks,
+        series=tuple(series),
+        anyway=anyway,
+        around=around,
+        **together._asdict(),
     )
 
 
-class _Joined(NamedTuple):
+def _surroundings(model: Model, scenario: Scenario) -> Surroundings:
+    """What the scenario says of signals; what was applied before the start is a part of its start."""
+    names = tuple(s.name for s in model.signals)
+    used = {s.name for e in (*model.dynamics, *model.observation) for s in e.free_symbols}
+    believed = scenario.forecasts[:, [scenario.signal_names.index(name) for name in names]]
+    return Surroundings(names, believed, tuple(name in used for name in names))
+
+
+class Joined(NamedTuple):
     """Recordings one after the other, with a step between them."""
 
     times: Indices
     inputs: Array
     measurements: Array
+    clock: Indices
+    signals: Array
     breaks: frozenset[int]
-    ignored: tuple[str, ...]
 
     @property
     def steps(self) -> int:
+        """T, with the steps between recordings."""
         return len(self.inputs)
 
 
-def _joined(files: Sequence[Path], package: LoadedPackage) -> _Joined:
-    times, inputs, measurements, breaks, ignored, begin = [], [], [], [], [], 0
-    for number, file in enumerate(files):
-        recording = read_recording(file, package)
-        counts = steps_between(recording, package)
-        if number:
-            breaks.append(begin - 1)
-            inputs.append(np.zeros((1, recording.inputs.shape[1])))
-        times.append(begin + np.cumsum(counts))
-        inputs.append(np.repeat(recording.inputs[:-1], counts[1:], axis=0))
-        measurements.append(recording.measurements)
-        ignored += [name for name in recording.ignored if name not in ignored]
-        begin = int(times[-1][-1]) + 1
-    return _Joined(
-        np.concatenate(times),
-        np.concatenate(inputs),
-        np.concatenate(measurements),
-        frozenset(breaks),
-        tuple(ignored),
+def joined(series: Sequence[Series]) -> Joined:
+    """Recordings as one."""
+    # the last inputs of a recording act on nothing; the step that they stand for is the one to the next recording
+    lengths = [len(one.times) for one in series]
+    heard = [np.zeros((k, 0)) if s.signals is None else s.signals for k, s in zip(lengths, series, strict=True)]
+    return Joined(
+        np.arange(sum(lengths)),
+        np.concatenate([one.inputs for one in series])[:-1],
+        np.concatenate([one.measurements for one in series]),
+        np.concatenate([np.arange(k) for k in lengths]),
+        np.concatenate(heard),
+        frozenset(int(end) - 1 for end in np.cumsum(lengths)[:-1]),
     )
 
 
-def _chosen_model(contents: ModelFile, name: str | None) -> Model:
+def _chosen_model(contents: ModelFile, name: str | None, scenario: str | None) -> Model:
     if name is not None and name not in contents.models:
         raise SymdualError(f'{contents.place} has no model "{name}"{did_you_mean(name, contents.models)}')
+    if name is None and scenario in contents.scenarios:
+        name = contents.scenarios[scenario].model.name
     asked = contents.models if name is None else {name: contents.models[name]}
     fitting = sorted(n for n, model in asked.items() if processes(model))
     if not fitting:
@@ -292,11 +344,13 @@ def _columns(derivation: Derivation) -> LoadedPackage:
     described: Any = types.ModuleType(model.name)
     described.INPUTS = tuple(s.name for s in model.inputs)
     described.MEASUREMENTS = measurement_names(derivation)
+    described.SIGNALS = tuple(s.name for s in model.signals)
+    described.TIME_VARYING = model.time is not None
     described.DATA_ENTRIES = {} if model.step is None else {"step_length": (0, 1)}
     return LoadedPackage(model.name, Path(), described, {"data": np.array([model.step or 0.0])})
 
 
-def _parameters(derivation: Derivation) -> list[int]:
+def parameters(derivation: Derivation) -> list[int]:
     """The entries of theta that belong to no process."""
     own = {block.start + i for block in derivation.processes for i in range(block.count)}
     return [i for i in range(derivation.theta_size) if i not in own]
@@ -330,16 +384,17 @@ def _require_positive(model: Model) -> None:
         raise SymdualError(f"the kernels of {model.name} have no hyperparameters: make their numbers constants")
 
 
-def _require_fit(file: Path, measurements: Array, steps: int, derivation: Derivation) -> None:
+def _require_fit(series: Sequence[Series], together: Joined, derivation: Derivation) -> None:
     """Enough to learn from, and not more than can be done exactly."""
-    measured = int(np.isfinite(measurements).sum())
+    where = " and ".join(one.name for one in series)
+    measured, steps = int(np.isfinite(together.measurements).sum()), together.steps - len(together.breaks)
     values = steps * sum(point.family.process is not None for point in derivation.dynamics.program.points)
     if measured == 0:
-        raise SymdualError(f"nothing was measured in {file}")
+        raise SymdualError(f"nothing was measured in {where}")
     if steps < 2:
-        raise SymdualError(f"{file} covers {steps} steps, too few to learn anything from")
+        raise SymdualError(f"{where} covers {steps} steps, too few to learn anything from")
     if values > MOST_VALUES or measured > MOST_MEASURED:
         raise SymdualError(
-            f"{file} covers {steps} steps with {values} values of Gaussian processes and {measured} measured numbers; "
+            f"{where} covers {steps} steps with {values} values of Gaussian processes and {measured} measured numbers; "
             f"an exact likelihood is for at most {MOST_VALUES} and {MOST_MEASURED}: fit a part of the recording"
         )

@@ -12,9 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from symdual.emit.facts import measurement_names
+from symdual.estimation.series import FAR, far_off
 from symdual.fitting.evidence import CovarianceFunction, Evidence, Posterior
 from symdual.fitting.linearised import Lineariser, MeanFunction
-from symdual.fitting.task import Task
+from symdual.fitting.task import Indices, Task
 from symdual.fitting.whitening import smooth, whiten
 from symdual.numbers import Array
 
@@ -77,8 +79,22 @@ class Trajectories:
         y = task.measurements[row]
         used = np.isfinite(y)
         C, S = C[used], C[used] @ covariance @ C[used].T + task.measurement_noise[np.ix_(used, used)]
+        residual = y[used] - C @ mean - d[used]
+        if not task.anyway:
+            self._require_sense(task, row, np.flatnonzero(used), residual, np.sqrt(np.maximum(np.diag(S), 0.0)))
         gain = covariance @ C.T @ np.linalg.pinv(S, hermitian=True)
-        return mean + gain @ (y[used] - C @ mean - d[used]), covariance - gain @ C @ covariance
+        return mean + gain @ residual, covariance - gain @ C @ covariance
+
+    def _require_sense(self, task: Task, row: int, used: Indices, residual: Array, deviations: Array) -> None:
+        """Refuse a measurement that is so far from what the model expects, with all that it does not know."""
+        noise = np.diag(task.measurement_noise)[used]
+        for i in np.flatnonzero((np.abs(residual) > FAR * deviations) & (noise > 0)):
+            lengths = np.cumsum([len(one.times) for one in task.series])
+            number = int(np.searchsorted(lengths, row, side="right"))
+            k, column = int(task.clock[row]), int(used[i])
+            expected = float(task.measurements[row, column] - residual[i])
+            label = measurement_names(task.derivation)[column]
+            raise far_off(task.series[number], k, label, column, expected, float(deviations[i]))
 
     def rest(self, estimate: Estimate, psi: Array) -> tuple[Estimate, Evidence, Posterior, bool]:
         """The most probable trajectory under psi, its marginal likelihood, and whether it was found."""

@@ -19,7 +19,7 @@ def fit_table(result: Fit) -> Table:
     for u in result.unknowns:
         table.add_row(*_row(u.name, u))
     several = len(result.begins) > 1
-    for recording, begin in zip(result.task.recordings, result.begins, strict=False):
+    for recording, begin in zip((one.name for one in result.task.series), result.begins, strict=False):
         for u in begin:
             table.add_row(*_row(f"{recording}: start[{u.name}]" if several else f"start[{u.name}]", u))
     return table
@@ -33,9 +33,9 @@ def _row(name: str, u: Unknown) -> tuple[str, ...]:
 def _uncertainty(h: Hyperparameter) -> tuple[str, str]:
     if h.certainty.verdict == "held":
         return ("held", "")
-    if h.deviation is None or h.factor is None:
+    if h.deviation is None:
         return ("not determined", "")
-    return (f"+- {h.deviation:.2g}", f"(a factor of {h.factor:.3g})")
+    return (f"+- {h.deviation:.2g}", "" if h.factor is None else f"(a factor of {h.factor:.3g})")
 
 
 def summary(result: Fit) -> str:

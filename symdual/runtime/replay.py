@@ -140,20 +140,21 @@ def read_recording(file: Path, package: LoadedPackage) -> Recording:
         measurements=np.ascontiguousarray(values[:, 1 + len(inputs) : 1 + len(inputs) + len(outputs)]),
         lines=lines,
         ignored=[name if name.isprintable() else repr(name) for name in header if name not in names],
-        signals=_signals(file, package, heard, values[:, 1 + len(inputs) + len(outputs) :]),
+        signals=_signals(file, package, heard, values[:, 1 + len(inputs) + len(outputs) :], lines),
     )
     _check(file, recording, inputs, outputs)
     return recording
 
 
-def _signals(file: Path, package: LoadedPackage, heard: list[str], values: Array) -> Array | None:
+def _signals(file: Path, package: LoadedPackage, heard: list[str], values: Array, lines: list[int]) -> Array | None:
     """The columns of a table that are signals of the model, in its order."""
     names = signals_of(package)
     if not names:
         return None
-    if heard and not np.all(np.isfinite(values)):
+    for row, column in np.argwhere(~np.isfinite(values)):
         raise SymdualError(
-            f"{file} has a signal that is missing or infinite in some row; only measurements may have gaps"
+            f'{file}, line {lines[row]}: the signal "{heard[column]}" is missing or infinite; only measurements may '
+            "have gaps"
         )
     found = np.full((len(values), len(names)), np.nan)
     found[:, [names.index(name) for name in heard]] = values
@@ -306,7 +307,10 @@ def _tune(problem: Problem, recording: Recording, row: int, k: int, tray: Any) -
         values = np.where(np.isnan(recording.signals[row]), values, recording.signals[row])
     if np.isnan(values).any():
         name = signals_of(problem.package)[int(np.argmax(np.isnan(values)))]
-        raise SymdualError(f'the signal "{name}" has neither a column in the recording nor a value in the scenario')
+        hint = did_you_mean(name, recording.ignored)
+        raise SymdualError(
+            f'the signal "{name}" has neither a column in the recording nor a value in the scenario{hint}'
+        )
     tray.task["numbers"][0, place_of(problem.package)] = values
 
 

@@ -51,7 +51,8 @@ def interpreted_likelihood(interpreted: Callable[[Model], Any]) -> Callable[[Mod
             key: {} for key in ("ALLOCATING", "ENTRY", "INNER", "INNER_ALLOCATING", "APART", "ORDERED")
         }
         modules = {"kernels": vars(found.kernels), "options": options}
-        for name in ("records", "blocks", "likelihood", "likelihood_gradient", "information"):
+        noise = ("true_noise", "likelihood_noise") if named.noise is not None else ()
+        for name in ("records", "blocks", *noise, "innovation", "likelihood", "likelihood_gradient", "information"):
             modules[name] = _executed(name, files[f"{name}.py"].decode(), modules)
             setattr(found, name, types.SimpleNamespace(**modules[name]))
         found.name = named.name

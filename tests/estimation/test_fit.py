@@ -211,9 +211,10 @@ def test_the_python_interface_says_what_it_cannot_do(cart_file: Path, packages: 
 
 def test_unknown_functions_are_refused_before_anything_is_generated(tmp_path: Path) -> None:
     model = Model([x], [u], [x + features.gaussian_process("g", x) + u], process_noise=0.1, name="functional")
-    for run in (symdual.fit, symdual.identify):
-        with pytest.raises(SymdualError, match='functional has the Gaussian process "g"'):
-            run(model, {"u": [1.0, 2.0], "x": [1.0, 2.0]}, folder=tmp_path)
+    with pytest.raises(SymdualError, match='functional has the Gaussian process "g"'):
+        symdual.identify(model, {"u": [1.0, 2.0], "x": [1.0, 2.0]}, folder=tmp_path)
+    with pytest.raises(SymdualError, match="has no Scenario of functional"):
+        symdual.fit(model, {"u": [1.0, 2.0], "x": [1.0, 2.0]}, folder=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 

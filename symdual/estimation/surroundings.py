@@ -1,0 +1,116 @@
+"""What a recording may leave to the scenario: signals without a column, and inputs before the first row.
+
+A signal is the column of its name or, where there is none, what the scenario says of each step. A model with `previous`
+remembers inputs in states that are known: from the first rows on they are those of the recording, and before it what
+the scenario says (`past`). Without a scenario nothing is known of that time, nor of the first state, and so the
+filter begins as many rows later as the model looks back: the rows before are the past.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from symdual.errors import SymdualError, did_you_mean
+from symdual.estimation.series import Series, Source, read_all
+from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.problem import Array, Problem
+from symdual.runtime.signals import signals_of
+from symdual.spec.model import Model
+
+
+class Surroundings(NamedTuple):
+    """What is known of signals and past inputs.
+
+    `believed` (T, S) are the signals of a scenario by step, NaN where it says nothing; `acting` says which of them
+    change what happens (a price only says what is wanted). `memory` has place of the input and number of steps for each
+    state that remembers one, the last states of the model. `begun` says that the past is known.
+    """
+
+    names: tuple[str, ...] = ()
+    believed: Array = np.zeros((1, 0))
+    acting: tuple[bool, ...] = ()
+    memory: tuple[tuple[int, int], ...] = ()
+    begun: bool = True
+
+    @property
+    def depth(self) -> int:
+        """How many steps back the model looks."""
+        return max((steps for _, steps in self.memory), default=0)
+
+    def signals(self, rows: int, given: Array | None = None, where: str = "", columns: Sequence[str] = ()) -> Array:
+        """The signals of so many rows: those that are given, else those of the scenario, whose last value is held."""
+        values = self.believed[np.minimum(np.arange(rows), len(self.believed) - 1)].copy()
+        if given is not None:
+            values = np.where(np.isnan(given), values, given)
+        for i, name in enumerate(self.names):
+            unset = np.isnan(values[:, i])
+            if unset.any() and self.acting[i]:
+                raise SymdualError(
+                    f'{where}the signal "{name}" has neither a column in the recording nor a value in the scenario'
+                    f"{did_you_mean(name, columns)}"
+                )
+            values[unset, i] = 0.0  # what it is has no effect
+        return np.ascontiguousarray(values)
+
+    def past_of(self, one: Series) -> Array | None:
+        """What the states that remember inputs are at the begin of a recording, (M,), where its own rows tell."""
+        if one.past is None:
+            return None
+        return np.array([one.past[steps - 1, place] for place, steps in self.memory])
+
+    def completed(self, one: Series, package: LoadedPackage) -> Series:
+        """A recording with all signals, which begins where the past is known."""
+        if self.names:
+            one = one._replace(signals=self.signals(len(one.times), one.signals, f"{one.name}: ", one.ignored))
+        if self.begun or not self.memory or not one.measured:
+            return one
+        if package.TIME_VARYING:
+            raise SymdualError(
+                f"{package.name} looks back at inputs and depends on time: a scenario has to say what was applied "
+                "before the first row (past=)"
+            )
+        return _begun_later(one, self.depth)
+
+
+def _begun_later(one: Series, depth: int) -> Series:
+    if len(one.times) < depth + 2:
+        raise SymdualError(
+            f"{one.name} has {len(one.times)} rows, but the model looks back {depth} steps: too few to learn "
+            "anything from"
+        )
+    rest = slice(depth, None)
+    return one._replace(
+        times=one.times[rest],
+        inputs=np.ascontiguousarray(one.inputs[rest]),
+        measurements=np.ascontiguousarray(one.measurements[rest]),
+        lines=one.lines[rest],
+        signals=None if one.signals is None else np.ascontiguousarray(one.signals[rest]),
+        past=one.inputs[:depth][::-1].copy(),
+    )
+
+
+def surroundings(model: Model, package: LoadedPackage, task: Problem | None) -> Surroundings:
+    """What a model's scenario, if there is one, says of signals and past inputs."""
+    names = signals_of(package)
+    believed = np.full((1, len(names)), np.nan)
+    if task is not None and task.signals is not None:
+        believed = task.signals.of(package)[0]
+    noise = () if model.noise is None else model.noise.expressions
+    used = {s.name for e in (*model.dynamics, *model.observation, *noise) for s in e.free_symbols}
+    remembering = model.states[len(model.own_states) :]
+    memory = tuple((model.inputs.index(state.of), state.steps) for state in remembering)
+    return Surroundings(names, believed, tuple(name in used for name in names), memory, task is not None)
+
+
+def read_series(
+    sources: Source | Sequence[Source],
+    package: LoadedPackage,
+    around: Surroundings,
+    resample: bool = False,
+    measured: bool = True,
+) -> list[Series]:
+    """All recordings on the grid of the model, with what they leave to the scenario."""
+    return [around.completed(one, package) for one in read_all(sources, package, resample, measured)]
