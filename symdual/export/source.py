@@ -119,7 +119,7 @@ def _record(work: Translator, name: str) -> str:
 def _remarks(work: Translator, name: str) -> tuple[str, dict[str, str]]:
     """What the package says about a record and its fields."""
     text = work.program.text("records")
-    found = re.search(rf"(?:^# (.*)\n)?^{name} = _record\(\n(.*?)^\)", text, re.M | re.S)
+    found = re.search(rf"(?:^# ([^\n]*)\n)?^{name} = _record\(\n(.*?)^\)", text, re.M | re.S)
     if found is None:
         return "", {}
     fields = re.findall(r'^    \("(\w+)".*\),(?:  # (.*))?$', found[2], re.M)
