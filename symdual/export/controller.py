@@ -24,7 +24,7 @@ from symdual.runtime.signals import signals_of
 #: controllers that only exist beside a simulation
 _NOT_EXPORTED = ("oracle", "exact")
 _TASK_SETTINGS = ("weight", "learning", "order", "quantiles")  # in which the tasks of controllers differ
-#: fields of a cost, and what their setters are called; the input cost, whose smallest eigenvalue is asked for, has its own
+#: fields of a cost and the names of their setters; the input cost, of which an eigenvalue is asked for, has its own
 _SETTERS = {
     "r": "reference",
     "s": "input_reference",

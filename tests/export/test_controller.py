@@ -81,7 +81,7 @@ def test_a_task_with_constraints_is_exported_without_what_does_not_know_them(
 def test_what_a_task_can_say_is_exported_too(
     name: str, through_c: Callable[[str], LoadedPackage], tmp_path: Path
 ) -> None:
-    """Signals that change, choices, a square-root filter with noise that depends: with what Python is told, C acts alike."""
+    """Signals that change, choices, a square-root filter with noise that depends: told the same, C acts alike."""
     task = problem(through_c(name))
     found = export(task, Settings("told", controllers=("ce", "dual")))
     native, ny = build(found, tmp_path, ("-O0",)), task.package.NY
