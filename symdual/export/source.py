@@ -216,9 +216,10 @@ def _ordered_marks(work: Translator) -> str:
 
 def _function(work: Translator, unit: Unit) -> str:
     kept = f"{work.prefix.upper()}_KEEPS_ORDER " if unit.function.options.ordered else ""
-    # a hint that matters where there are few numbers: a call then costs as much as what it does
+    # a hint that matters where there are few numbers: a call then costs as much as what it does. A function whose
+    # prototype is without it can be called from other files all the same (C99, 6.7.4)
     hint = "inline " if len(unit.body) <= _SHORT and not kept else ""
-    before = kept if unit.public else f"static {hint}{kept}"
+    before = f"{'' if unit.public else 'static '}{hint}{kept}"
     comment = [] if unit.public else _comment(unit.function)
     return "\n".join([*comment, _wrapped(before + unit.signature.replace("@", unit.name)), "{", *unit.body, "}"])
 
