@@ -72,8 +72,8 @@ def export(
     for reason in found.left_out:
         console.print(f"left out: {reason}", style="yellow")
     target = sections(found.files, real)
-    if target is None:
-        console.print("no report for a Cortex-M: arm-none-eabi-gcc is not installed")
+    if isinstance(target, str):
+        console.print(f"no report for a Cortex-M: {target}")
     else:
         console.print(
             f"{target.processor}, -Os  {target.code} bytes of code and constants, {target.data} of other memory, "
@@ -95,7 +95,7 @@ def export(
             "controllers": [one.name for one in found.choices],
             "left_out": list(found.left_out),
             "functions": [unit.name for unit in found.work.units if unit.public],
-            "target": None if target is None else target._asdict(),
+            "target": None if isinstance(target, str) else target._asdict(),
             "warnings": list(found.warnings),
         },
     )

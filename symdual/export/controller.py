@@ -19,10 +19,19 @@ from symdual.export.translator import Translator
 from symdual.runtime.costs import NAMES, cost_kind, require_search_width, searches, task_of, weights_of
 from symdual.runtime.foresight import KEPT
 from symdual.runtime.problem import Problem
+from symdual.runtime.signals import signals_of
 
 #: controllers that only exist beside a simulation
 _NOT_EXPORTED = ("oracle", "exact")
 _TASK_SETTINGS = ("weight", "learning", "order", "quantiles")  # in which the tasks of controllers differ
+#: fields of a cost and the names of their setters; the input cost, of which an eigenvalue is asked for, has its own
+_SETTERS = {
+    "r": "reference",
+    "s": "input_reference",
+    "terms": "cost_weights",
+    "W": "state_cost",
+    "N": "cross_cost",
+}
 _OWN = ("weights", "task")  # parts of a desk that are set from outside
 
 
@@ -239,7 +248,7 @@ def _context(
         "steps": steps,
         "horizon": problem.horizon,
         "window": settings.window or 0,
-        "holds": settings.window is not None and not package.TIME_VARYING,
+        "holds": settings.window is not None and not package.TIME_VARYING and not signals_of(package),
         "times": len(longer.state_cost),
         "inputs": len(longer.input_cost),
         "order": settings.order,
@@ -268,7 +277,19 @@ def _context(
         ],
         "diagonal": diagonal,
         "width": int(records.WIDTH),
+        "signals": len(signals_of(package)),
+        **_settable(work.records["WEIGHTS"]),
     }
+
+
+def _settable(fields: Mapping[str, Kind]) -> dict[str, list[tuple[str | int | None, ...]]]:
+    """The fields of a cost that have setters, with these and with their sizes: vectors, and matrices."""
+    found: dict[str, list[tuple[str | int | None, ...]]] = {"vectors": [], "matrices": []}
+    for name, what in _SETTERS.items():
+        kind = fields.get(name)
+        if isinstance(kind, Array) and not kind.empty:
+            found["vectors" if len(kind.shape) == 1 else "matrices"].append((name, what, *kind.shape))
+    return found
 
 
 def _names(package: Any) -> list[tuple[str, list[str]]]:

@@ -119,7 +119,7 @@ def _record(work: Translator, name: str) -> str:
 def _remarks(work: Translator, name: str) -> tuple[str, dict[str, str]]:
     """What the package says about a record and its fields."""
     text = work.program.text("records")
-    found = re.search(rf"(?:^# (.*)\n)?^{name} = _record\(\n(.*?)^\)", text, re.M | re.S)
+    found = re.search(rf"(?:^# ([^\n]*)\n)?^{name} = _record\(\n(.*?)^\)", text, re.M | re.S)
     if found is None:
         return "", {}
     fields = re.findall(r'^    \("(\w+)".*\),(?:  # (.*))?$', found[2], re.M)
@@ -216,9 +216,10 @@ def _ordered_marks(work: Translator) -> str:
 
 def _function(work: Translator, unit: Unit) -> str:
     kept = f"{work.prefix.upper()}_KEEPS_ORDER " if unit.function.options.ordered else ""
-    # a hint that matters where there are few numbers: a call then costs as much as what it does
+    # a hint that matters where there are few numbers: a call then costs as much as what it does. A function whose
+    # prototype is without it can be called from other files all the same (C99, 6.7.4)
     hint = "inline " if len(unit.body) <= _SHORT and not kept else ""
-    before = kept if unit.public else f"static {hint}{kept}"
+    before = f"{'' if unit.public else 'static '}{hint}{kept}"
     comment = [] if unit.public else _comment(unit.function)
     return "\n".join([*comment, _wrapped(before + unit.signature.replace("@", unit.name)), "{", *unit.body, "}"])
 

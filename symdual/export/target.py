@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from symdual.errors import SymdualError
 from symdual.export.compilation import WARNINGS, compile_files
 
 COMPILER = "arm-none-eabi-gcc"
@@ -27,11 +28,11 @@ class Sections(NamedTuple):
     stack: int
 
 
-def sections(files: Mapping[str, str], real: str) -> Sections | None:
-    """The sizes on a Cortex-M with a unit for these reals; None without its compiler."""
+def sections(files: Mapping[str, str], real: str) -> Sections | str:
+    """The sizes on a Cortex-M with a unit for these reals, or why there are none."""
     command, size = shutil.which(COMPILER), shutil.which("arm-none-eabi-size")
     if command is None or size is None:
-        return None
+        return f"{COMPILER} is not installed"
     processor, flags = _PROCESSORS[real]
     with tempfile.TemporaryDirectory() as own:
         folder = Path(own)
@@ -39,7 +40,10 @@ def sections(files: Mapping[str, str], real: str) -> Sections | None:
             (folder / name).write_text(text)
         code = folder / "controller.o"
         given = ["-std=c99", "-Os", "-mthumb", *flags, *WARNINGS, "-fstack-usage", "-c"]
-        compile_files([folder / name for name in files if name.endswith(".c")], given, code, command)
+        try:
+            compile_files([folder / name for name in files if name.endswith(".c")], given, code, command)
+        except SymdualError as problem:  # it often has no headers of a C library
+            return f"{COMPILER}: {problem}"
         printed = subprocess.run([size, str(code)], capture_output=True, text=True, check=True).stdout
         code_bytes, data, bss = (int(word) for word in printed.splitlines()[1].split()[:3])
         usage = [line.split("\t") for file in folder.glob("*.su") for line in file.read_text().splitlines()]

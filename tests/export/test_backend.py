@@ -163,3 +163,12 @@ def test_a_right_translation_passes(through_c: Callable[[str], LoadedPackage]) -
     assert [result.block for result in results if not result.passed] == []
     compared = {result.block for result in results}
     assert {"C: decision.decide_at, planned", "C: filter.step", "C: dual along an episode"} <= compared
+
+
+def test_stories_have_the_noise_of_where_they_are(through_c: Callable[[str], LoadedPackage]) -> None:
+    """R = 0.05 + 0.1 (position - 4)^2: a measurement at the light, and one far from it."""
+    world, random = checks._World(problem(through_c("light_dark"))), np.random.default_rng(0)
+    for place, variance in ((4.0, 0.05), (0.0, 1.65)):
+        drawn = [world.measure(0, np.array([place]), random)[0] for _ in range(400)]
+        assert np.var(drawn) == pytest.approx(variance, rel=0.3)
+        assert np.mean(drawn) == pytest.approx(place, abs=0.25)

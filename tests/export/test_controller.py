@@ -6,6 +6,7 @@ import ctypes
 import re
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,12 @@ from symdual.errors import SymdualError
 from symdual.export.compilation import compile_files
 from symdual.export.controller import Exported, Settings, export
 from symdual.export.precision import losses
-from symdual.export.target import COMPILER, sections
+from symdual.export.target import COMPILER, Sections, sections
+from symdual.runtime import evaluate
 from symdual.runtime.controller import controller
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Problem, problem
+from symdual.runtime.signals import signals_of
 
 from .conftest import STRICT, close, other_compiler
 
@@ -74,6 +77,51 @@ def test_a_task_with_constraints_is_exported_without_what_does_not_know_them(
         assert close(drive(native, found, one.number, ys), expected, 1e-6), one.name
 
 
+@pytest.mark.parametrize("name", ["heated", "valved", "lit_rooted"])
+def test_what_a_task_can_say_is_exported_too(
+    name: str, through_c: Callable[[str], LoadedPackage], tmp_path: Path
+) -> None:
+    """Signals that change, choices, a square-root filter with noise that depends: told the same, C acts alike."""
+    task = problem(through_c(name))
+    found = export(task, Settings("told", controllers=("ce", "dual")))
+    native, ny = build(found, tmp_path, ("-O0",)), task.package.NY
+    ys = np.random.default_rng(1).normal(size=(4, ny)) + evaluate.observation(
+        task.package, task.start, task.prior.mean[task.package.NX :]
+    )
+    for one in found.choices:
+        twin = controller(task, one.name)
+        memory = np.zeros(found.bytes // 8)
+        place, u = ctypes.c_void_p(memory.ctypes.data), np.zeros(task.package.NU)
+        native.told_init(place)
+        assert native.told_use(place, one.number) == 0
+        for k, y in enumerate(ys):
+            told = {signal: 4.0 + (-1) ** k + n for n, signal in enumerate(signals_of(task.package))}
+            if told:
+                values = np.array(list(told.values()))
+                assert native.told_set_signals(place, k, ctypes.c_void_p(values.ctypes.data)) == 0
+            expected = twin.act(y, **({"signals": told} if told else {}))
+            assert native.told_act(place, ctypes.c_void_p(y.ctypes.data), ctypes.c_void_p(u.ctypes.data)) >= 0
+            assert close(u, expected, 1e-7) and close(memory[: task.package.NZ], twin.belief.mean, 1e-9), (one.name, k)
+
+
+def test_signals_without_values_have_a_status_of_their_own(
+    through_c: Callable[[str], LoadedPackage], tmp_path: Path
+) -> None:
+    task = problem(through_c("heated"))
+    assert task.signals is not None
+    unheard = task.signals._replace(believed=np.full_like(task.signals.believed, np.nan))
+    found = export(replace(task, signals=unheard), Settings("told", controllers=("ce",)))
+    native = build(found, tmp_path, ("-O0",))
+    memory, u, values = np.zeros(found.bytes // 8), np.zeros(1), np.array([6.0, 20.0])
+    place, input_, given = (ctypes.c_void_p(array.ctypes.data) for array in (memory, u, values))
+    native.told_init(place)
+    assert native.told_act(place, None, input_) == -7
+    assert native.told_set_signals(place, 99, given) == -6
+    assert native.told_set_signals(place, 0, ctypes.c_void_p(np.array([6.0, np.nan]).ctypes.data)) == -6
+    assert native.told_set_signals(place, 0, given) == 0
+    assert native.told_act(place, None, input_) == 0
+
+
 def test_a_window_goes_on_for_ever(task: Problem, tmp_path: Path) -> None:
     moving = export(task, Settings("swing", window=3, controllers=("ce",)))
     ys = np.array([[0.01 * k, 0.1] for k in range(12)])
@@ -105,8 +153,20 @@ def test_a_small_target_is_reported(exported: Exported, tmp_path: Path) -> None:
     flags = [*STRICT, "-Os", "-mthumb", "-mcpu=cortex-m7", "-mfloat-abi=hard", "-mfpu=fpv5-d16", "-c"]
     compile_files([tmp_path / "swing.c"], flags, tmp_path / "x.o", command)
     found = sections(exported.files, "double")
-    assert found is not None and found.processor == "Cortex-M7"
+    assert isinstance(found, Sections) and found.processor == "Cortex-M7"
     assert 5_000 < found.code < 200_000 and found.data == 0 and found.stack < 5_000
+
+
+def test_a_compiler_for_targets_without_headers_is_a_sentence(
+    exported: Exported, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in ((COMPILER, "echo 'math.h: No such file: fatal error' >&2; exit 1"), ("arm-none-eabi-size", "")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert "arm-none-eabi-gcc: the C compiler refused the translation: math.h" in str(sections(exported.files, "float"))
+    monkeypatch.setenv("PATH", "")
+    assert sections(exported.files, "float") == "arm-none-eabi-gcc is not installed"
 
 
 MAIN = """
@@ -209,6 +269,12 @@ def test_nothing_is_left_to_the_target(exported: Exported) -> None:
     assert len(defined) > 80 and all(name.startswith("swing_") for name in defined)
     macros = re.findall(r"^#define (\w+)", exported.files["swing.h"] + text, re.M)
     assert all(name.startswith("SWING_") for name in macros)
+
+
+def test_structs_say_what_they_are(exported: Exported) -> None:
+    found = re.findall(r"/\* (.*) \*/\ntypedef struct {\n(?:.*\n)*?} swing_(\w+);", exported.files["swing.h"])
+    assert {"a belief, a covariance along the plan, or a cost-to-go": "blocks"}.items() <= dict(found).items()
+    assert max(len(line) for line in exported.files["swing.h"].splitlines()) < 200
 
 
 def test_the_same_bytes_under_any_hash_seed(
