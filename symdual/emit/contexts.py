@@ -117,6 +117,7 @@ class DistancesContext(NamedTuple):
 
     name: str
     lowrank: bool
+    processes: tuple[ProcessCode, ...]
 
 
 class RecordsContext(NamedTuple):
@@ -226,6 +227,14 @@ class LookAheadContext(NamedTuple):
     expressed: bool
     signals: bool
     noisy: bool
+    limited: bool
+
+
+class WholeCostContext(NamedTuple):
+    """The cost of whole plans at their own distances."""
+
+    name: str
+    processes: tuple[ProcessCode, ...]
 
 
 class PlannedContext(NamedTuple):
@@ -234,6 +243,7 @@ class PlannedContext(NamedTuple):
     name: str
     diffusion: str
     noisy: bool
+    limited: bool
     arbitrating: bool
 
 
@@ -286,8 +296,8 @@ class CandidatesContext(NamedTuple):
     search_limits: tuple[str, ...]
 
 
-class SwitchesContext(NamedTuple):
-    """Inputs with a finite set of values."""
+class LimitedContext(NamedTuple):
+    """What is said in another way where there are constraints."""
 
     name: str
     limited: bool
