@@ -17,6 +17,7 @@ from symdual.emit.contexts import (
     CovariancesContext,
     CurvatureContext,
     DecisionContext,
+    DifferencesContext,
     DistancesContext,
     DualCostContext,
     EpisodeContext,
@@ -110,7 +111,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
             optional.append(File("convex", "convex", NameContext(name)))
     selecting = -1 not in s.h_selects
     if facts.processes or expressed or signals or noisy:
-        adjoint = [File("adjoint", "adjoint_differences", LimitedContext(name, limited))]
+        adjoint = [File("adjoint", "adjoint_differences", DifferencesContext(name, facts.processes, limited))]
     else:
         adjoint = [
             File("adjoint_blocks", "adjoint_blocks", AdjointBlocksContext(name, selecting)),
