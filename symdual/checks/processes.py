@@ -20,7 +20,9 @@ from symdual.checks.arithmetic import EPSILON, Arithmetic
 from symdual.checks.places import Place
 from symdual.numbers import Array
 from symdual.runtime import evaluate
+from symdual.runtime.border import Desk
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.objective import limits_of
 from symdual.runtime.posterior import posterior
 from symdual.runtime.problem import Belief
 from symdual.spec.covariances import numeric
@@ -255,6 +257,31 @@ class ProcessTask:
                 label = f"{form}{'' if learning else ', learning off'}"
                 yield f"nominal cost, {label}", np.array([nominal]), np.array([exact.nominal])
                 yield f"dual cost, {label}", np.array([uncertain]), np.array([exact.uncertain])
+        if limits_of(package):
+            for learning in (True, False):
+                task["learning"] = float(learning)
+                calls.follow(PAST, end, held, self._inputs[PAST:], desk)
+                calls.spread(PAST, end, 0, held, desk)
+                loop = dense.closed_loop(
+                    reference, noise, cost, PAST, known, self._inputs[PAST:], learning=learning
+                )
+                label = "spread of constraints" + ("" if learning else ", learning off")
+                yield label, desk.notes["sigma"][: HORIZON + 1].copy(), self._deviations(desk, loop)
+
+    def _deviations(self, desk: Desk, loop: dense.ClosedLoop) -> Array:
+        """sigma^2 = g_x S g_x' + (g_x + g_u L) M (g_x + g_u L)', with slopes at the points of the plan."""
+        package, n = self._package, self._package.NX
+        found = np.zeros((HORIZON + 1, len(package.LIMITS)))
+        for j, (S, M) in enumerate(zip(loop.filtered, loop.spread, strict=True)):
+            z, last = desk.plan["z"][0, j], j == HORIZON
+            action = np.zeros(package.NU) if last else desk.plan["u"][0, j]
+            _, g_x, g_u, _ = evaluate.limit_slopes(package, z[:n], action, z[n:], PAST + j)
+            slopes = np.zeros((len(g_x), len(S)))
+            slopes[:, :n] = g_x
+            answered = slopes if last else slopes + g_u @ loop.gains[j]
+            variances = np.einsum("ci,ij,cj->c", slopes, S, slopes)
+            found[j] = np.sqrt(variances + np.einsum("ci,ij,cj->c", answered, M, answered))
+        return found
 
     def _plan_model(
         self,

@@ -17,6 +17,7 @@ from symdual.emit.contexts import (
     CovariancesContext,
     CurvatureContext,
     DecisionContext,
+    DifferencesContext,
     DistancesContext,
     DualCostContext,
     EpisodeContext,
@@ -26,6 +27,7 @@ from symdual.emit.contexts import (
     GradientContext,
     InnovationContext,
     LikelihoodContext,
+    LimitedContext,
     LimitsContext,
     LookAheadContext,
     LowRankContext,
@@ -37,8 +39,8 @@ from symdual.emit.contexts import (
     RecordsContext,
     SpreadContext,
     SquareRootContext,
-    SwitchesContext,
     TrajectoryContext,
+    WholeCostContext,
 )
 from symdual.emit.facts import Facts, with_inputs
 from symdual.emit.processes import parameter_spans, points_of_a_step
@@ -104,14 +106,14 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
             moving = facts.transition != "identity"
             optional.append(File("limits", "limits", LimitsContext(name, with_inputs(model))))
             optional.append(File("spread", "spread", SpreadContext(name, moving)))
-            optional.append(File("distances", "distances", DistancesContext(name, facts.lowrank)))
+            optional.append(File("distances", "distances", DistancesContext(name, facts.lowrank, facts.processes)))
             if facts.lowrank:
                 optional.append(File("spread_lowrank", "spread_lowrank", NameContext(name)))
         if "values" in facts.objective:
             optional.append(File("convex", "convex", NameContext(name)))
     selecting = -1 not in s.h_selects
     if facts.processes or expressed or signals or noisy:
-        adjoint = [File("adjoint", "adjoint_differences", NameContext(name))]
+        adjoint = [File("adjoint", "adjoint_differences", DifferencesContext(name, facts.processes, limited))]
     else:
         adjoint = [
             File("adjoint_blocks", "adjoint_blocks", AdjointBlocksContext(name, selecting)),
@@ -159,15 +161,16 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         File("covariances", "covariances", covariances),
         File("dual_cost", "dual_cost", dual_cost),
         *adjoint,
-        File("planner", "planner", NameContext(name)),
-        File("look_ahead", "look_ahead", LookAheadContext(name, facts.processes, expressed)),
-        File("starts", "starts", NameContext(name)),
+        *([File("whole_cost", "whole_cost", WholeCostContext(name, facts.processes))] if limited else []),
+        File("planner", "planner", LimitedContext(name, limited)),
+        File("look_ahead", "look_ahead", LookAheadContext(name, facts.processes, expressed, limited)),
+        File("starts", "starts", LimitedContext(name, limited)),
         *(arbitration if facts.arbitrating else []),
-        File("planned", "planned", PlannedContext(name, facts.diffusion, noisy, facts.arbitrating)),
+        File("planned", "planned", PlannedContext(name, facts.diffusion, noisy, limited, facts.arbitrating)),
         File("calls", "calls", CallsContext(name, facts.lowrank, expressed, limited)),
         File("candidates", "candidates", CandidatesContext(name, _search_limits(search, facts.switched))),
         File("search", search, NameContext(name)),
-        *([File("switches", "switches", SwitchesContext(name, limited))] if facts.switched else []),
+        *([File("switches", "switches", LimitedContext(name, limited))] if facts.switched else []),
         File("decision", "decision", DecisionContext(name, costs, expressed, limited, facts.switched)),
         File("controller", "controller", controller),
         File("plant", "plant", PlantContext(name, noisy, facts.shaken)),

@@ -106,6 +106,7 @@ class DistancesContext(NamedTuple):
 
     name: str
     lowrank: bool
+    processes: tuple[ProcessCode, ...]
 
 
 class RecordsContext(NamedTuple):
@@ -197,6 +198,14 @@ class AdjointContext(NamedTuple):
     observation_curved_rows: tuple[int, ...]
 
 
+class DifferencesContext(NamedTuple):
+    """Slopes of the dual cost by differences."""
+
+    name: str
+    processes: tuple[ProcessCode, ...]
+    limited: bool
+
+
 class AdjointBlocksContext(NamedTuple):
     """Products of the adjoint."""
 
@@ -210,6 +219,14 @@ class LookAheadContext(NamedTuple):
     name: str
     processes: tuple[ProcessCode, ...]
     expressed: bool
+    limited: bool
+
+
+class WholeCostContext(NamedTuple):
+    """The cost of whole plans at their own distances."""
+
+    name: str
+    processes: tuple[ProcessCode, ...]
 
 
 class PlannedContext(NamedTuple):
@@ -218,6 +235,7 @@ class PlannedContext(NamedTuple):
     name: str
     diffusion: str
     noisy: bool
+    limited: bool
     arbitrating: bool
 
 
@@ -265,8 +283,8 @@ class CandidatesContext(NamedTuple):
     search_limits: tuple[str, ...]
 
 
-class SwitchesContext(NamedTuple):
-    """Inputs with a finite set of values."""
+class LimitedContext(NamedTuple):
+    """What is said in another way where there are constraints."""
 
     name: str
     limited: bool

@@ -24,10 +24,6 @@ def cost_kind(problem: Problem, name: str, order: int, steps: int) -> str:
         return "certain"
     if name == "beb":
         return "bonus"
-    if name == "planned" and limits_of(problem.package):
-        raise SymdualError(
-            f'the controller "planned" does not know constraints yet, which {problem.package.name} has; use dual'
-        )
     if name == "exact" and problem.choices is not None:
         raise SymdualError('the controller "exact" does not know inputs with a finite set of values')
     if name in ("exact", "planned"):
@@ -73,7 +69,7 @@ def task_of(problem: Problem, name: str, order: int, foresight: Foresight = USUA
         task["ends"] = problem.objective.terminal_weights
         if limits_of(package):
             task["limit_weights"] = chosen_weights(problem)
-            task["quantiles"] = problem.objective.quantiles if name in ("dual", "cautious") else 0.0
+            task["quantiles"] = problem.objective.quantiles if name in ("cautious", "dual", "planned") else 0.0
     return task
 
 

@@ -178,8 +178,6 @@ class Scenario:
         put(cross_cost=_schedule(N, horizon, lambda v, w: as_matrix(v, m, n, w), "cross_cost"))
         require_joint(self.state_cost, self.input_cost, self.cross_cost)
         limits = constraint_terms(constraints, model)
-        if limits and any(family.process is not None for family in model.families):
-            raise ModelError("constraints are not for models with a Gaussian process")
         put(
             probabilities=_probabilities(probability, len(limits)),
             limit_weights=_limit_weights(constraint_weight, len(limits)),

@@ -43,7 +43,14 @@ def _many() -> Model:
     return model.asked(Objective(limits=(x - 0.2, -v - 0.3)))
 
 
-@pytest.mark.parametrize("make", [_curved, _many])
+def _hidden() -> Model:
+    """Constraints on a state, and on a state with an input, beside an unknown function."""
+    slope = features.gaussian_process("g", x, lengthscale=2.0, memory=20)
+    model = Model([x, v], [p], [x + 0.4 * v, v + slope + p], process_noise=0.01, measurement_noise=0.01, name="hidden")
+    return model.asked(Objective(limits=(x - 0.2, v + 0.3 * p - 0.4)))
+
+
+@pytest.mark.parametrize("make", [_curved, _many, _hidden])
 def test_spreads_costs_and_kernels_agree_with_dense_numpy(
     make: Callable[[], Model], interpret: Callable[..., Any]
 ) -> None:
