@@ -62,10 +62,9 @@ def _fault_of_terms(package: LoadedPackage, role: str, k: int, x: Array, u: Arra
     for i in np.flatnonzero(weights):
         for what in _not_finite((("", terms.t[i]), ("the slope of ", [*terms.t_x[i], *terms.t_u[i]]))):
             return f"{what}{texts[i]}, {where}"
-    for i in np.flatnonzero(weights):  # when all slopes are finite: zero times infinity is no number either
-        single = np.where(np.arange(len(weights)) == i, 1.0, 0.0)
-        if not np.all(np.isfinite(evaluate.cost_bends(package, x, u, single, k))):
-            return f"the curvature of {texts[i]}, {where}"
+    finite = all(np.all(np.isfinite(part)) for part in terms)  # those without weight too: zero times infinity
+    if finite and not np.all(np.isfinite(evaluate.cost_bends(package, x, u, weights, k))):
+        return f"the curvature of {' or '.join(texts)}, {where}"
     return None
 
 

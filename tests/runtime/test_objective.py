@@ -14,8 +14,8 @@ import symdual
 from symdual.errors import SymdualError
 from symdual.runtime.closed_loop import simulate
 from symdual.runtime.controller import controller
-from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.faults import require_finite
+from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.plants import cost_along, run_foreign
 from symdual.runtime.problem import Problem
 
