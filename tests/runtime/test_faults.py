@@ -33,7 +33,6 @@ ROOTS = [
     sp.sqrt(level - 1),
     fire / feed,
     fire + sp.log(steam - 2.5),
-    fire / k,
 ]
 ENDS = [sp.log(1 - level), level]
 
@@ -82,7 +81,6 @@ def weighted(task: Problem, step: int | None = None, end: int | None = None, sin
         (3, r"^the slope of sqrt\(level - 1\), in the cost of a step, is not finite"),
         (4, r"^fire/feed, in the cost"),
         (5, r"log\(steam - 2.5\), in the cost"),  # its first value, not its usual one
-        (6, r"^fire/k, in the cost"),
     ],
 )
 @pytest.mark.filterwarnings(QUIET)
@@ -93,13 +91,11 @@ def test_a_cost_that_is_no_number_at_the_start_is_named(rooted: Problem, term: i
 
 @pytest.mark.filterwarnings(QUIET)
 def test_a_curvature_that_is_not_finite_is_named(boiler: Callable[..., Problem]) -> None:
-    with pytest.raises(
-        SymdualError, match=r"^the curvature of Abs\(level - 1\)\*\*1.5, in the cost of a step, is not f"
-    ):
+    step = r"^the curvature of pressure or Abs\(level - 1\)\*\*1.5 or fire, in the cost of a step, is not finite"
+    with pytest.raises(SymdualError, match=step):
         require_finite(boiler(cost=[pressure, sp.Abs(level - 1) ** 1.5, fire]))
-    with pytest.raises(
-        SymdualError, match=r"^the curvature of .* Abs\(level - 1\)\*\*1.5, in the cost of the end, is not"
-    ):
+    end = r"^the curvature of pressure \+ Abs\(level - 1\)\*\*1.5, in the cost of the end, is not finite"
+    with pytest.raises(SymdualError, match=end):
         require_finite(boiler(terminal_cost=pressure + sp.Abs(level - 1) ** 1.5))
 
 
