@@ -34,7 +34,7 @@ model = Model(
     states=[warmth],
     inputs=[heat],
     dynamics=[warmth + (loss * (outside - warmth) + window * sun + strength * heat) / capacity],
-    process_noise=2.5e-3,
+    process_noise=1e-2,
     measurement_noise=1e-2,
     bounds={heat: (0.0, 9.0)},
 )
@@ -45,6 +45,11 @@ def day(k: int) -> float:
     return math.sin(math.pi * (k - 6) / 12) if 6 <= k % 24 <= 18 else 0.0
 
 
+def forecast(k: int) -> float:
+    """The temperature outside as it was forecast."""
+    return 2.0 - 4.0 * math.cos(2 * math.pi * (k - 3) / 24)
+
+
 scenario = Scenario(
     model,
     horizon=24,
@@ -53,9 +58,10 @@ scenario = Scenario(
     start_covariance=0.04,
     constraints=[warmth >= least],
     probability=0.95,
+    forecasts={outside: forecast, sun: lambda k: 0.3 * day(k)},
     signals={
-        outside: lambda k: 2.0 - 4.0 * math.cos(2 * math.pi * (k - 3) / 24),
-        sun: lambda k: 0.3 * day(k),
+        outside: lambda k: forecast(k) - (1.0 if k >= 12 else 0.0),  # a front comes in at noon, with clouds
+        sun: lambda k: (0.2 if k >= 12 else 0.3) * day(k),
         price: lambda k: 0.4 if 17 <= k % 24 < 21 or 7 <= k % 24 < 9 else 0.2,
         least: lambda k: 20.0 if 7 <= k % 24 < 22 else 17.0,
     },

@@ -49,7 +49,7 @@ class Interpreted:
     """A package run by the interpreter, without numba and without files: fast where compiling is not the point."""
 
     def __init__(self, rendered: Package, kernels: str | None = None) -> None:
-        self._module = _execute(rendered.files["__init__.py"].decode())
+        self.module = _execute(rendered.files["__init__.py"].decode())
         self.files = rendered.files
         self.source = rendered.files["kernels.py"].decode() if kernels is None else kernels
         self.kernels = _execute(self.source)
@@ -57,7 +57,7 @@ class Interpreted:
             self.numbers = {key: stored[key] for key in stored.files}
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["_module"], name)
+        return getattr(self.__dict__["module"], name)
 
 
 #: `math` as numba compiles it under error_model="numpy": NaN or infinity where the interpreter's own raises.

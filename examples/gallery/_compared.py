@@ -43,13 +43,23 @@ def table(found: Mapping[str, Episodes], baseline: str = "ce") -> str:
     return "\n".join(lines)
 
 
+def kept(found: Mapping[str, Episodes], since: int = 1) -> str:
+    """How often the constraint was violated from some step on, and how far from it the episodes were."""
+    lines = [f"{'':10s} {'violated':>12s}   {'mean distance':>14s}   {'largest excess':>14s}"]
+    for name, episodes in found.items():
+        g = episodes.limits[episodes.outcomes == 0, since:, 0]
+        worst = max(float(g.max()), 0.0)
+        lines.append(f"{name:10s} {100 * np.mean(g > 0):10.1f} %   {-g.mean():14.3f}   {worst:14.3f}")
+    return "\n".join(lines)
+
+
 def sentence(found: Mapping[str, Episodes], name: str, baseline: str = "ce") -> str:
     """Whether one controller is better than another, as far as the runs can tell."""
     count = len(found[name].costs)
     gap, error = spread(found[name].costs - found[baseline].costs)
-    if max(abs(gap), error) < 1e-9 * spread(found[baseline].costs)[0]:
+    if max(abs(gap), error) < 1e-9 * abs(spread(found[baseline].costs)[0]):
         return f"{name} and {baseline} cost the same in each of {count} runs, to nine digits."
-    share = abs(gap) / spread(found[baseline].costs)[0]
+    share = abs(gap / spread(found[baseline].costs)[0])
     told = f"{gap:+.3g} +- {error:.2g} over {count} runs"
     if abs(gap) < 2 * error:
         return f"{name} and {baseline} cannot be told apart:\n{told}, less than two standard errors."

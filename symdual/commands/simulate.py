@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -139,6 +139,8 @@ def simulate(
         for sentence in summary.sentences():
             console.print(sentence, style="yellow")
         culprits = _culprits(model_file, results) if any(c.failed for c in summary.controllers) else []
+        if not cluster:  # what runs there need not be compiled here
+            culprits += _reasons(plan, results, [c.name for c in summary.controllers if c.failed])
         for sentence in culprits:
             console.print(sentence, style="yellow")
         drawable = figures.available()
@@ -184,6 +186,24 @@ def _culprits(model_file: Path, results: Results) -> list[str]:
     models = load_model_file(model_file).models
     names = [results.about[role] for role in ("model", "plant")]
     return list(culprits(results, *(models[name] for name in names))) if set(names) <= set(models) else []
+
+
+def _reasons(plan: Sweep, results: Results, failed: Sequence[str]) -> list[str]:
+    """Why the first episode that failed did so, for each controller: it is run once more."""
+    import numpy as np
+
+    from symdual.runtime.closed_loop import run_part
+    from symdual.runtime.endings import reason
+    from symdual.runtime.results import Chunk
+
+    found = []
+    for name in failed:
+        n = int(np.flatnonzero(results.array(name, "outcomes"))[0])
+        luck = plan.luck([Chunk(name, n, n + 1)])
+        told = reason(plan.problem, name, luck, run_part(plan.problem, name, luck, plan.settings), plan.settings)
+        if told is not None:
+            found.append(f"{name}, run {n}: {told[1]}")
+    return found
 
 
 @contextmanager

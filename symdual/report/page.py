@@ -168,6 +168,10 @@ class _Article:
             ("f in x and u", "affine" if s.linear else "not affine"),
             ("u shows in the belief on θ", late),
         ]
+        if model.signals:
+            facts.append(("signals", ", ".join(s.name for s in model.signals)))
+        if model.combinations:
+            facts.append(("inputs with a finite set of values", f"{model.combinations} combinations are tried"))
         return element("dl", *(element("div", element("dt", k), element("dd", v)) for k, v in facts), class_="facts")
 
     # ------------------------------------------------------------------ the model

@@ -96,7 +96,9 @@ def known_numbers(derivation: Derivation, typesetter: Typesetter) -> Markup:
     rows: list[tuple[Markup, Markup]] = []
     if model.step is not None:
         rows.append((math(typesetter.name("step_length")), _rounded(model.step)))
-    rows += [(math(typesetter.name(c.name)), _rounded(c.value)) for c in model.constants]
+    for known in model.constants:
+        usual = ["usually "] if known in model.signals else []
+        rows.append((math(typesetter.name(known.name)), join([*usual, _rounded(known.value)])))
     for family in model.families:
         rows += [(math(typesetter.name(a.symbol.name, typesetter.index)), span(a.values)) for a in family.data]
     return table(("known number", "value"), rows) if rows else Markup("")

@@ -60,6 +60,8 @@ def summary_rows(model: Model, structure: Structure) -> list[tuple[str, str]]:
             f"in the belief {s.input_delay} step{'s' if s.input_delay > 1 else ''} later" if s.input_delay else "never",
         ),
     ]
+    if model.signals:
+        rows.append(("signals", ", ".join(s.name for s in model.signals)))
     if model.noise is not None:
         rows += [("noise", f"{what} = {one_line(e)}") for what, e in model.noise.named if e != 0]
     rows += cost_rows(model)

@@ -28,12 +28,15 @@ from symdual.runtime.costs import (
     task_of,
     weights_of,
 )
+from symdual.runtime.endings import reason
 from symdual.runtime.evaluate import whole_number
+from symdual.runtime.faults import require_finite
 from symdual.runtime.foresight import USUAL, Foresight
+from symdual.runtime.limits import warn_of_start
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.named import held
-from symdual.runtime.noise import faults_of_episodes, is_noisy, require_noise
-from symdual.runtime.objective import limits_of, require_finite
+from symdual.runtime.noise import is_noisy, require_noise
+from symdual.runtime.objective import limits_of
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Array, Belief, Problem, processes_of, require_parameters
 from symdual.runtime.problem import problem as of_package
@@ -237,10 +240,9 @@ def run(problem: Problem, name: str, luck: Luck, settings: Settings) -> Episodes
     """Run one episode per entry of `luck` with the controller `name`, in as many threads as numba may use."""
     episodes = run_part(problem, name, luck, settings)
     warn_of_losses(problem, name, episodes)
-    task = problem.for_oracle(luck.truths[0]) if name == "oracle" else problem
-    sentence = faults_of_episodes(task, luck, episodes)
-    if sentence is not None:
-        warnings.warn(f"{name}: {sentence}", SymdualWarning, stacklevel=2)
+    found = reason(problem, name, luck, episodes, settings)
+    if found is not None:
+        warnings.warn(f"{name}: run {found[0]}: {found[1]}", SymdualWarning, stacklevel=2)
     return episodes
 
 
@@ -265,7 +267,7 @@ def run_part(problem: Problem, name: str, luck: Luck, settings: Settings) -> Epi
     kind = cost_kind(task, name, settings.order, planned)
     if kind in SEARCHED:
         require_search_width(task)
-    require_finite(package, task.objective, task.start, task.bounds)
+    require_finite(task)
     require_noise(task)
     diary = _diary(package, count, steps)
     module = package.episode
@@ -399,5 +401,6 @@ def simulate(
     runs, seed = whole_number(runs, "the number of runs"), whole_number(seed, "the seed", least=0)
     settings = checked_settings(settings)
     task = plant_problem(problem, settings)
+    warn_of_start(task, stacklevel=2)
     luck = draw(task, settings, np.random.SeedSequence(seed).spawn(runs))
     return {name: run(task, name, luck, settings) for name in names}

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from symdual.errors import SymdualWarning
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.objective import limits_of
-from symdual.runtime.signals import place_of
+from symdual.runtime.signals import tuned
 
 if TYPE_CHECKING:
     from symdual.runtime.problem import Problem
@@ -59,23 +60,33 @@ def curvature_at_start(problem: Problem, x: Array, u: Array) -> Array:
 
 def at_start(problem: Problem) -> LoadedPackage:
     """The package with the first values of its signals among its numbers; unset ones keep their usual values."""
-    package = problem.package
-    if problem.signals is None:
-        return package
-    data, place, first = package.numbers["data"].copy(), place_of(package), problem.signals.of(package)[0][0]
-    data[place] = np.where(np.isnan(first), data[place], first)
-    return replace(package, numbers={**package.numbers, "data": data})
+    signals = problem.signals
+    return problem.package if signals is None else tuned(problem.package, signals.of(problem.package)[0][0])
 
 
 def violated_at_start(problem: Problem) -> list[str]:
-    """Sentences about constraints that the expected first state violates already."""
+    """Sentences about constraints that the expected first state violates already, whatever the first input is."""
     if not limits_of(problem.package):
         return []
     package = at_start(problem)
     u = np.clip(np.zeros(package.NU), *problem.bounds)
-    g = evaluate.limit_slopes(package, problem.start, u, problem.prior.mean[package.NX :]).g
+    found = evaluate.limit_slopes(package, problem.start, u, problem.prior.mean[package.NX :])
+    least = found.g + _gain_of_inputs(found.g_u, problem.bounds - u)
     return [
         f"the constraint {text} is violated by {value:.3g} at the start; the plan leads back as its weight asks for"
-        for text, value in zip(package.LIMITS, g, strict=True)
+        for text, value in zip(package.LIMITS, least, strict=True)
         if value > 0.0
     ]
+
+
+def warn_of_start(problem: Problem, stacklevel: int) -> None:
+    """Say which constraints the first state violates already."""
+    for sentence in violated_at_start(problem):
+        warnings.warn(sentence, SymdualWarning, stacklevel=stacklevel + 1)
+
+
+def _gain_of_inputs(slopes: Array, room: Array) -> Array:
+    """How much the best inputs lower constraints with these slopes (NC, NU), to first order; room (2, NU) from u."""
+    with np.errstate(invalid="ignore"):  # no slope, endless room
+        ways = np.minimum(slopes * room[0], slopes * room[1])
+    return np.asarray(np.where(slopes == 0.0, 0.0, ways).sum(axis=1))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,8 +9,9 @@ from numpy.typing import NDArray
 
 from symdual.errors import SymdualError
 from symdual.runtime import evaluate
+from symdual.runtime.faults import shown
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.signals import place_of
+from symdual.runtime.signals import tuned
 
 if TYPE_CHECKING:
     from symdual.runtime.closed_loop import Episodes, Luck
@@ -31,7 +31,7 @@ def fault_of_step(package: LoadedPackage, k: int, x: Array, u: Array, signals: A
     if not is_noisy(package):
         return None
     Q = evaluate.process_noise(tuned(package, signals), x, u, k)
-    return _fault(package, "process_noise", Q, f"step {k}, x = {_shown(x)}, u = {_shown(u)}")
+    return _fault(package, "process_noise", Q, f"step {k}, x = {shown(x)}, u = {shown(u)}")
 
 
 def fault_of_measurement(package: LoadedPackage, k: int, x: Array, signals: Array | None = None) -> str | None:
@@ -39,7 +39,7 @@ def fault_of_measurement(package: LoadedPackage, k: int, x: Array, signals: Arra
     if not is_noisy(package):
         return None
     R = evaluate.measurement_noise(tuned(package, signals), x, k)
-    return _fault(package, "measurement_noise", R, f"step {k}, x = {_shown(x)}")
+    return _fault(package, "measurement_noise", R, f"step {k}, x = {shown(x)}")
 
 
 def fault_along(package: LoadedPackage, k: int, states: Array, inputs: Array, signals: Array | None) -> str | None:
@@ -88,8 +88,8 @@ def fault_of_filter(problem: Problem, k: int, mean: Array, u: Array | None) -> s
     return fault_of_measurement(package, k, x, now)
 
 
-def faults_of_episodes(problem: Problem, luck: Luck, episodes: Episodes) -> str | None:
-    """What was wrong with the noise of the first episode that ended early because of it, or None."""
+def faults_of_episodes(problem: Problem, luck: Luck, episodes: Episodes) -> tuple[int, str] | None:
+    """The first episode that ended early because of its noise, and what was wrong with that, or None."""
     heard = (None, None) if problem.signals is None else problem.signals.of(problem.plant)
     for n in np.flatnonzero(episodes.outcomes != 0):
         k = int(np.flatnonzero(np.isfinite(episodes.states[n]).all(axis=1))[-1])
@@ -100,7 +100,7 @@ def faults_of_episodes(problem: Problem, luck: Luck, episodes: Episodes) -> str 
         own = fault_of_filter(problem, k + 1, episodes.means[n, k], u)
         found = found or own
         if found is not None:
-            return f"run {n}: {found}"
+            return int(n), found
     return None
 
 
@@ -117,9 +117,9 @@ def _fault_of_plant(
     found = fault_of_step(plant, k, x, u, here)
     if found is not None:
         return found
-    told = tuned(plant, here)
-    Q = evaluate.process_noise(told, x, u, k)
-    moved = evaluate.dynamics(told, x, u, theta, k) + _lower_root(Q) @ luck.process[n, k, :nx]
+    at_step = tuned(plant, here)
+    Q = evaluate.process_noise(at_step, x, u, k)
+    moved = evaluate.dynamics(at_step, x, u, theta, k) + _lower_root(Q) @ luck.process[n, k, :nx]
     return fault_of_measurement(plant, k + 1, moved, there)
 
 
@@ -150,16 +150,3 @@ def _fault(package: LoadedPackage, what: str, matrix: Array, where: str) -> str 
 def _entry(package: LoadedPackage, what: str, i: np.int64, j: np.int64) -> str:
     name = f"{what}[{i}, {j}]"
     return f"{name} = {package.NOISE[name]}" if name in package.NOISE else name
-
-
-def tuned(package: LoadedPackage, signals: Array | None) -> LoadedPackage:
-    """The package with the signals of a time among its numbers; those that nobody set keep their usual values."""
-    if signals is None or not signals.size:
-        return package
-    data, place = package.numbers["data"].copy(), place_of(package)
-    data[place] = np.where(np.isnan(signals), data[place], signals)
-    return replace(package, numbers={**package.numbers, "data": data})
-
-
-def _shown(values: Array) -> str:
-    return "(" + ", ".join(f"{value:g}" for value in values) + ")"

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from symdual.errors import SymdualError
 from symdual.numbers import as_matrix, as_vector, as_weights, require_joint
-from symdual.runtime import evaluate
 from symdual.runtime.evaluate import argument
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.named import Given, held, schedule, singles, vector
@@ -147,30 +146,3 @@ def least_curvature(package: LoadedPackage, objective: Objective | None, W: Arra
         lower = lower + np.einsum("ki,ia,ib->kab", objective.cost_weights, slopes, slopes)
     values = np.linalg.eigvalsh(lower)
     return np.asarray(np.where(values[:, 0] > 1e-12 * values[:, -1], values[:, 0], 0.0))
-
-
-def require_finite(package: LoadedPackage, objective: Objective | None, x: Array, bounds: Array) -> None:
-    """Raise when the cost of the first step is not a number, or has no slope or curvature, where an episode begins."""
-    if objective is None:
-        return
-    u = np.clip(np.zeros(package.NU), *bounds)
-    for when, action, weights in (
-        ("a step", u, objective.cost_weights[0]),
-        ("the end", None, objective.terminal_weights),
-    ):
-        used = np.flatnonzero(weights)
-        if not used.size:
-            continue
-        t, t_x, t_u = evaluate.cost_terms(package, x, action)
-        bent = evaluate.cost_bends(package, x, action, weights)
-        for what, numbers in (
-            ("cost", t[used]),
-            ("slope of the cost", np.hstack([t_x, t_u])[used]),
-            ("curvature of the cost", bent),
-        ):
-            if not np.all(np.isfinite(numbers)):
-                raise SymdualError(f"the {what} of {when} is not finite at the start, x = {_shown(x)}, u = {_shown(u)}")
-
-
-def _shown(values: Array) -> str:
-    return "(" + ", ".join(f"{value:g}" for value in values) + ")"

@@ -53,6 +53,15 @@ def place_of(package: LoadedPackage) -> slice:
     return slice(start, start + len(names))
 
 
+def tuned(package: LoadedPackage, values: Array | None) -> LoadedPackage:
+    """The package with the signals of a time among its numbers; those that nobody set keep their usual values."""
+    if values is None or not values.size:
+        return package
+    data, place = package.numbers["data"].copy(), place_of(package)
+    data[place] = np.where(np.isnan(values), data[place], values)
+    return replace(package, numbers={**package.numbers, "data": data})
+
+
 def _all_names(package: LoadedPackage, plant: LoadedPackage) -> tuple[str, ...]:
     return tuple(natural_order({*signals_of(package), *signals_of(plant)}))
 

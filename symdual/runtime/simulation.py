@@ -12,6 +12,7 @@ from symdual.errors import SymdualError, did_you_mean
 from symdual.runtime import recording
 from symdual.runtime.closed_loop import Episodes, Luck, run
 from symdual.runtime.labelled import Labelled
+from symdual.runtime.limits import warn_of_start
 from symdual.runtime.results import SHARED
 from symdual.runtime.sweep import Sweep
 
@@ -67,5 +68,6 @@ def simulated(plan: Sweep) -> Simulation:
     """Run all episodes of a sweep at once, in memory."""
     from symdual.runtime.results import Chunk
 
+    warn_of_start(plan.problem, stacklevel=3)
     luck = plan.luck([Chunk("", 0, plan.runs)])
     return Simulation(plan, luck, {name: run(plan.problem, name, luck, plan.settings) for name in plan.controllers})

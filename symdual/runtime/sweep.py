@@ -28,6 +28,7 @@ from symdual.runtime.closed_loop import Luck, Settings, checked_settings, draw, 
 from symdual.runtime.controller import controller
 from symdual.runtime.costs import NAMES, require_fit
 from symdual.runtime.evaluate import whole_number
+from symdual.runtime.limits import warn_of_start
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.objective import has_objective, limits_of
 from symdual.runtime.posterior import capacities
@@ -253,6 +254,7 @@ def run_sweep(
     folder `chunks` beside the results until those are written. Whatever ends the process, `resume` continues from
     there.
     """
+    warn_of_start(plan.problem, stacklevel=2)
     folder = Path(parent) / plan.problem.name
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -9,14 +9,15 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from symdual.errors import SymdualError, SymdualWarning
+from symdual.errors import SymdualError
+from symdual.runtime import faults
 from symdual.runtime.border import Records
 from symdual.runtime.costs import SEARCHED, cost_kind, cost_pointer, require_search_width, searches, task_of, weights_of
 from symdual.runtime.evaluate import observation
 from symdual.runtime.foresight import Foresight, first_plans, lay_out, taken_up, told
-from symdual.runtime.limits import violated_at_start
+from symdual.runtime.limits import warn_of_start
 from symdual.runtime.noise import believed, fault_along, fault_of_filter, is_noisy, require_noise
-from symdual.runtime.objective import limits_of, require_finite
+from symdual.runtime.objective import limits_of
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Array, Belief, Problem
 from symdual.runtime.signals import Forecast, place_of, require_set, signals_of, with_forecast
@@ -58,10 +59,9 @@ class Workbench:
         self._searching = searches(problem, self._kind)
         if self._kind in SEARCHED:
             require_search_width(problem)
-        require_finite(package, problem.objective, problem.start, problem.bounds)
+        faults.require_finite(problem)
         require_noise(problem)
-        for sentence in violated_at_start(problem):
-            warnings.warn(sentence, SymdualWarning, stacklevel=4)
+        warn_of_start(problem, stacklevel=4)
         self._cost = cost_pointer(problem, self._kind, steps)
         self._task_record = task_of(problem, controller.name, order, controller.foresight)
         self._data: Array = self._task_record["numbers"][0]
@@ -194,20 +194,23 @@ class Workbench:
             self._address, self._searching, self._floors[start], start, end, held, self._desk, self._table, u
         )
         if status == self._not_finite:
-            self._blame_noise(start, end, held)
+            self._blame(start, end, held, belief.mean)
             shorter = "step_length" in self._package.DATA_ENTRIES
             hint = "; a shorter step, or more substeps, may help" if shorter else ""
             raise SymdualError(f"the certainty-equivalent plan at step {k} is not finite, from whatever start{hint}")
         return u, int(status), taken_up(self._desk, self._kind, start - k)
 
-    def _blame_noise(self, start: int, end: int, held: Records) -> None:
-        """Raise when noise that depends has no covariance along the certainty-equivalent plan."""
-        if not is_noisy(self._package):
+    def _blame(self, start: int, end: int, held: Records, mean: Array) -> None:
+        """Raise when noise, a cost or a constraint is the reason why there is no plan: here or on the way."""
+        package, nx = self._package, self._package.NX
+        if not is_noisy(package) and self._task.objective is None:
             return
-        states, inputs = np.zeros((end - start + 1, self._package.NX)), np.zeros((end - start, self._nu))
-        u = self._table.candidates[0].copy()
-        self._package.decision.plan_of(start, end, held, self._desk, u, states, inputs)
-        fault = fault_along(self._package, start, states, inputs, believed(self._task))
+        states, inputs = np.zeros((end - start + 1, nx)), np.zeros((end - start, self._nu))
+        u = np.nan_to_num(self._table.candidates[0])
+        package.decision.plan_of(start, end, held, self._desk, u, states, inputs)
+        fault = fault_along(package, start, states, inputs, believed(self._task))
+        if fault is None:
+            fault = faults.fault_along(self._task, start, states, inputs, mean[nx:])
         if fault is not None:
             raise SymdualError(f"the plan at step {start} has no cost: {fault}")
 

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 import sympy as sp
 
-from symdual import Model, constant, features, unknown
+from symdual import Model, Scenario, constant, features, previous, signal, unknown
 from symdual.checks.kernels import BlockResult
 from symdual.derive.derivation import derive
 from symdual.derive.display import LARGEST
+from symdual.derive.structure import structure
 from symdual.emit.package import package
 from symdual.report.breaking import Breaker
 from symdual.report.html import element, page, table
@@ -25,6 +26,8 @@ from symdual.report.patterns import Kind, hessian_pattern, jacobian_pattern, obs
 from symdual.report.pictures import picture
 from symdual.report.reasons import reasons
 from symdual.report.source import highlighted
+from symdual.report.terminal import summary_rows
+from symdual.spec.loading import gathered
 
 ROOT = Path(__file__).parents[2]
 x, v, u = sp.symbols("x v u")
@@ -163,6 +166,20 @@ def test_continuous_time_time_and_constants() -> None:
     assert "Runge–Kutta method of fourth order with the step length 0.05" in text  # noqa: RUF001
     assert "pull2.5" in text and "continuous, rk4" in text
     assert "The model has no unknowns: z is the state itself." in text
+
+
+def test_signals_choices_and_what_a_task_asks_for() -> None:
+    sun = signal("sun", usual=0.5)
+    model = Model([x], [u, v], [0.9 * x + sun + u + v], bounds={v: (0, 1)}, name="asked")
+    asked = {"cost": [x - sun, u - previous(u)], "constraints": [x <= 2.0], "choices": {u: [0.0, 1.0, 3.0]}}
+    ((_, scenario),) = gathered(Scenario(model, 4, **asked)).scenarios.items()
+    text = visible_text(model_page(scenario.model))
+    assert "signalssun" in text and "inputs with a finite set of values3 combinations are tried" in text
+    assert "sunusually 0.5" in text and "Constraints: at most zero, softly" in text
+    assert "finite set of values" not in visible_text(model_page(model)) and "previous" in text
+    rows = dict(summary_rows(scenario.model, structure(derive(scenario.model))))
+    assert rows["signals"] == "sun" and rows["choices"].startswith("3 combinations")
+    assert rows["constraint"] == "x - 2.0 <= 0"
 
 
 # --------------------------------------------------------------------- too large

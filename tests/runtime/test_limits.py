@@ -86,6 +86,9 @@ def test_a_start_beyond_a_wall_has_a_plan_and_a_sentence(task: Problem) -> None:
     with pytest.warns(SymdualWarning, match="position - wall <= 0 is violated by 0.5 at the start"):
         beyond = controller(task.changed(start={"position": 1.5}), "dual")
     assert beyond.act()[0] < -0.3
+    with pytest.warns(SymdualWarning, match="position - wall <= 0 is violated by 0.5 at the start"):
+        found = simulate(task.changed(start={"position": 1.5}), ["dual"], runs=2)
+    assert not found["dual"].outcomes.any()
 
 
 @pytest.mark.parametrize(

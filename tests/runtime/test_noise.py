@@ -111,6 +111,13 @@ def test_an_episode_that_is_led_to_negative_noise_says_where(lit: Problem) -> No
     assert (found["ce"].outcomes != 0).all()
 
 
+def test_an_episode_without_a_plan_says_where_its_noise_is_negative(lit: Problem) -> None:
+    bad = changed(lit, dark=-0.004, light=1.0)
+    with pytest.warns(SymdualWarning, match=r"dual: run 0: the plan at step 0 has no cost: measurement_noise\[0, 0\] "):
+        found = simulate(replace(bad, reference=bad.reference - 3.0), ["dual"], 2, settings=Settings(truth="prior"))
+    assert found["dual"].outcomes.tolist() == [3, 3]
+
+
 def test_a_recording_is_replayed_with_the_noise_at_the_estimate(lit: Problem, tmp_path: Path) -> None:
     table = tmp_path / "run.csv"
     table.write_text("time,step,position\n0,1.0,\n1,0.5,2.4\n2,0,2.0\n")

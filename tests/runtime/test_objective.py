@@ -14,8 +14,8 @@ import symdual
 from symdual.errors import SymdualError
 from symdual.runtime.closed_loop import simulate
 from symdual.runtime.controller import controller
+from symdual.runtime.faults import require_finite
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.objective import require_finite
 from symdual.runtime.plants import cost_along, run_foreign
 from symdual.runtime.problem import Problem
 
@@ -134,6 +134,9 @@ def test_a_search_without_limits_is_refused(packages: Path, task: Problem) -> No
 
 
 def test_a_cost_that_is_not_finite_at_the_start_is_said(task: Problem) -> None:
-    with pytest.raises(SymdualError, match=r"the cost of the end is not finite at the start, x = \(1000\), u = \(0\)"):
+    with pytest.raises(
+        SymdualError,
+        match=r"cosh\(position\), in the cost of the end, is not finite at the start, x = \(1000\), u = \(0\)",
+    ):
         controller(task.changed(start=1000.0), "ce")
-    require_finite(task.package, task.objective, np.array([1.0]), task.bounds)
+    require_finite(task)
