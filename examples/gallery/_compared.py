@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from symdual import Episodes
 
 COLOURS = {"ce": "#c8381e", "cautious": "#d69a00", "dual": "#00866b", "planned": "#3b6fc4", "oracle": "#555555"}
-PACKAGES = (
-    Path(__file__).resolve().parents[2] / "out/gallery"
-)  # a folder for each page: they may be made at the same time
+GALLERY = Path(__file__).resolve().parent  # programs that are run to make pages have no __file__
+PACKAGES = GALLERY.parents[1] / "out/gallery"  # a folder for each page: they may be made at the same time
 
 
 def runs(usual: int) -> int:

@@ -27,7 +27,7 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from _compared import PACKAGES
+from _compared import GALLERY, PACKAGES
 from matplotlib import pyplot as plt
 
 from symdual import api
@@ -55,7 +55,7 @@ def report(found: dict[str, Episodes]) -> str:
     return "\n".join(lines)
 
 
-def draw(found: dict[str, Episodes], path: Path) -> None:
+def draw(found: dict[str, Episodes], path: Path | None) -> None:
     """Median and 90 % of the levels, strokes and what is unknown of the pump."""
     figure = plt.figure(figsize=(7.5, 8.0), layout="constrained")
     axes = figure.subplots(4, 1, sharex=True)
@@ -83,23 +83,22 @@ def draw(found: dict[str, Episodes], path: Path) -> None:
         x=0.01,
         ha="left",
     )
-    figure.savefig(path, dpi=150)
+    plt.show() if path is None else figure.savefig(path, dpi=150)
 
 
 def main() -> None:
     """Run all controllers with the same luck, print the comparison and draw it."""
     parser = argparse.ArgumentParser(description="filling up to a brim with a pump of unknown strength")
     parser.add_argument("--runs", type=int, default=400)
-    parser.add_argument("--figure", type=Path, default=Path("brim.png"))
+    parser.add_argument("--figure", type=Path, help="a file for the figure, which is shown otherwise")
     parser.add_argument(
         "-o", dest="folder", type=Path, default=PACKAGES / "brim", help="parent folder of the generated package"
     )
     arguments = parser.parse_args()
-    task = api.prepare(Path(__file__).parents[1] / "brim.py", folder=arguments.folder)
+    task = api.prepare(GALLERY.parent / "brim.py", folder=arguments.folder)
     found = simulate(task, list(COLOURS), runs=arguments.runs, settings=Settings(truth="prior"))
     print(report(found))
     draw(found, arguments.figure)
-    print(f"figure in {arguments.figure}")
 
 
 if __name__ == "__main__":

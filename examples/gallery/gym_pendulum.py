@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
-from _compared import PACKAGES
+from _compared import GALLERY, PACKAGES
 from matplotlib import pyplot as plt
 from numpy.typing import NDArray
 
@@ -114,7 +114,7 @@ def spread(values: Array) -> str:
     return f"{values.mean():.2f} +- {values.std(ddof=1) / np.sqrt(len(values)):.2f}"
 
 
-def draw(runs: dict[str, list[Run]], task: Problem, path: Path) -> None:
+def draw(runs: dict[str, list[Run]], task: Problem, path: Path | None) -> None:
     """Angle, torque and belief on 1/mass over time, one line for each seed."""
     figure = plt.figure(figsize=(9.0, 6.4), layout="constrained")
     axes = figure.subplots(3, 2, sharex=True, sharey="row")
@@ -142,23 +142,22 @@ def draw(runs: dict[str, list[Run]], task: Problem, path: Path) -> None:
     figure.suptitle(
         "Pendulum-v1 of unknown mass; nothing is asked for in the shaded second", fontsize=10, x=0.01, ha="left"
     )
-    figure.savefig(path, dpi=150)
+    plt.show() if path is None else figure.savefig(path, dpi=150)
 
 
 def main() -> None:
     """Run both controllers on the same seeds, print the comparison and draw it."""
     parser = argparse.ArgumentParser(description="dual control of Pendulum-v1 with unknown mass, against ce")
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--figure", type=Path, default=Path("gym_pendulum.png"))
+    parser.add_argument("--figure", type=Path, help="a file for the figure, which is shown otherwise")
     parser.add_argument(
         "-o", dest="folder", type=Path, default=PACKAGES / "gym_pendulum", help="parent folder of the generated package"
     )
     arguments = parser.parse_args()
-    task = api.prepare(Path(__file__).parents[1] / "gym_pendulum.py", folder=arguments.folder)
+    task = api.prepare(GALLERY.parent / "gym_pendulum.py", folder=arguments.folder)
     runs = {name: [one_run(task, name, seed) for seed in range(arguments.seeds)] for name in ("dual", "ce")}
     print(report(runs))
     draw(runs, task, arguments.figure)
-    print(f"figure in {arguments.figure}")
 
 
 if __name__ == "__main__":

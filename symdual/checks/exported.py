@@ -35,8 +35,8 @@ from symdual.runtime.closed_loop import root
 from symdual.runtime.controller import controller
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.noise import is_noisy
-from symdual.runtime.signals import tuned
 from symdual.runtime.problem import Belief, Problem, problem, processes_of
+from symdual.runtime.signals import tuned
 from symdual.spec.model import Model
 from symdual.spec.scenario import Scenario
 

@@ -241,6 +241,7 @@ def _story(arbitrating: bool) -> Record:
             Field("steps", (), "improvements of all plans"),
             Field("won", (), "the start of the best plan"),
             Field("plan_u", ("NU",), "first input of the best plan"),
+            Field("unlearned", (), "Jd of the plan of the chosen input if nothing were learned about the parameters"),
             Field("looks", (), "number of first inputs that were looked at one step ahead"),
             Field("screened", (), "of these, those that were looked at before the best ones were moved"),
             Field("look_u", ("LOOKS", "NU"), "these inputs"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 import sympy as sp
 from rich.console import Group, RenderableType
@@ -17,6 +18,7 @@ from symdual.emit.kernels import KernelFunction
 from symdual.spec.model import Model
 
 LONGEST_LINE = 240  #: characters of a right side; longer ones are abbreviated
+MOST_NAMES = 100  #: parts with a name of their own; equations that need more are left to the page
 
 
 def left_side(equation: Equation) -> str:
@@ -99,27 +101,43 @@ def kernel_table(functions: Sequence[KernelFunction]) -> Table:
 
 
 def derivation_view(derivation: Derivation) -> RenderableType:
-    """All equations of a derivation, block by block; long ones with names for parts of them, which are said below."""
+    """The equations of a derivation, block by block; long ones with names for parts of them, which are said below.
+
+    Where the long ones of a function need more names than anybody reads in a terminal, they are counted instead.
+    """
     listed = equations(derivation)
     long = [e for e in listed if e.right is None or len(right_side(e)) > LONGEST_LINE]
-    shortened: dict[int, sp.Expr] = {}
+    briefs: dict[int, sp.Expr] = {}
     notes: list[RenderableType] = []
     for letter in letters(derivation):
         own = [e for e in long if e.block.startswith(letter)]
-        names, briefs = Abbreviations(derivation, letter).of([e.brief for e in own])
-        shortened |= {id(e): brief for e, brief in zip(own, briefs, strict=True)}
+        names, shortened = Abbreviations(derivation, letter).of([e.brief for e in own])
+        if len(names) > MOST_NAMES:
+            notes.append(_left_to_the_page(own, len(names)))
+            continue
+        briefs |= {id(e): brief for e, brief in zip(own, shortened, strict=True)}
         if names:
             notes.append(Text(f"\nwhere, in the derivatives of {letter}", style="bold"))
             notes += [_line(name.name, one_line(meaning)) for name, meaning in names.items()]
-    parts: list[RenderableType] = []
-    block = ""
-    for equation in listed:
-        if equation.block != block:
-            block = equation.block
-            parts.append(Text(f"\n{block}", style="bold"))
-        brief = shortened.get(id(equation))
-        parts.append(_line(left_side(equation), right_side(equation) if brief is None else one_line(brief)))
-    return Group(*parts, *notes)
+    hidden = {id(e) for e in long} - set(briefs)
+    return Group(*_blocks([e for e in listed if id(e) not in hidden], briefs), *notes)
+
+
+def _blocks(listed: Sequence[Equation], briefs: Mapping[int, sp.Expr]) -> Iterator[RenderableType]:
+    """Equations below the names of their blocks, each block once."""
+    for block in dict.fromkeys(e.block for e in listed):
+        yield Text(f"\n{block}", style="bold")
+        for equation in listed:
+            if equation.block == block:
+                brief = briefs.get(id(equation))
+                yield _line(left_side(equation), right_side(equation) if brief is None else one_line(brief))
+
+
+def _left_to_the_page(long: Sequence[Equation], names: int) -> Text:
+    """How many equations of which blocks are too long for a terminal, and where they can be seen."""
+    counts = Counter(equation.block for equation in long)
+    listed = ", ".join(f"{count} of {block}" for block, count in counts.items())
+    return Text(f"\nnot shown: {listed}, which are long and have {names} parts in common; --html FILE shows all of it")
 
 
 def _line(left: str, right: str) -> Text:

@@ -161,6 +161,7 @@ class DualCostModule(Protocol):
     OUT_STATUS: int
     OUT_FALLBACK: int
     OUT_ITERATIONS: int
+    OUT_SLOT: int
     LOWRANK: bool
 
     def choose_form(self, steps: int, W: Array | None = ...) -> str:
@@ -226,6 +227,8 @@ class DecisionModule(Protocol):
 
     #: (address, searching, floor, k, end, belief, desk, table, u) -> status; compiled, with numba's own methods
     decide_at: Any
+    #: (address, k, end, belief, desk, candidates, out) -> worst status; the same
+    price_at: Any
 
     def plan_of(
         self,

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,7 +38,7 @@ _KEPT = 500  # times that are remembered
 # the functions of numba's cache by which a part that is there is known
 _MARKS = {
     "filter": ("filter.predict", "filter.update"),
-    "decision": ("decision.decide_at",),
+    "decision": ("decision.decide_at", "decision.price_at"),
     "episode": ("episode.episodes",),
 }
 
@@ -84,7 +84,7 @@ def compile_part(package: LoadedPackage, part: str) -> None:
     if part == "filter":
         touch_filter(package, *_belief_and_desk(package))
     elif part == "decision":
-        package.decision.decide_at.compile(_decision_types(package))
+        _compile_decision(package)
     elif part == "episode":
         from symdual.runtime.closed_loop import touch_episode  # which imports this module
 
@@ -94,13 +94,16 @@ def compile_part(package: LoadedPackage, part: str) -> None:
             package.decision.cost_pointer(kind)
 
 
-def _decision_types(package: LoadedPackage) -> tuple[Any, ...]:
-    """What `decide_at` is called with; it cannot be tried without a cost, which is another part."""
+def _compile_decision(package: LoadedPackage) -> None:
+    """Compile what calls a cost for the types that it is given; it cannot be tried without a cost, another part."""
     from numba import typeof, types
 
-    numbers = (types.int64, types.boolean, types.float64, types.int64, types.int64)
-    arrays = (*_belief_and_desk(package), package.candidates.table(), np.zeros(package.NU))
-    return (*numbers, *(typeof(value) for value in arrays))  # type: ignore[no-untyped-call]
+    integer, (belief, desk), table = types.int64, _belief_and_desk(package), package.candidates.table()
+    held, place = typeof(belief), typeof(desk)  # type: ignore[no-untyped-call]
+    rows, line = types.float64[:, ::1], types.float64[::1]
+    head = (integer, types.boolean, types.float64, integer, integer)
+    package.decision.decide_at.compile((*head, held, place, typeof(table), line))  # type: ignore[no-untyped-call]
+    package.decision.price_at.compile((integer, integer, integer, held, place, rows, rows))
 
 
 def touch_filter(package: LoadedPackage, belief: Records, desk: Desk) -> None:

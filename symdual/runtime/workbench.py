@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Protocol
 
@@ -71,7 +73,8 @@ class Workbench:
         self._predict, self._update = package.filter.predict, package.filter.update
         self._tray, self._stats = package.filter.tray(self._task_record), np.zeros(3)
         self._square_root, self._nu = package.SQUARE_ROOT, package.NU
-        self._decide, self._address = package.decision.decide_at, self._cost.address
+        self._decide, self._price = package.decision.decide_at, package.decision.price_at
+        self._address = self._cost.address
         self._table = package.candidates.table()
         self._not_finite, self._bad = package.nominal.NOT_FINITE, package.filter.NOT_FINITE
         self._signals = signals_of(package)
@@ -86,6 +89,8 @@ class Workbench:
         start, end = self._times(0)
         table, u = self._package.candidates.table(), np.zeros(self._nu)
         self._decide(self._address, False, 0.0, start, end, self._belief, self._desk, table, u)
+        prior = self._problem.prior
+        self._plan(0, prior, u, self._row(0, prior, u, self._order))
 
     def use(self, task: Problem) -> None:
         """Plan with the numbers of a task from now on."""
@@ -222,7 +227,8 @@ class Workbench:
         used = np.isfinite(table.out[:, 0])
         order = np.lexsort(table.candidates[used].T[::-1])
         candidates, out, report = table.candidates[used][order], table.out[used][order], table.report.copy()
-        states, inputs = self._plan(k, after, u)
+        row = self._row(k, after, u, int(report[module.REPORT_ORDER]))
+        states, inputs = self._plan(k, after, u, row)
         return Info(
             k=k,
             before=before,
@@ -232,7 +238,7 @@ class Workbench:
             measured=statistics.measured,
             candidates=candidates,
             costs=out[:, :3].copy(),
-            parts=self._parts(k, after, u, inputs, report),
+            parts=self._parts(report, row),
             planned_states=states,
             planned_inputs=inputs,
             status=STATUS[status],
@@ -243,7 +249,39 @@ class Workbench:
             planned=told(self._desk) if self._kind == "planned" else None,
         )
 
-    def _parts(self, k: int, belief: Belief, u: Array, inputs: Array, report: Array) -> Parts:
+    @property
+    def _splits(self) -> bool:
+        """Whether what uncertainty costs has two parts, caution and probing; distances hold with learning only."""
+        return self._task_record["learning"][0] != 0.0 and not limits_of(self._package)
+
+    @property
+    def _plans_through(self) -> bool:
+        """Whether the plan of a decision is the one through its input; others are on the shelf, `exact` has none."""
+        switched = self._problem.choices is not None and not self._learns
+        return self._kind != "exact" and (self._searching or switched)
+
+    def _row(self, k: int, belief: Belief, u: Array, order: int) -> Array:
+        """The cost of u on the desk that the decision has left behind, without learning where that tells parts apart."""
+        out = np.zeros((1, self._package.dual_cost.OUT))
+        if self._plans_through:
+            start, end = self._times(k)
+            with self._changed(order=order, learning=0.0 if self._splits else None):
+                self._price(self._address, start, end, self._hold(belief), self._desk, u[None].copy(), out)
+        return np.asarray(out[0])
+
+    @contextmanager
+    def _changed(self, **numbers: float | None) -> Iterator[None]:
+        """Other numbers in the record of the task, as long as something is asked for; None leaves one as it is."""
+        before = {name: float(self._task_record[name][0]) for name in numbers}
+        for name, number in numbers.items():
+            self._task_record[name] = before[name] if number is None else number
+        try:
+            yield
+        finally:
+            for name, number in before.items():
+                self._task_record[name] = number
+
+    def _parts(self, report: Array, row: Array) -> Parts:
         module, task = self._package.candidates, self._task_record
         nominal, uncertain = float(report[module.REPORT_NOMINAL]), float(report[module.REPORT_UNCERTAIN])
         if self._kind in ("certain", "exact"):
@@ -251,13 +289,18 @@ class Workbench:
         if self._kind == "bonus":
             return Parts(nominal, 0.0, 0.0, float(task["bonus"][0]) * uncertain)
         weight = float(task["weight"][0])
-        if task["learning"][0] == 0.0 or limits_of(self._package):  # whose distances hold with learning only
+        if not self._splits:
             return Parts(nominal, weight * uncertain, 0.0, 0.0)
         if self._kind == "planned":
-            still = weight * self._unlearned_along(k, belief, inputs)
+            still = weight * float(self._desk.story["unlearned"][0]) if self._learns else 0.0
             return Parts(nominal, still, uncertain - still, 0.0)
-        _, still, _ = self.prices(k, belief, u[None], self._kind, int(report[module.REPORT_ORDER]), learning=False)[0]
+        still = weight * float(row[self._package.dual_cost.OUT_UNCERTAIN])
         return Parts(nominal, still, weight * uncertain - still, 0.0)
+
+    @property
+    def _learns(self) -> bool:
+        """Whether the last decision was one of `planned` in which there was something to learn."""
+        return self._kind == "planned" and bool(self._desk.story["starts"][0] > 0.0)
 
     def prices(
         self, k: int, belief: Belief, candidates: Array, form: str, order: int = 1, learning: bool = True
@@ -313,26 +356,16 @@ class Workbench:
         nx = self._package.NX
         return observation(replace(self._package, numbers=numbers), held["z"][0, :nx], held["z"][0, nx:], k)
 
-    def _unlearned_along(self, k: int, belief: Belief, inputs: Array) -> float:
-        """Jd of the plan with given inputs if nothing more were learned about the parameters."""
-        start, end = self._times(k)
-        calls, held = self._package.calls, self._hold(belief)
-        self._task_record["learning"] = 0.0
-        try:
-            calls.follow(start, end, held, inputs, self._desk)
-            return calls.jd_structured(start, end, 0, 1, held, self._desk)[0]
-        finally:
-            self._task_record["learning"] = 1.0
-
-    def _plan(self, k: int, belief: Belief, u: Array) -> tuple[Array, Array]:
+    def _plan(self, k: int, belief: Belief, u: Array, row: Array) -> tuple[Array, Array]:
         """The plan whose cost was compared: one on the shelf, or after a search the one through u."""
         start, end = self._times(k)
         states, inputs = np.zeros((end - start + 1, self._package.NX)), np.zeros((end - start, self._nu))
-        learning = self._kind == "planned" and self._desk.story["starts"][0] > 0.0
-        if learning or not (self._searching or self._problem.choices is not None):
-            kept = self._desk.shelf[1 if learning else 0]
-            states[:], inputs[:] = kept["z"][: len(states), : self._package.NX], kept["u"][: len(inputs)]
+        if self._kind == "exact":
+            self._package.decision.plan_of(start, end, self._hold(belief), self._desk, u, states, inputs)
             return states, inputs
-        held = self._hold(belief)
-        self._package.decision.plan_of(start, end, held, self._desk, u, states, inputs)
+        if self._plans_through:
+            plan = self._desk.plan[int(row[self._package.dual_cost.OUT_SLOT])]
+        else:
+            plan = self._desk.shelf[1 if self._learns else 0]
+        states[:], inputs[:] = plan["z"][: len(states), : self._package.NX], plan["u"][: len(inputs)]
         return states, inputs

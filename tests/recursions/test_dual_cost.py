@@ -59,7 +59,7 @@ def test_low_rank_equals_dense(case: Make, name: str, k: int, learning: bool) ->
 
 def test_low_rank_refuses_more_values_than_fit(case: Make) -> None:
     c = case("larger", horizon=9)
-    calls, desk, out = c.package.calls, c.desk(), np.full((1, 6), 7.0)
+    calls, desk, out = c.package.calls, c.desk(), np.full((1, c.package.dual_cost.OUT), 7.0)
     assert c.cost_of("lowrank", 0, some_inputs(c, 0))[1] == np.inf
     assert calls.begin(0, 9, c.held, desk) == c.package.nominal.CONVERGED
     assert calls.lowrank(0, 9, c.held, desk, np.zeros((1, 1)), out) == c.package.nominal.BAD_ARGUMENT
@@ -247,7 +247,7 @@ def test_orders_agree_without_second_derivatives(case: Make) -> None:
 
 def test_time_and_sizes_that_do_not_fit_are_a_status(case: Make) -> None:
     c = case("toy")
-    calls, bad, out = c.package.calls, c.package.nominal.BAD_ARGUMENT, np.full((1, 6), 7.0)
+    calls, bad, out = c.package.calls, c.package.nominal.BAD_ARGUMENT, np.full((1, c.package.dual_cost.OUT), 7.0)
     desk, one = c.desk(), np.zeros((1, 1))
     short = desk._replace(notes=desk.notes[:-1])
     cheap = desk._replace(weights=desk.weights[:-1])

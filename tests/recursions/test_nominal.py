@@ -14,7 +14,7 @@ from .conftest import Case
 Make = Callable[..., Case]
 
 # the interpreter warns where compiled code quietly gives the infinity that is meant
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
 
 
 def least_squares_inputs(c: Case, k: int, first: np.ndarray) -> np.ndarray:
@@ -194,3 +194,39 @@ def test_the_start_decides_between_plans_on_either_side_of_a_kink(case: Make) ->
     assert inputs[1, 0] > 0.5
     assert cost == pytest.approx(recount(c, inputs), rel=1e-12)
     assert cost < recount(c, np.array([[0.3], [0.0], [0.0]])) - 1.0
+
+
+def held_at(c: Case, value: float) -> float:
+    """The cost of one input that never changes."""
+    return c.package.calls.follow(0, c.horizon, c.held, np.full((c.horizon, c.reference.nu), value), c.desk())
+
+
+def certain_plan(c: Case) -> tuple[float, int, np.ndarray]:
+    """(cost, status, inputs) of the certainty-equivalent plan."""
+    desk, first = c.desk(), np.zeros(c.reference.nu)
+    cost, status, slot = c.package.calls.certainty_equivalent(0, c.horizon, c.held, desk, first)
+    return cost, status, desk.plan["u"][slot, : c.horizon].copy()
+
+
+def test_there_is_a_plan_while_an_input_at_its_bound_is_finite(case: Make) -> None:
+    """Above the edge the state runs away; rest leads there, and so does what is best for a few steps."""
+    c = case("runaway", horizon=24)
+    c.belief = c.belief._replace(mean=np.array([0.9, 1.0]))
+    T, bounds = c.horizon, np.array([[-0.3], [0.3]])
+    c.cost = dense.Cost(np.ones((T + 1, 1, 1)), np.full((T, 1, 1), 0.01), np.full((T + 1, 1), 3.0), bounds)
+    assert held_at(c, 0.0) == np.inf and held_at(c, 0.3) == np.inf and held_at(c, -0.3) < np.inf
+    cost, status, inputs = certain_plan(c)
+    assert status != c.package.nominal.NOT_FINITE and cost < held_at(c, -0.3)
+    assert cost == pytest.approx(recount(c, inputs), rel=1e-12) and np.abs(inputs).max() <= 0.3
+
+
+def test_no_plan_is_worse_than_doing_nothing(case: Make) -> None:
+    """A pendulum on its head that is to move on: from the linearisation the plan lets it fall, and stays there."""
+    c = case("swing", horizon=25)
+    c.belief = c.belief._replace(mean=np.array([np.pi, 0.0, 1.0]))
+    T, bounds = c.horizon, np.array([[-3.0], [3.0]])
+    wanted = np.tile([np.pi + 0.1, 0.0], (T + 1, 1))
+    c.cost = dense.Cost(np.tile(np.diag([10.0, 0.1]), (T + 1, 1, 1)), np.full((T, 1, 1), 0.01), wanted, bounds)
+    cost, _, inputs = certain_plan(c)
+    assert cost == pytest.approx(recount(c, inputs), rel=1e-12)
+    assert cost <= held_at(c, 0.0)

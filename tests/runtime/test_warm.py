@@ -31,7 +31,7 @@ def cart(tmp_path: Path) -> Path:
     (folder / "__pycache__").mkdir(parents=True)
     for name in ("filter", "decision", "episode"):
         (folder / f"{name}.py").write_text(f"the source of {name}")
-    for function in ("decision._certain", "filter.predict", "decision.decide_at"):
+    for function in ("decision._certain", "filter.predict", "decision.decide_at", "decision.price_at"):
         keep(folder, function)
     return folder
 
