@@ -261,7 +261,7 @@ class Workbench:
         return self._kind != "exact" and (self._searching or switched)
 
     def _row(self, k: int, belief: Belief, u: Array, order: int) -> Array:
-        """The cost of u on the desk that the decision has left behind, without learning where that tells parts apart."""
+        """The cost of u on the desk that the decision left behind, without learning where that tells parts apart."""
         out = np.zeros((1, self._package.dual_cost.OUT))
         if self._plans_through:
             start, end = self._times(k)
