@@ -278,7 +278,7 @@ def test_any_number_of_threads_gives_the_same_bytes(toy: Problem, name: str, mon
     alone = run(longer, name, given, settings)
     for count, workers in ((1, 7), (2, 2), (2, 16), (2, 40)):
         numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
-        monkeypatch.setattr("symdual.runtime.closed_loop.get_num_threads", lambda workers=workers: workers)
+        monkeypatch.setattr("numba.get_num_threads", lambda workers=workers: workers)
         assert same_bytes(alone, run(longer, name, given, settings)), (count, workers)
     # and each episode by itself, with a fresh workspace
     for n in (0, 9, 22):

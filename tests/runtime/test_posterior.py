@@ -314,7 +314,7 @@ def test_all_controllers_run_and_the_loop_is_that_of_python(hill: Problem, monke
     luck = draw(hill, Settings(), np.random.SeedSequence(1).spawn(3))
     for name in ("ce", "cautious", "beb", "dual"):
         episodes = run(hill, name, luck, Settings())
-        monkeypatch.setattr("symdual.runtime.closed_loop.get_num_threads", lambda: 1)
+        monkeypatch.setattr("numba.get_num_threads", lambda: 1)
         again = run(hill, name, luck, Settings())
         np.testing.assert_array_equal(episodes.inputs, again.inputs)
         np.testing.assert_array_equal(episodes.memories, again.memories)
