@@ -6,6 +6,7 @@ import io
 import math
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import textwrap
@@ -29,6 +30,12 @@ from symdual.runtime.loading import LoadedPackage
 from symdual.whole_file.packages import locked
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def pytest_configure() -> None:
+    """A suite that was started in the background ignores interrupts; the programs that it starts must not."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

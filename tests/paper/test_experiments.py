@@ -22,6 +22,7 @@ from symdual.paper import checking
 from symdual.paper.experiments import captions, command, extra, timing, words
 from symdual.paper.experiments.curves import cost_curve, exact_curve, sampled_costs, with_prior
 from symdual.paper.experiments.figures import density
+from symdual.paper.experiments.figures import toy as toy_module
 from symdual.paper.experiments.figures.style import LOOKS
 from symdual.paper.experiments.outcome import outcome_json
 from symdual.paper.experiments.page import render
@@ -431,6 +432,15 @@ def test_the_boxes_of_the_flow_add_up_to_the_decision(toy: Problem) -> None:
     inner = boxes.nominal + boxes.cost_to_go + boxes.search
     assert boxes.decision == pytest.approx(boxes.certain + boxes.candidates * inner)
     assert min(boxes) >= 0.0 and boxes.candidates > 1
+
+
+def test_the_caption_of_the_toy_says_which_curves_have_a_bump() -> None:
+    u = np.linspace(-1.4, 1.4, 561)
+    hill = 1.0 / (1.0 + 100.0 * u**2)
+    curves = {"ce": (u + 0.5) ** 2, "beb": (u + 0.5) ** 2 + hill, "dual": u**2 + hill, "cautious": 3.0 * u**2}
+    said = toy_module._bumps(u, curves)
+    assert said == "With a bump at zero, where nothing is learned: beb, dual; without: ce, cautious."
+    assert toy_module._bumps(u, {"dual": u**2}).endswith("learned: none; without: dual.")
 
 
 def test_a_density_has_the_mass_of_its_runs_where_they_are() -> None:

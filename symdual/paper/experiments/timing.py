@@ -18,6 +18,7 @@ ROUNDS = 20
 class Boxes(NamedTuple):
     """Microseconds of each box at the first step, and how many candidates a search looks at.
 
+    `decision`: a whole one, which is the sum of `certain` and, for every candidate, of the boxes of the loop.
     `certain`: the certainty-equivalent control; `nominal` and `cost_to_go`: the plan of one candidate, and its
     covariances (one step of prediction among them) and dual cost; `search`: what else a candidate costs; `plant`: one
     step of the true system; `filter`: prediction and update of the belief.
@@ -29,12 +30,8 @@ class Boxes(NamedTuple):
     search: float
     plant: float
     filter: float
+    decision: float
     candidates: int
-
-    @property
-    def decision(self) -> float:
-        """A whole decision: the boxes of the loop as often as they run."""
-        return self.certain + self.candidates * (self.nominal + self.cost_to_go + self.search)
 
 
 def measure(problem: Problem) -> Boxes:
@@ -83,7 +80,8 @@ def measure(problem: Problem) -> Boxes:
     plan = max(each["plans"] - each["short plans"], 0.0) / count * end / (end - 1)
     whole = max(each["costs"] - each["one cost"], 0.0) / (count - 1)
     # on a busy machine parts may seem to take longer than the whole: the whole decision is what counts
-    loop = max(each["search"] - each["certain"], 0.0) / count
+    decision = max(each["search"], each["certain"])
+    loop = (decision - each["certain"]) / count
     inner = min(whole, loop)
     nominal_share = min(plan / whole, 1.0) if whole > 0.0 else 0.0
     return Boxes(
@@ -93,22 +91,25 @@ def measure(problem: Problem) -> Boxes:
         search=loop - inner,
         plant=each["plant"],
         filter=each["predict"] + each["update"],
+        decision=decision,
         candidates=count,
     )
 
 
 def _best(calls: Mapping[str, Callable[[], object]]) -> dict[str, float]:
-    """Seconds of one call of each: the best of several rounds of about five milliseconds, taken in turn.
+    """Processor seconds of one call of each: the best of several rounds of about five milliseconds, taken in turn.
+
+    What other programs do meanwhile is not counted, except for what it does to the caches.
 
     Every round begins with a call that does not count: the others have left their own plans behind.
     """
 
     def seconds(call: Callable[[], object], repeats: int) -> float:
         call()
-        started = time.perf_counter()
+        started = time.thread_time()
         for _ in range(repeats):
             call()
-        return (time.perf_counter() - started) / repeats
+        return (time.thread_time() - started) / repeats
 
     first = {name: min(seconds(call, 1) for _ in range(3)) for name, call in calls.items()}
     repeats = {name: max(2, int(0.005 / max(value, 1e-7))) for name, value in first.items()}

@@ -56,7 +56,8 @@ def flow_figure(times: Boxes) -> Picture:
         "fig2-flow",
         "Fig. 2: the flow of a decision, with measured times",
         "The algorithm of the paper's Fig. 2; the times are those of the first decision of Exp 2 (two states, 30 "
-        "unknown weights, 20 steps), measured on this machine in the compiled code. The left loop runs once for every "
+        "unknown weights, 20 steps), measured on this machine in the compiled code (processor time, the best of "
+        "several rounds). The left loop runs once for every "
         f"candidate of the search: {_shown(times.certain)} + {times.candidates} \N{MULTIPLICATION SIGN} "
         f"({_shown(times.nominal)} + {_shown(times.cost_to_go)} + {_shown(times.search)}) = {_shown(times.decision)}, "
         f"of which boxes 1 and 2 are {100 * inner / times.decision:.0f} %. "

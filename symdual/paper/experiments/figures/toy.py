@@ -38,9 +38,23 @@ def toy_figure(problem: Problem, seed: int, samples: int) -> Picture:
         f"second is chosen optimally; one is highlighted. Their mean is lowest at {lowest['mean']:.2f}, the exact "
         f"expectation at {best:.2f}. Right: every cost is shifted so that its minimum is zero; below, where each is "
         f"lowest: ce {lowest['ce']:.2f}, cautious {lowest['cautious']:.2f}, beb {lowest['beb']:.2f}, dual "
-        f"{lowest['dual']:.2f}. The certainty-equivalent cost is a parabola; the bonus adds a bump at zero, where "
-        "nothing is learned; the dual cost has such a bump too, and the cautious cost has none.",
+        f"{lowest['dual']:.2f}. {_bumps(inputs, curves)}",
         f"Two panels of cost against the first input. The expected cost has its lowest point at {best:.2f}.",
+    )
+
+
+def _bumps(inputs: Array, curves: dict[str, Array]) -> str:
+    """Which costs have a hill about zero, where nothing is learned: higher there than somewhere on both sides."""
+    near = np.abs(inputs) < 0.1
+    hilly = [
+        name
+        for name, cost in curves.items()
+        if cost[near].max() > max(cost[(inputs < 0.0) & ~near].min(), cost[(inputs > 0.0) & ~near].min())
+    ]
+    smooth = [name for name in curves if name not in hilly]
+    return (
+        f"With a bump at zero, where nothing is learned: {', '.join(hilly) or 'none'}; "
+        f"without: {', '.join(smooth) or 'none'}."
     )
 
 
