@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
+import symtable
+from collections.abc import Iterator
 
 _WIDTH = 110
 
 
-def without_unused_imports(source: str) -> str:
-    """Return the module with every import statement reduced to the names that occur in it."""
+def without_unused(source: str) -> str:
+    """Return the module without lines that give a field a name which nobody uses, and without unused imports."""
     tree = ast.parse(source)
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    lines = source.splitlines(keepends=True)
+    lines = _without_unused_fields(source, tree)
+    used = _used("".join(lines))
     for node in reversed(tree.body):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             kept = [a for a in node.names if (a.asname or a.name) in used]
@@ -21,18 +23,37 @@ def without_unused_imports(source: str) -> str:
     return re.sub(r"\n{4,}", "\n\n\n", "".join(lines))
 
 
-def without_unused_fields(source: str) -> str:
-    """Return the module without lines `name = record.field` and `name = np.zeros(...)` that nobody uses."""
+def _without_unused_fields(source: str, tree: ast.Module) -> list[str]:
+    """The lines of a module, without the texts `name = record.field` and `name = np.zeros(...)` that nobody uses."""
     lines = source.splitlines(keepends=True)
-    for function in ast.walk(ast.parse(source)):
-        if isinstance(function, ast.FunctionDef):
-            loaded = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-            for node in function.body:
-                if isinstance(node, ast.Assign) and _only_names(node.value):
-                    (target,) = node.targets
-                    if isinstance(target, ast.Name) and target.id not in loaded:
-                        lines[node.lineno - 1] = ""
-    return "".join(lines)
+    for function, table in _functions(tree, symtable.symtable(source, "module", "exec")):
+        for node in function.body:
+            if isinstance(node, ast.Assign) and _only_names(node.value):
+                (target,) = node.targets
+                if isinstance(target, ast.Name) and not table.lookup(target.id).is_referenced():
+                    lines[node.lineno - 1] = ""
+    return lines
+
+
+def _functions(
+    owner: ast.Module | ast.ClassDef, table: symtable.SymbolTable
+) -> Iterator[tuple[ast.FunctionDef, symtable.SymbolTable]]:
+    """Functions and methods with their symbols, which the compiler finds sooner than a walk through their trees."""
+    inner = {child.get_name(): child for child in table.get_children()}
+    for node in owner.body:
+        if isinstance(node, ast.FunctionDef):
+            yield node, inner[node.name]
+        elif isinstance(node, ast.ClassDef):
+            yield from _functions(node, inner[node.name])
+
+
+def _used(source: str) -> set[str]:
+    """The names that a module uses."""
+    tables, used = [symtable.symtable(source, "module", "exec")], set[str]()
+    for table in tables:
+        used |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_referenced()}
+        tables += table.get_children()
+    return used
 
 
 def _only_names(value: ast.expr) -> bool:

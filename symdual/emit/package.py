@@ -20,7 +20,7 @@ import sympy as sp
 import symdual
 from symdual.derive.derivation import Derivation
 from symdual.emit.code import code
-from symdual.emit.imports import without_unused_fields, without_unused_imports
+from symdual.emit.imports import without_unused
 from symdual.emit.kernels import DataLayout, data_layout
 from symdual.emit.render import template_folder
 from symdual.numbers import Array
@@ -51,7 +51,7 @@ def package(
     model = derivation.model
     layout = data_layout(derivation)
     bodies = {
-        name: _with_one_name(without_unused_imports(without_unused_fields(text))) if name != "__init__.py" else text
+        name: _with_one_name(without_unused(text)) if name != "__init__.py" else text
         for name, text in code(derivation, _PLACEHOLDER).items()
     }
     digest = _digest(*(part for name in sorted(bodies) for part in (name, bodies[name])))
