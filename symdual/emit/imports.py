@@ -8,40 +8,42 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection
+import symtable
+from collections.abc import Collection, Iterator
 
 _WIDTH = 110
+_IMPORT = re.compile(r"^from \.(\w+) import ([^\n(]+)\n", re.M)
 
 
 def without_absent_modules(source: str, modules: Collection[str]) -> str:
     """Return the module without imports from modules that its package does not have, and without what they would do.
 
-    These are statements that only call a function of such a module, or add what it returns: `tune(k, desk)`,
+    These are lines that only call a function of such a module, or add what it returns: `tune(k, desk)`,
     `trace += poison(task)`. A name that is used in any other way stays; the linter then misses its import.
     """
-    body = ast.parse(source)
-    absent = [n for n in body.body if isinstance(n, ast.ImportFrom) and n.level == 1 and n.module]
-    absent = [node for node in absent if node.module not in modules]
-    names = {alias.asname or alias.name for node in absent for alias in node.names}
-    gone = [*absent, *(node for node in ast.walk(body) if isinstance(node, ast.stmt) and _only_calls(node, names))]
-    lines = source.splitlines(keepends=True)
-    for node in gone:
-        lines[node.lineno - 1 : node.end_lineno] = [""] * ((node.end_lineno or node.lineno) - node.lineno + 1)
-    return "".join(lines)
+    absent = [statement for statement in _IMPORT.finditer(source) if statement[1] not in modules]
+    names = {alias.split(" as ")[-1].strip() for statement in absent for alias in statement[2].split(",")}
+    if not names:
+        return source
+    call = re.compile(rf"^ +(?:[^\n=]+ \+= )?(?:{'|'.join(sorted(names))})\([^\n]*\)\n", re.M)
+    for statement in absent:
+        source = source.replace(statement[0], "", 1)
+    return call.sub(lambda line: "" if _only_calls(line[0], names) else line[0], source)
 
 
-def _only_calls(statement: ast.stmt, names: Collection[str]) -> bool:
-    """Whether a statement does nothing but call one of the functions, or add what it returns."""
+def _only_calls(line: str, names: Collection[str]) -> bool:
+    """Whether a line does nothing but call one of the functions, or add what it returns."""
+    (statement,) = ast.parse(line.strip()).body
     if not isinstance(statement, (ast.Expr, ast.AugAssign)) or not isinstance(statement.value, ast.Call):
         return False
     return isinstance(statement.value.func, ast.Name) and statement.value.func.id in names
 
 
-def without_unused_imports(source: str) -> str:
-    """Return the module with every import statement reduced to the names that occur in it."""
+def without_unused(source: str) -> str:
+    """Return the module without lines that give a field a name which nobody uses, and without unused imports."""
     tree = ast.parse(source)
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    lines = source.splitlines(keepends=True)
+    lines = _without_unused_fields(source, tree)
+    used = _used("".join(lines))
     for node in reversed(tree.body):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             kept = [a for a in node.names if (a.asname or a.name) in used]
@@ -50,18 +52,37 @@ def without_unused_imports(source: str) -> str:
     return re.sub(r"\n{4,}", "\n\n\n", "".join(lines))
 
 
-def without_unused_fields(source: str) -> str:
-    """Return the module without lines `name = record.field` and `name = np.zeros(...)` that nobody uses."""
+def _without_unused_fields(source: str, tree: ast.Module) -> list[str]:
+    """The lines of a module, without the texts `name = record.field` and `name = np.zeros(...)` that nobody uses."""
     lines = source.splitlines(keepends=True)
-    for function in ast.walk(ast.parse(source)):
-        if isinstance(function, ast.FunctionDef):
-            loaded = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-            for node in function.body:
-                if isinstance(node, ast.Assign) and _only_names(node.value):
-                    (target,) = node.targets
-                    if isinstance(target, ast.Name) and target.id not in loaded:
-                        lines[node.lineno - 1] = ""
-    return "".join(lines)
+    for function, table in _functions(tree, symtable.symtable(source, "module", "exec")):
+        for node in function.body:
+            if isinstance(node, ast.Assign) and _only_names(node.value):
+                (target,) = node.targets
+                if isinstance(target, ast.Name) and not table.lookup(target.id).is_referenced():
+                    lines[node.lineno - 1] = ""
+    return lines
+
+
+def _functions(
+    owner: ast.Module | ast.ClassDef, table: symtable.SymbolTable
+) -> Iterator[tuple[ast.FunctionDef, symtable.SymbolTable]]:
+    """Functions and methods with their symbols, which the compiler finds sooner than a walk through their trees."""
+    inner = {child.get_name(): child for child in table.get_children()}
+    for node in owner.body:
+        if isinstance(node, ast.FunctionDef):
+            yield node, inner[node.name]
+        elif isinstance(node, ast.ClassDef):
+            yield from _functions(node, inner[node.name])
+
+
+def _used(source: str) -> set[str]:
+    """The names that a module uses."""
+    tables, used = [symtable.symtable(source, "module", "exec")], set[str]()
+    for table in tables:
+        used |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_referenced()}
+        tables += table.get_children()
+    return used
 
 
 def _only_names(value: ast.expr) -> bool:

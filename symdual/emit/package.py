@@ -20,7 +20,7 @@ import sympy as sp
 import symdual
 from symdual.derive.derivation import Derivation
 from symdual.emit.code import code
-from symdual.emit.imports import without_absent_modules, without_unused_fields, without_unused_imports
+from symdual.emit.imports import without_absent_modules, without_unused
 from symdual.emit.kernels import DataLayout, data_layout
 from symdual.emit.render import template_folder
 from symdual.numbers import Array
@@ -71,7 +71,7 @@ def package(
 
 def _reduced(text: str, modules: Collection[str]) -> str:
     """A rendered module without what this package does not have or need."""
-    return _with_one_name(without_unused_imports(without_unused_fields(without_absent_modules(text, modules))))
+    return _with_one_name(without_unused(without_absent_modules(text, modules)))
 
 
 def _scenarios(model: Model, plants: Mapping[str, Model]) -> bytes:

@@ -19,15 +19,8 @@ from symdual.export.values import Untranslatable
 from symdual.runtime.border import MakeBackend
 
 PREFIX = "package"
-#: what is compiled by itself: modules, and costs that take long; all else is compiled together
-_PARTS = {
-    "kernels": "kernels",
-    "calls": "calls",
-    "plant": "episode",
-    "episode": "episode",
-    "planned": "planned",
-    "second_order": "second order",
-}
+#: modules that are compiled by themselves, as is every cost; all else is compiled together
+_PARTS = {"kernels": "kernels", "calls": "calls", "plant": "episode", "episode": "episode"}
 _NUMBAS = ("likelihood", "process", "options")
 
 
@@ -51,7 +44,7 @@ class CBackend:
     """The modules of one package in C.
 
     They are translated and compiled in parts, each when it is first needed: who only wants a decision does not wait for
-    episodes.
+    episodes. A part is waited for when one of its functions is called, so that several are compiled at the same time.
     """
 
     def __init__(self, name: str, files: Mapping[str, bytes]) -> None:
@@ -95,8 +88,7 @@ class CBackend:
 
     def _part(self, part: str) -> tuple[Translator, Library]:
         if part not in self._parts:
-            known = source.costs(self._program)
-            costs = {function: _PARTS.get(kind, "controller") for kind, function in known.items()}
+            costs = {function: _cost_part(kind) for kind, function in source.costs(self._program).items()}
 
             def wanted(function: Function) -> bool:
                 return costs.get(function, _PARTS.get(function.module, "controller")) == part
@@ -104,12 +96,12 @@ class CBackend:
             work = source.translated(self._program, self._name, PREFIX, closed_loop=part == "episode", wanted=wanted)
             if work.pointers_need_memory:
                 raise Untranslatable(f"{self._name}: a cost that keeps arrays cannot be compiled by itself")
-            library = compilation.shared_library(library_text(work), compilation.FAST)
+            library = compilation.begun(library_text(work), compilation.FAST)
             self._parts[part] = work, Library(work, library)
         return self._parts[part]
 
     def _cost_pointer(self, kind: str) -> Address:
-        work, library = self._part(_PARTS.get(kind, "controller"))
+        work, library = self._part(_cost_part(kind))
         return Address(library.address(source.spelled_cost(work, kind)))
 
     def _episodes(self, module: types.ModuleType) -> None:
@@ -121,6 +113,11 @@ class CBackend:
         module.claim = _Claim()  # type: ignore[attr-defined]
 
         module.episodes = run  # type: ignore[attr-defined]
+
+
+def _cost_part(kind: str) -> str:
+    """The part in which a cost is."""
+    return f"cost {kind}"
 
 
 def copied(module: types.ModuleType) -> types.ModuleType:

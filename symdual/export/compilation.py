@@ -8,7 +8,8 @@ import platform
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -27,6 +28,7 @@ FAST = (
     "-ffp-contract=fast",
 )
 _SECONDS = 300.0
+_AT_WORK = ThreadPoolExecutor(thread_name_prefix="compiling")
 
 
 class NoCompiler(SymdualError):
@@ -84,6 +86,12 @@ def shared_library(text: str, flags: Sequence[str] = FAST) -> Path:
         with suppress(FileExistsError):
             made.replace(library)
     return library
+
+
+def begun(text: str, flags: Sequence[str] = FAST) -> Callable[[], Path]:
+    """Begin to make a shared library in the background; returns what waits for it."""
+    compiler()  # a machine without one is told so at once
+    return _AT_WORK.submit(shared_library, text, flags).result
 
 
 def _visible(command: str) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,9 @@ _REMEMBERED = 16  # named tuples whose structs are kept
 class Library:
     """A compiled translation."""
 
-    def __init__(self, work: Translator, file: Path) -> None:
-        self._work, self._code = work, ctypes.CDLL(str(file))
+    def __init__(self, work: Translator, file: Path | Callable[[], Path]) -> None:
+        """`file` may be what waits for the file; then it is waited for when a function is first called."""
+        self._work, self._file = work, file
         self._single = work.numbers.single
         self._real: Any = ctypes.c_float if self._single else ctypes.c_double
         self._structs: dict[Kind, type[ctypes.Structure]] = {}
@@ -35,14 +37,21 @@ class Library:
         self._threads = threading.local()
         self.types = {name: self._record_type(name) for name in work.records}
 
+    @cached_property
+    def _code(self) -> ctypes.CDLL:
+        return ctypes.CDLL(str(self._file() if callable(self._file) else self._file))
+
     def function(self, unit: Unit) -> Callable[..., Any]:
         """A function of the library for callers in Python."""
-        native = getattr(self._code, unit.name)
-        native.restype = self._c_type(unit.result)
+        native: Any = None
         converters = [self._converter(kind) for kind in unit.kinds]
         names = unit.function.arguments
 
         def call(*arguments: Any) -> Any:
+            nonlocal native
+            if native is None:
+                native = getattr(self._code, unit.name)
+                native.restype = self._c_type(unit.result)
             if len(arguments) != len(names):
                 raise TypeError(f"{unit.function.name} takes {len(names)} arguments: {', '.join(names)}")
             handed: list[Any] = []

@@ -8,6 +8,7 @@ worker dies, Dask gives its chunks to another one.
 from __future__ import annotations
 
 import asyncio
+import importlib
 import itertools
 import logging
 import threading
@@ -95,6 +96,7 @@ class Delivery(distributed.WorkerPlugin):
 
     def setup(self, worker: Worker) -> None:
         """Unpack on a worker that has joined; one that has no room for it says so when it is to run a chunk."""
+        importlib.import_module("numba")  # one that cannot import it is known before it is given work
         folder = Path(worker.local_directory) / f"symdual-{self._content.digest[:16]}"
         delivered = _DELIVERED[worker.address, self._content.key] = _Delivered(self._content, folder)
         try:
