@@ -262,9 +262,7 @@ class ProcessTask:
                 task["learning"] = float(learning)
                 calls.follow(PAST, end, held, self._inputs[PAST:], desk)
                 calls.spread(PAST, end, 0, held, desk)
-                loop = dense.closed_loop(
-                    reference, noise, cost, PAST, known, self._inputs[PAST:], learning=learning
-                )
+                loop = dense.closed_loop(reference, noise, cost, PAST, known, self._inputs[PAST:], learning=learning)
                 label = "spread of constraints" + ("" if learning else ", learning off")
                 yield label, desk.notes["sigma"][: HORIZON + 1].copy(), self._deviations(desk, loop)
 

@@ -35,7 +35,9 @@ def desk(package: Any) -> Any:
     records = package.records
     task = records.make_task(Q, R, np.ones(1), np.zeros(1), np.array([[-3.0], [3.0]]), np.zeros(0))
     task["limit_weights"], task["quantiles"], task["weight"] = PRICES, QUANTILES, 0.7
-    weights = records.make_weights(np.tile(W, (STEPS + 1, 1, 1)), np.tile(U, (STEPS, 1, 1)), np.tile(GOAL, (STEPS + 1, 1)))
+    weights = records.make_weights(
+        np.tile(W, (STEPS + 1, 1, 1)), np.tile(U, (STEPS, 1, 1)), np.tile(GOAL, (STEPS + 1, 1))
+    )
     return records.desk(STEPS, weights, task, planning=True)
 
 
@@ -61,7 +63,9 @@ class _Dense:
             self.A.append(A)
             self.learned.append(gain @ C @ predicted)
             self.S.append(predicted - gain @ C @ predicted)
-            self.z.append(np.array([self.z[-1][0] + 0.5 * self.z[-1][1], 0.9 * self.z[-1][1] + MEAN[2] * u[0], MEAN[2]]))
+            self.z.append(
+                np.array([self.z[-1][0] + 0.5 * self.z[-1][1], 0.9 * self.z[-1][1] + MEAN[2] * u[0], MEAN[2]])
+            )
 
     def limits(self, j: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """g, g_z and g_u; at the end the constraint with an input in it does not count."""

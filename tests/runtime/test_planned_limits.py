@@ -111,7 +111,7 @@ def test_a_kept_plan_is_never_made_worse(brim: Problem) -> None:
     own = controller(brim, "planned", foresight=PLANS)
     state, _, _ = own.step(own.init())
     _, _, info = own.step(state, [0.0, -0.5])
-    assert info.planned is not None
+    assert info.planned is not None and "constraints" in info.planned.no_race
     assert info.costs[0, 0] <= min(start.cost for start in info.planned.starts)
 
 
