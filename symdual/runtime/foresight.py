@@ -122,10 +122,10 @@ def _no_race(desk: Desk) -> str:
     if "entries" in (desk.story.dtype.names or ()):
         return ""
     given = desk.task.dtype.names or ()
-    what = "constraints" if "limit_weights" in given else "choices" if "combinations" in given else ""
-    return (
-        f"no futures were simulated to choose between plans: {what or 'functions or noise that depends'} cannot be yet"
-    )
+    what = "unknown functions and noise that depends"
+    if "limit_weights" in given or "combinations" in given:
+        what = "constraints" if "limit_weights" in given else "choices"
+    return f"no futures were simulated to choose between plans: {what} cannot be simulated yet"
 
 
 def _race(story: Any) -> tuple[Contestant, ...]:
