@@ -17,7 +17,6 @@ from symdual.emit.contexts import (
     CovariancesContext,
     CurvatureContext,
     DecisionContext,
-    DifferencesContext,
     DistancesContext,
     DualCostContext,
     EpisodeContext,
@@ -112,8 +111,10 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         if "values" in facts.objective:
             optional.append(File("convex", "convex", NameContext(name)))
     selecting = -1 not in s.h_selects
-    if facts.processes or expressed or signals or noisy:
-        adjoint = [File("adjoint", "adjoint_differences", DifferencesContext(name, facts.processes, limited))]
+    if limited:
+        adjoint = [File("adjoint", "adjoint_apart", WholeCostContext(name, facts.processes))]
+    elif facts.processes or expressed or signals or noisy:
+        adjoint = [File("adjoint", "adjoint_differences", NameContext(name))]
     else:
         adjoint = [
             File("adjoint_blocks", "adjoint_blocks", AdjointBlocksContext(name, selecting)),

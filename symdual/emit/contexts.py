@@ -198,14 +198,6 @@ class AdjointContext(NamedTuple):
     observation_curved_rows: tuple[int, ...]
 
 
-class DifferencesContext(NamedTuple):
-    """Slopes of the dual cost by differences."""
-
-    name: str
-    processes: tuple[ProcessCode, ...]
-    limited: bool
-
-
 class AdjointBlocksContext(NamedTuple):
     """Products of the adjoint."""
 

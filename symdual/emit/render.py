@@ -1,4 +1,4 @@
-"""Renders the templates. They see strings, numbers and small tuples, never SymPy; a test sees to it that no key is idle."""
+"""Renders the templates: they see strings, numbers and small tuples, never SymPy; a test finds keys that are idle."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Foresight:
         starts: how many of the plans to start from are improved, 1 to 8.
         look_ahead: whether the first input is then chosen with the next measurement taken into account.
         samples: simulated futures that choose between plans whose first inputs differ, at most 4096; 0 for none. With
-            Gaussian processes there are none.
+            Gaussian processes, noise that depends, constraints and choices there are none.
         seed: of these futures. Episodes of a sweep use their own.
 
     >>> symdual.Foresight(starts=2, look_ahead=False)
@@ -85,7 +85,8 @@ class Planned(NamedTuple):
     `starts` are the certainty-equivalent plan, the plans of the step before where there were any, and plans through
     other first inputs; `won` is the position of the one that became the best plan, whose first input is `plan_input`.
     `looks` are the first inputs that were looked at one step ahead, in the order in which that was done. `race` are the
-    contestants of simulated futures, empty where all first inputs agreed, and `race_won` is the position of the winner.
+    contestants of simulated futures, empty where all first inputs agreed, and `race_won` is the position of the winner;
+    `no_race` says why there are none in such a task.
     """
 
     starts: tuple[Start, ...]
@@ -94,6 +95,7 @@ class Planned(NamedTuple):
     looks: tuple[Look, ...]
     race: tuple[Contestant, ...] = ()
     race_won: int | None = None
+    no_race: str = ""
 
 
 def told(desk: Desk) -> Planned | None:
@@ -109,9 +111,21 @@ def told(desk: Desk) -> Planned | None:
     there = [n for n, start in enumerate(starts) if np.isfinite(start.cost)]
     seen = tuple(Look(story["look_u"][n].copy(), float(story["look_cost"][n])) for n in range(looks))
     won = there.index(int(story["won"]))
-    race = _race(story) if "entries" in (story.dtype.names or ()) else ()
+    why = _no_race(desk)
+    race = () if why else _race(story)
     race_won = int(story["entry_won"]) if race else None
-    return Planned(tuple(starts[n] for n in there), won, story["plan_u"].copy(), seen, race, race_won)
+    return Planned(tuple(starts[n] for n in there), won, story["plan_u"].copy(), seen, race, race_won, why)
+
+
+def _no_race(desk: Desk) -> str:
+    """Why no futures are simulated in a task; empty where they are."""
+    if "entries" in (desk.story.dtype.names or ()):
+        return ""
+    given = desk.task.dtype.names or ()
+    what = "unknown functions and noise that depends"
+    if "limit_weights" in given or "combinations" in given:
+        what = "constraints" if "limit_weights" in given else "choices"
+    return f"no futures were simulated to choose between plans: {what} cannot be simulated yet"
 
 
 def _race(story: Any) -> tuple[Contestant, ...]:

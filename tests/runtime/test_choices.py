@@ -75,7 +75,7 @@ def test_planned_takes_the_best_answer_of_its_plan(in_c: Callable[[str], Problem
     assert info.planned_inputs[0].tolist() == u.tolist()
 
 
-@pytest.mark.parametrize("name", ["ce", "cautious", "dual"])
+@pytest.mark.parametrize("name", ["ce", "cautious", "dual", "planned"])
 def test_choices_beside_constraints(in_c: Callable[[str], Problem], name: str) -> None:
     task = in_c("narrow")
     found = simulate(task, [name], runs=4, settings=Settings(truth="prior"))[name]

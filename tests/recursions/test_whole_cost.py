@@ -1,0 +1,147 @@
+"""The cost of whole plans at their own distances from constraints: dense numpy, and where its slope vanishes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import erfc, sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from symdual import Model, unknown
+from symdual.spec.objective import Objective
+
+x, v, p = sp.symbols("x v p")
+b = unknown("b", 1.0, 0.2)
+STEPS = 4
+Q, R = np.diag([1e-4, 1e-3]), np.diag([1e-3, 2e-3])
+W, U, GOAL = np.diag([1.0, 0.1]), np.array([[0.05]]), np.array([1.5, 0.0])
+PRICES, QUANTILES = np.array([300.0, 50.0, 200.0]), np.array([1.645, 0.0, 1.0])
+MEAN, START = np.array([0.2, 0.1, 1.0]), np.diag([1e-3, 2e-3, 0.2])
+INPUTS = np.array([[0.6], [0.9], [0.3], [-0.2]])
+
+
+@pytest.fixture(scope="module")
+def package(interpret: Callable[[Model], Any]) -> Any:
+    """A constraint on a state, one on a state and an input, and one with the unknown in it."""
+    model = Model([x, v], [p], [x + 0.5 * v, 0.9 * v + b * p], process_noise=Q, measurement_noise=R, name="whole")
+    return interpret(model.asked(Objective(limits=(x - 1.0, v + 0.2 * p - 0.9, b * x - 1.1))))
+
+
+@pytest.fixture
+def desk(package: Any) -> Any:
+    records = package.records
+    task = records.make_task(Q, R, np.ones(1), np.zeros(1), np.array([[-3.0], [3.0]]), np.zeros(0))
+    task["limit_weights"], task["quantiles"], task["weight"] = PRICES, QUANTILES, 0.7
+    weights = records.make_weights(
+        np.tile(W, (STEPS + 1, 1, 1)), np.tile(U, (STEPS, 1, 1)), np.tile(GOAL, (STEPS + 1, 1))
+    )
+    return records.desk(STEPS, weights, task, planning=True)
+
+
+def _whole(package: Any, desk: Any, inputs: np.ndarray) -> float:
+    belief = package.records.make_belief(MEAN, START)
+    nominal = package.trajectory.follow(0, STEPS, belief, inputs, desk)
+    return float(package.planner.whole_cost(0, STEPS, 0, nominal, belief, desk))
+
+
+class _Dense:
+    """Jbar + 0.7 Jd with full matrices; Jd as a sum over the covariances in closed loop, not in its trace form."""
+
+    def __init__(self, inputs: np.ndarray) -> None:
+        self.inputs, self.z = inputs, [MEAN]
+        self.A, self.S, self.learned = [], [START], []
+        B, C = np.array([[0.0], [MEAN[2]], [0.0]]), np.eye(2, 3)
+        self.B = B
+        for u in inputs:
+            A = np.array([[1.0, 0.5, 0.0], [0.0, 0.9, u[0]], [0.0, 0.0, 1.0]])
+            predicted = A @ self.S[-1] @ A.T
+            predicted[:2, :2] += Q
+            gain = predicted @ C.T @ np.linalg.inv(C @ predicted @ C.T + R)
+            self.A.append(A)
+            self.learned.append(gain @ C @ predicted)
+            self.S.append(predicted - gain @ C @ predicted)
+            self.z.append(
+                np.array([self.z[-1][0] + 0.5 * self.z[-1][1], 0.9 * self.z[-1][1] + MEAN[2] * u[0], MEAN[2]])
+            )
+
+    def limits(self, j: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """g, g_z and g_u; at the end the constraint with an input in it does not count."""
+        (x, v, b), u = self.z[j], (self.inputs[j, 0] if j < STEPS else 0.0)
+        g = np.array([x - 1.0, v + 0.2 * u - 0.9, b * x - 1.1])
+        return g, np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [b, 0.0, x]]), np.array([[0.0], [0.2], [0.0]])
+
+    def curvature(self, j: int, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """W on z, N and U with each constraint counted by its share."""
+        _, g_z, g_u = self.limits(j)
+        slopes = g_z * np.array([1.0, 1.0, 0.0])  # curvature by the states
+        whole = np.zeros((3, 3))
+        whole[:2, :2] = W
+        prices = PRICES * shares
+        return whole + slopes.T * prices @ slopes, g_u.T * prices @ slopes, U + g_u.T * prices @ g_u
+
+    def closed_loop(self, shares: np.ndarray) -> tuple[np.ndarray, float]:
+        """sigma of all constraints, and Jd."""
+        gains = [np.zeros((1, 3))] * STEPS
+        K = self.curvature(STEPS, shares[STEPS])[0]
+        for j in range(STEPS - 1, 0, -1):
+            H, N, Huu = self.curvature(j, shares[j])
+            effort, mixed = Huu + self.B.T @ K @ self.B, N + self.B.T @ K @ self.A[j]
+            gains[j] = -np.linalg.solve(effort, mixed)
+            K = H + self.A[j].T @ K @ self.A[j] + mixed.T @ gains[j]
+        M, sigma, total = np.zeros((3, 3)), np.zeros((STEPS + 1, 3)), 0.0
+        for j in range(STEPS + 1):
+            L = gains[j] if j < STEPS else np.zeros((1, 3))
+            _, g_z, g_u = self.limits(j)
+            answered = g_z + (g_u @ L if j < STEPS else 0.0)
+            sigma[j] = np.sqrt(np.diag(g_z @ self.S[j] @ g_z.T) + np.diag(answered @ M @ answered.T))
+            H, N, Huu = self.curvature(j, shares[j])
+            total += np.trace(H @ (self.S[j] + M)) + 2 * np.trace(N.T @ L @ M) + np.trace(Huu @ L @ M @ L.T)
+            if j < STEPS:
+                loop = self.A[j] + self.B @ L
+                M = loop @ M @ loop.T + self.learned[j]
+        return sigma, total
+
+    def cost(self) -> float:
+        shares = np.zeros((STEPS + 1, 3))
+        counted = np.ones((STEPS + 1, 3))
+        counted[STEPS, 1] = 0.0
+        g = np.array([self.limits(j)[0] for j in range(STEPS + 1)])
+        for _ in range(2):
+            sigma, _ = self.closed_loop(shares)
+            shares = counted * np.vectorize(lambda a, s: 0.5 * erfc(-a / (s * sqrt(2))))(g, sigma)
+        sigma, uncertain = self.closed_loop(shares)
+        states = np.array([z[:2] - GOAL for z in self.z])
+        nominal = np.einsum("ji,ik,jk->", states, W, states) + U[0, 0] * float(np.sum(self.inputs**2))
+        nominal += float(np.sum(counted * PRICES * np.maximum(g + QUANTILES * sigma, 0.0) ** 2))
+        return nominal + 0.7 * uncertain
+
+
+@pytest.mark.parametrize("scale", [0.2, 0.6, 1.0])
+def test_the_cost_is_that_of_full_matrices(package: Any, desk: Any, scale: float) -> None:
+    inputs = scale * INPUTS
+    expected = _Dense(inputs).cost()
+    assert _whole(package, desk, inputs) == pytest.approx(expected, rel=1e-10)
+    # it is a function of the plan alone: what was evaluated before does not matter
+    _whole(package, desk, -inputs)
+    assert _whole(package, desk, inputs) == pytest.approx(expected, rel=1e-10)
+
+
+def test_a_plan_is_improved_to_where_the_slope_of_the_cost_vanishes(package: Any, desk: Any) -> None:
+    """By differences of the dense cost; at distances that are held the plan would stop elsewhere."""
+    belief = package.records.make_belief(MEAN, START)
+    inputs = 0.4 * INPUTS
+    start = _whole(package, desk, inputs)
+    package.nominal.begin(0, STEPS, belief, desk)
+    cost = _whole(package, desk, inputs)
+    cost, _, slot, _ = package.planner.descend_whole(0, STEPS, np.int64(0), cost, 12, 1e-8, belief, desk)
+    found = desk.plan["u"][slot, :STEPS].copy()
+    assert cost < start and cost == pytest.approx(_Dense(found).cost(), rel=1e-10)
+    for j in range(STEPS):
+        step = np.zeros_like(found)
+        step[j] = 1e-5
+        slope = (_Dense(found + step).cost() - _Dense(found - step).cost()) / 2e-5
+        bend = (_Dense(found + 100 * step).cost() - 2 * cost + _Dense(found - 100 * step).cost()) / 1e-6
+        assert abs(slope) < 3e-3 * max(bend, 1.0)
