@@ -298,6 +298,7 @@ class ControllerContext(NamedTuple):
     name: str
     square_root: bool
     expressed: bool
+    limited: bool
     signals: bool
     switched: bool
 
