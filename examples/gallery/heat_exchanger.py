@@ -41,22 +41,25 @@ cells = [*sp.symbols(f"cell0:{CELLS - 1}"), sp.Symbol("outlet")]
 speed = unknown("speed", 2.0, 1.0)  # how many cells a unit of flow moves the water on in a second
 transfer = unknown("transfer", 0.1, 0.04)  # the share of the difference to the steam that a second of heating removes
 cold, steam = unknown("cold", 80.0, 400.0), unknown("steam", 110.0, 100.0)
+rest = sp.Symbol("rest")  # what is left unexplained, and how fast it fades
+fade = unknown("fade", 0.05, 0.0025)
 
 
 def exchanger(name: str, heating: sp.Expr) -> Model:
     """The tube, heated at the rate `heating`."""
     entering = [cold, *cells[:-1]]
     return Model(
-        states=cells,
+        states=[*cells, rest],
         inputs=[flow],
         derivatives=[
             speed * flow * (before - cell) + heating * (steam - cell)
             for before, cell in zip(entering, cells, strict=True)
-        ],
+        ]
+        + [-fade * rest],
         step=1.0,
         method="rk4",
-        observation=[cells[-1]],
-        process_noise=1e-5,
+        observation=[cells[-1] + rest],
+        process_noise=[1e-5] * CELLS + [1e-2],
         measurement_noise=0.1,
         name=name,
     )
@@ -65,18 +68,20 @@ def exchanger(name: str, heating: sp.Expr) -> Model:
 exchanger_alone = exchanger("exchanger_alone", transfer)
 by_flow = features.rbf("by_flow", flow, centres=np.linspace(0.1, 0.7, 5), lengthscale=0.15, variance=0.01)
 exchanger_learned = exchanger("exchanger_learned", transfer + by_flow)
-alone = Scenario(exchanger_alone, horizon=50, start=97.0, start_covariance=4.0)
-learned = Scenario(exchanger_learned, horizon=50, start=97.0, start_covariance=4.0)
+BEGIN = {"start": [97.0] * CELLS + [0.0], "start_covariance": [4.0] * CELLS + [0.5]}
+alone = Scenario(exchanger_alone, horizon=50, **BEGIN)
+learned = Scenario(exchanger_learned, horizon=50, **BEGIN)
 
 
 def judged(scenario: str, recording: Path, folder: Path) -> tuple[Fit, Validation]:
     """Fit on the first part, simulate the last."""
     rows = np.genfromtxt(recording, delimiter=",", skip_header=1)
     # the flow of a row has acted until its time, while the inputs of a recording act from their time on
-    table = {"flow": np.append(rows[1:, 1], rows[-1, 1]), "outlet": rows[:, 2]}
+    table = {"flow": np.append(rows[1:, 1], rows[-1, 1]), "y0": rows[:, 2]}
     estimation = {key: column[:ESTIMATION] for key, column in table.items()}
     validation = {key: column[ESTIMATION:] for key, column in table.items()}
-    result = symdual.fit(__file__, estimation, scenario=scenario, hold=["process_noise"], starts=2, folder=folder)
+    held = [f"process_noise[{cell.name}]" for cell in cells]
+    result = symdual.fit(__file__, estimation, scenario=scenario, hold=held, starts=2, folder=folder)
     (seen,) = symdual.validate(__file__, result, validation, scenario=scenario, folder=folder)
     return result, seen
 

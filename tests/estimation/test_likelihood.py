@@ -352,3 +352,13 @@ def test_check_says_where_the_likelihood_is_not_finite(interpreted_likelihood: C
     model = Model([x], [u], [sp.exp(sp.exp(sp.exp(10 + x**2))) + u], name="beyond")
     (result,) = check_likelihood(model, interpreted_likelihood(model))
     assert result.passed and result.undefined == 1
+
+
+@pytest.mark.parametrize(("name", "count"), [("signals", 6), ("noisy", 4), ("late", 4)])
+def test_check_knows_signals_the_past_and_noise(
+    name: str, count: int, interpreted_likelihood: Callable[[Model], Any]
+) -> None:
+    model = MODELS[name]()
+    results = check_likelihood(model, interpreted_likelihood(model))
+    assert len(results) == count and all(r.passed and not r.undefined for r in results)
+    assert max(r.error for r in results) < 1e-11

@@ -14,7 +14,7 @@ from symdual import Model, Scenario, SymdualError, previous, signal, unknown
 from symdual.estimation.fit import Subject, first_states, fit_series
 from symdual.estimation.likelihood import Likelihood
 from symdual.estimation.quantities import choose
-from symdual.estimation.series import read_all, resampled
+from symdual.estimation.series import oddities, read_all, resampled
 from symdual.estimation.structural import ambiguities
 from symdual.estimation.surroundings import Surroundings, read_series, surroundings
 from symdual.numbers import Array
@@ -156,6 +156,13 @@ def test_signals_come_from_columns_and_else_from_the_scenario(room: Subject) -> 
         read_series(day, room.package, room.around)
     with pytest.raises(SymdualError, match='row 3: the signal "sun" is missing or infinite'):
         read_series(table(10) | {"sun": [1, 2, np.nan, *range(7)]}, room.package, room.around)
+
+
+def test_a_signal_that_never_changes_is_said(begun: Subject) -> None:
+    series = read_series(table(10) | {"sun": np.full(10, 3.0)}, begun.package, begun.around)
+    assert list(oddities(series, begun.package)) == [
+        'the signal "sun" never changes (it is 3): the recording does not show what it does'
+    ]
 
 
 def test_a_recording_that_is_shorter_than_the_memory(room: Subject) -> None:
