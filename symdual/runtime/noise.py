@@ -30,7 +30,7 @@ def fault_of_step(package: LoadedPackage, k: int, x: Array, u: Array, signals: A
     """What is wrong with Q(x, u) at step k, whose signals (S,) are given, or None."""
     if not is_noisy(package):
         return None
-    Q = evaluate.process_noise(_tuned(package, signals), x, u, k)
+    Q = evaluate.process_noise(tuned(package, signals), x, u, k)
     return _fault(package, "process_noise", Q, f"step {k}, x = {_shown(x)}, u = {_shown(u)}")
 
 
@@ -38,7 +38,7 @@ def fault_of_measurement(package: LoadedPackage, k: int, x: Array, signals: Arra
     """What is wrong with R(x) at step k, whose signals (S,) are given, or None."""
     if not is_noisy(package):
         return None
-    R = evaluate.measurement_noise(_tuned(package, signals), x, k)
+    R = evaluate.measurement_noise(tuned(package, signals), x, k)
     return _fault(package, "measurement_noise", R, f"step {k}, x = {_shown(x)}")
 
 
@@ -84,7 +84,7 @@ def fault_of_filter(problem: Problem, k: int, mean: Array, u: Array | None) -> s
         found = fault_of_step(package, k - 1, x, u, before)
         if found is not None:
             return found
-        x = evaluate.dynamics(_tuned(package, before), x, u, mean[nx:], k - 1)
+        x = evaluate.dynamics(tuned(package, before), x, u, mean[nx:], k - 1)
     return fault_of_measurement(package, k, x, now)
 
 
@@ -117,9 +117,9 @@ def _fault_of_plant(
     found = fault_of_step(plant, k, x, u, here)
     if found is not None:
         return found
-    tuned = _tuned(plant, here)
-    Q = evaluate.process_noise(tuned, x, u, k)
-    moved = evaluate.dynamics(tuned, x, u, theta, k) + _lower_root(Q) @ luck.process[n, k, :nx]
+    at_step = tuned(plant, here)
+    Q = evaluate.process_noise(at_step, x, u, k)
+    moved = evaluate.dynamics(at_step, x, u, theta, k) + _lower_root(Q) @ luck.process[n, k, :nx]
     return fault_of_measurement(plant, k + 1, moved, there)
 
 
@@ -152,7 +152,7 @@ def _entry(package: LoadedPackage, what: str, i: np.int64, j: np.int64) -> str:
     return f"{name} = {package.NOISE[name]}" if name in package.NOISE else name
 
 
-def _tuned(package: LoadedPackage, signals: Array | None) -> LoadedPackage:
+def tuned(package: LoadedPackage, signals: Array | None) -> LoadedPackage:
     """The package with the signals of a time among its numbers; those that nobody set keep their usual values."""
     if signals is None or not signals.size:
         return package
