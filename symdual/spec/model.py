@@ -57,7 +57,7 @@ class Model:
     >>> x, v, u = sympy.symbols("x v u")
     >>> friction = symdual.unknown("friction", mean=0.3, variance=0.1)
     >>> symdual.Model([x, v], [u], derivatives=[v, u - friction * v], step=0.1, process_noise=1e-3, name="cart")
-    <Model cart: states x, v, inputs u, 1 unknowns>
+    <Model cart: states x, v, inputs u, 1 unknown>
     """
 
     name: str
@@ -172,7 +172,8 @@ class Model:
 
     def __repr__(self) -> str:
         names = ", ".join(s.name for s in self.states), ", ".join(u.name for u in self.inputs)
-        return f"<Model {self.name or 'without a name'}: states {names[0]}, inputs {names[1]}, {self._size} unknowns>"
+        unknowns = f"{self._size} unknown{'' if self._size == 1 else 's'}"
+        return f"<Model {self.name or 'without a name'}: states {names[0]}, inputs {names[1]}, {unknowns}>"
 
     def _repr_html_(self) -> str:
         """The equations, for notebooks."""
@@ -585,7 +586,7 @@ def _bounds(
 def _hint(symbol: sp.Symbol | str, inputs: list[str], states: tuple[sp.Symbol, ...]) -> str:
     """What somebody may have wanted who gives bounds to something else."""
     if str(symbol) in [s.name for s in states]:
-        return " but a state: only inputs have bounds, and where a state should not go is a matter of its cost"
+        return " but a state: only inputs have bounds; what a state must keep to is one of the scenario's constraints"
     return did_you_mean(str(symbol), inputs)
 
 
