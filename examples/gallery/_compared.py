@@ -74,8 +74,9 @@ def bands(panel: Any, values: NDArray[np.float64], name: str, times: NDArray[np.
     panel.fill_between(at, low, high, color=COLOURS[name], alpha=0.13, lw=0)
 
 
-def finish(panels: Any, labels: list[str], below: str) -> None:
-    """Labels, grids and one legend."""
+def finish(panels: Any, labels: list[str], below: str, above: str = "medians, and 80 % of the runs") -> None:
+    """Labels, grids, one legend, and what lines and bands are."""
+    panels[0].set_title(above, loc="right", fontsize=8, color="#555555")
     for panel, label in zip(panels, labels, strict=True):
         panel.set_ylabel(label)
         panel.grid(alpha=0.25, lw=0.6)

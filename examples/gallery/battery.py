@@ -100,7 +100,7 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(8.0, 3.2), layout="constrain
 for name in ("ce", "dual"):
     distances = np.sort(np.abs(found[name].states[:, 16, 0] - 0.5))
     left.plot(distances, np.arange(1, len(distances) + 1) / len(distances), color=COLOURS[name], label=name)
-finish((left,), ["share of the runs"], "distance from 0.5 after four hours")
+finish((left,), ["share of the runs"], "distance from 0.5 after four hours", "")
 shares = np.linspace(0.02, 1.0, 200)
 slope = sp.lambdify(charge, sp.diff(at_rest, charge))(shares)
 right.semilogy(shares, 0.03 / slope, color="black", lw=1.4)

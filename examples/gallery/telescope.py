@@ -98,7 +98,8 @@ for name, colour in (("plain", "ce"), ("process", "dual")):
 for turn in (1, 2):
     for panel in (top, bottom):
         panel.axvline(turn * TURN / 3, color="black", lw=0.8, ls=":")
-finish((top, bottom), ["root mean square (arc seconds)", "error (arc seconds)"], "minutes (dotted: a turn of the worm)")
+labels = ["root mean square (arc seconds)", "error (arc seconds)"]
+finish((top, bottom), labels, "minutes (dotted: a turn of the worm)", "below: medians, and 80 % of the runs")
 plt.show()
 
 # %%
@@ -111,5 +112,5 @@ deviation = np.sqrt(np.diag(np.atleast_2d(known.covariance)))
 panel.plot(at, known.mean, color=COLOURS["dual"], label="believed, with two deviations")
 panel.fill_between(at, known.mean - 2 * deviation, known.mean + 2 * deviation, color=COLOURS["dual"], alpha=0.15, lw=0)
 panel.plot(at, shape, color="black", lw=1.0, ls="--", label="true")
-finish((panel,), ["slip in a step"], "minutes of a turn")
+finish((panel,), ["slip in a step"], "minutes of a turn", "")
 plt.show()

@@ -151,7 +151,7 @@ def load(name: str | Path) -> LoadedPackage:
             f"{model_file} was edited after the package {folder} had been generated from it; the package is as before, "
             f"run `symdual generate` on the file to renew it",
             SymdualWarning,
-            stacklevel=3,
+            stacklevel=4,  # where `symdual.load` is called
         )
     return _loaded(folder, str(manifest["name"]), str(manifest["package_digest"]), files)
 

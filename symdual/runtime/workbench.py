@@ -15,6 +15,7 @@ from symdual.errors import SymdualError
 from symdual.runtime import faults
 from symdual.runtime.border import Records
 from symdual.runtime.costs import SEARCHED, cost_kind, cost_pointer, require_search_width, searches, task_of, weights_of
+from symdual.runtime.culprits import fault_of_model
 from symdual.runtime.evaluate import observation
 from symdual.runtime.foresight import Foresight, first_plans, lay_out, taken_up, told
 from symdual.runtime.limits import warn_of_start
@@ -142,7 +143,8 @@ class Workbench:
         mean, covariance = held["z"][0].copy(), self._records.read_covariance(held)
         if status == self._bad or not (np.isfinite(mean).all() and np.isfinite(covariance.diagonal()).all()):
             infinite = bool(np.any(np.isinf(y)))
-            fault = None if infinite else fault_of_filter(self._task, state.k, state.belief.mean, state.u)
+            way = self._task, state.k, state.belief.mean, state.u
+            fault = None if infinite else fault_of_filter(*way) or fault_of_model(*way)
             what = "the measurement is infinite" if infinite else "the belief is not finite any more"
             raise SymdualError(f"{what} at step {state.k}" + (f": {fault}" if fault else ""))
         likelihood, nis, measured = self._stats.tolist()
@@ -200,8 +202,11 @@ class Workbench:
         )
         if status == self._not_finite:
             self._blame(start, end, held, belief.mean)
+            still = np.clip(np.zeros(self._nu), *self._task.bounds)
+            fault = fault_of_model(self._task, start + 1, belief.mean, still)
             shorter = "step_length" in self._package.DATA_ENTRIES
             hint = "; a shorter step, or more substeps, may help" if shorter else ""
+            hint = f": {fault}" if fault else hint
             raise SymdualError(f"the certainty-equivalent plan at step {k} is not finite, from whatever start{hint}")
         return u, int(status), taken_up(self._desk, self._kind, start - k)
 

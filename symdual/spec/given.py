@@ -102,7 +102,7 @@ def checked_bounds(
 def _hint(symbol: sp.Symbol | str, inputs: list[str], states: tuple[sp.Symbol, ...]) -> str:
     """What somebody may have wanted who gives bounds to something else."""
     if str(symbol) in [s.name for s in states]:
-        return " but a state: only inputs have bounds; where a state should not go is said by Scenario(constraints=...)"
+        return " but a state: only inputs have bounds; what a state must keep to is one of the scenario's constraints"
     return did_you_mean(str(symbol), inputs)
 
 

@@ -64,7 +64,7 @@ class Model:
     >>> x, v, u = sympy.symbols("x v u")
     >>> friction = symdual.unknown("friction", mean=0.3, variance=0.1)
     >>> symdual.Model([x, v], [u], derivatives=[v, u - friction * v], step=0.1, process_noise=1e-3, name="cart")
-    <Model cart: states x, v, inputs u, 1 unknowns>
+    <Model cart: states x, v, inputs u, 1 unknown>
     """
 
     name: str
@@ -179,7 +179,8 @@ class Model:
 
     def __repr__(self) -> str:
         names = ", ".join(s.name for s in self.states), ", ".join(u.name for u in self.inputs)
-        return f"<Model {self.name or 'without a name'}: states {names[0]}, inputs {names[1]}, {self._size} unknowns>"
+        unknowns = f"{self._size} unknown{'' if self._size == 1 else 's'}"
+        return f"<Model {self.name or 'without a name'}: states {names[0]}, inputs {names[1]}, {unknowns}>"
 
     def _repr_html_(self) -> str:
         """The equations, for notebooks."""

@@ -141,7 +141,10 @@ MODELS: dict[str, Callable[[], Model]] = {
         name="unstable",
     ),
     "swing": _swing,
-    "runaway": lambda: Model([x], [u], [x + 0.2 * x**2 - 0.1 + unknown("b", 1.0, 0.1) * u], name="runaway"),
+    "ratio": lambda: Model([x], [u], [0.5 * x + 0.1 * unknown("b", 1.0, 0.1) / u], name="ratio"),
+    "far_valley": lambda: Model(
+        [x], [u], [unknown("b", 1.0, 0.1) * (0.05 * u - 11 + 11 * sp.exp(-((u / 8) ** 2)))], name="far_valley"
+    ),
     "known": lambda: Model([x], [u], [x + 2 * u], process_noise=0.1, name="known"),
     "offset": lambda: Model([x, v], [u], [x + 0.1 * v, 0.9 * v + u + unknown("c", 0.2, 1.0)], name="offset"),
     "wide": _wide,

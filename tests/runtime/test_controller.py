@@ -93,6 +93,27 @@ def test_a_controller_goes_to_another_process(
     assert json.loads(answer.stdout) == pytest.approx(original.act([0.4]).tolist(), rel=1e-12)
 
 
+def test_whatever_a_step_needs_is_there_when_the_controller_is(
+    toy: Problem, tmp_path: Path, fresh_python: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    """In a process of its own, where no other test has compiled anything: neither `act` nor `step` compiles."""
+    chosen = [controller(toy, name) for name in COMPILED] + [controller(toy, "dual", order=2)]
+    (tmp_path / "chosen.pickle").write_bytes(pickle.dumps(chosen))
+    code = """
+        import pickle
+        from numba.core import event
+        with open("chosen.pickle", "rb") as file:
+            chosen = pickle.load(file)
+        with event.install_recorder("numba:compile") as compiled:
+            for one in chosen:
+                one.act()
+                state, _, _ = one.step(one.init())
+                state, _, info = one.step(state, [0.4])
+        print(len(compiled.buffer), info.planned_inputs.shape)
+    """
+    assert fresh_python(code, tmp_path).stdout.split() == ["0", "(1,", "1)"]
+
+
 def test_the_first_measurement_updates_without_predicting(toy: Problem) -> None:
     wide = Belief(np.array([1.0, 1.0]), np.array([[2.0, 0.5], [0.5, 10.0]]))
     chosen = controller(toy, "ce")
