@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 import sympy as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -71,13 +72,27 @@ def models(draw: st.DrawFn) -> Model:
     return Model([x, v], [u], derivatives=derivatives, step=0.1, method=method, observation=observation, name="random")
 
 
-@settings(
-    max_examples=40,
+SOME = settings(
+    max_examples=10,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+
+
+@SOME
 @given(model=models())
 def test_random_models_pass_the_check(interpreted: Callable[[Model], Any], model: Model) -> None:
+    pass_the_check(interpreted, model)
+
+
+@pytest.mark.soak
+@settings(SOME, max_examples=200)
+@given(model=models())
+def test_many_random_models_pass_the_check(interpreted: Callable[[Model], Any], model: Model) -> None:
+    pass_the_check(interpreted, model)
+
+
+def pass_the_check(interpreted: Callable[[Model], Any], model: Model) -> None:
     missed = [r for r in compare(interpreted(model), references(model, points=2)) if not r.passed]
     assert missed == [], (model.dynamics, model.observation)

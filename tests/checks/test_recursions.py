@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import sympy as sp
 
-from symdual import Model, unknown
 from symdual.checks.recursions import check_recursions
 from symdual.runtime.loading import LoadedPackage
+from symdual.spec.loading import load_model_file
 
-x, u = sp.symbols("x u")
-MODEL = Model([x], [u], [x + unknown("b", 1.0, 10.0) * u], process_noise=0.1, name="toy")
+ROOT = Path(__file__).resolve().parents[2]
+MODEL = load_model_file(ROOT / "symdual/paper/models/toy.py").models["toy"]
 
 
 @pytest.fixture(scope="module")
-def package(compiled: Callable[[Model], LoadedPackage]) -> LoadedPackage:
-    return compiled(MODEL)
+def package(toy_package: LoadedPackage) -> LoadedPackage:
+    return toy_package
 
 
 def test_sound_recursions_pass_to_rounding(package: LoadedPackage) -> None:
     results = check_recursions(MODEL, package)
-    assert {r.oracle for r in results} == {"dense", "optimiser"}
+    assert {r.oracle for r in results} == {"dense", "optimiser", "50 digits"}
     assert all(r.passed for r in results)
     errors = {r.block: r.error for r in results if r.oracle == "dense"}
     # an update takes away up to 1e5 times what it leaves here (R is small beside the belief, and b is vague), so five

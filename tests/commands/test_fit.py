@@ -121,6 +121,7 @@ def test_columns_that_are_not_known_are_named(here: Path) -> None:
     assert "columns that the model does not know: note\n" in run().stdout
 
 
+@pytest.mark.soak
 def test_equal_inputs_give_equal_bytes(here: Path) -> None:
     """In fresh processes, and however many threads there are for linear algebra."""
     command = [sys.executable, "-m", "symdual", "fit", "model.py", "data.csv", "-o"]
@@ -130,6 +131,7 @@ def test_equal_inputs_give_equal_bytes(here: Path) -> None:
     assert (here / "1.json").read_bytes() == (here / "2.json").read_bytes()
 
 
+@pytest.mark.soak
 def test_the_example_in_the_documentation(here: Path) -> None:
     """The text of docs/fit-gaussian-process.md is run, and what it shows is what comes out."""
     text = (ROOT / "docs" / "fit-gaussian-process.md").read_text()

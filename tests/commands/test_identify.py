@@ -113,6 +113,7 @@ def test_bounds_that_are_none(here: Path) -> None:
         )
 
 
+@pytest.mark.soak
 def test_the_examples_in_the_documentation(here: Path) -> None:
     """What docs/fit.md and docs/identify.md show is what comes out."""
     subprocess.run([sys.executable, "-W", "ignore", "-c", RIDES], check=True, cwd=here)

@@ -191,10 +191,14 @@ KILLED = """
     import sympy as sp
     import symdual
     from symdual import Model
+    from symdual.derive.derivation import derive
+    from symdual.emit.package import package
+    from symdual.emit.write import write
 
     x, u = sp.symbols("x u")
     old, new = (Model([x], [u], [x + gain * u], name="gain") for gain in (2.0, 3.0))
     symdual.generate(old, "generated")
+    rendered = package(derive(new))
     Path("generated/gain/__pycache__").mkdir(exist_ok=True)
     real = {name: getattr(os, name) for name in ("replace", "fsync", "mkdir", "rename", "unlink", "rmdir")}
 
@@ -220,7 +224,7 @@ KILLED = """
         child = os.fork()
         if child == 0:
             die_before(step)
-            symdual.generate(new, "generated")
+            write(rendered, Path("generated"))
             os._exit(0)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         symdual.load("generated/gain")  # verifies every file, and puts the old package back if need be

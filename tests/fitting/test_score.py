@@ -165,6 +165,7 @@ def test_values_elsewhere_are_those_of_the_dense_gaussian(task: Task) -> None:
     np.testing.assert_allclose(first, -dense.P[:3] @ dense.C.T @ gain.T, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.soak
 def test_noise_unknowns_and_hyperparameters_are_found_together(tmp_path: Path) -> None:
     files = [recording(tmp_path / "one.csv", 90, 1), recording(tmp_path / "two.csv", 60, 2)]
     scenario = Scenario(model(), 5, name="s", start_covariance=[0.2, 0.1])

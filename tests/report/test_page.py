@@ -139,6 +139,7 @@ def test_worst_errors_are_shown_and_misses_stand_out() -> None:
     assert "f by &lt;b&gt;" in missed and "<b>" not in missed
 
 
+@pytest.mark.soak
 def test_the_check_is_run_when_asked_for(tmp_path: Path) -> None:
     file = tmp_path / "tiny.py"
     file.write_text(

@@ -24,6 +24,7 @@ def test_pendulum_of_unknown_mass(tmp_path: Path) -> None:
     assert figure.stat().st_size > 50_000
 
 
+@pytest.mark.soak
 def test_a_pump_of_unknown_strength(tmp_path: Path) -> None:
     figure = tmp_path / "brim.png"
     program = ROOT / "examples/gallery/brim.py"
