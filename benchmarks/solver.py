@@ -105,9 +105,21 @@ def shooting(
     import casadi as ca
 
     model = next(iter(load_model_file(file).models.values()))
-    names = [*model.states, *model.inputs, *(one.symbol for one in model.unknowns)]
     known = {name: getattr(ca, name) for name in ("sin", "cos", "tanh", "exp", "sqrt")}
-    f = sp.lambdify(names, list(model.dynamics), modules=[known, "math"], cse=True)
+    names = [*model.states, *model.inputs, *model.unknowns]
+    written = sp.lambdify(names, list(model.dynamics), modules=[known, "math"], cse=True)
+
+    def right_side(x: Any, u: Any, theta: Any) -> Any:
+        return ca.vertcat(*written(*ca.vertsplit(x), *ca.vertsplit(u), *ca.vertsplit(theta)))
+
+    def step(x: Any, u: Any, theta: Any) -> Any:
+        if model.step is None:
+            return right_side(x, u, theta)
+        h, first = model.step, right_side(x, u, theta)  # Runge and Kutta's
+        second = right_side(x + h / 2 * first, u, theta)
+        third = right_side(x + h / 2 * second, u, theta)
+        return x + h / 6 * (first + 2 * second + 2 * third + right_side(x + h * third, u, theta))
+
     nx, nu, T = task.package.NX, task.package.NU, task.horizon
     X, U = ca.SX.sym("X", nx, T + 1), ca.SX.sym("U", nu, T)
     theta, start = ca.SX.sym("theta", task.package.NTHETA), ca.SX.sym("start", nx)
@@ -117,8 +129,7 @@ def shooting(
         cost += ca.bilin(ca.DM(task.state_cost[k]), error, error)
         if k < T:
             cost += ca.bilin(ca.DM(task.input_cost[k]), U[:, k], U[:, k])
-            moved = f(*ca.vertsplit(X[:, k]), *ca.vertsplit(U[:, k]), *ca.vertsplit(theta))
-            gaps.append(X[:, k + 1] - ca.vertcat(*moved))
+            gaps.append(X[:, k + 1] - step(X[:, k], U[:, k], theta))
     nlp = {"x": ca.veccat(X, U), "p": ca.vertcat(start, theta), "f": cost, "g": ca.vertcat(*gaps)}
     quiet = {"print_time": False, "ipopt": {"print_level": 0, "sb": "yes", "tol": 1e-10, "max_iter": 1000}}
     solver = ca.nlpsol("solver", "ipopt", nlp, quiet)
