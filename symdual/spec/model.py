@@ -309,14 +309,15 @@ class Model:
 
 
 def _symbols(given: Iterable[sp.Symbol], what: str) -> tuple[sp.Symbol, ...]:
+    one = f"an {what}" if what[0] in "aeiou" else f"a {what}"
     listed = tuple([given] if isinstance(given, sp.Symbol) else given)
     seen: set[str] = set()
     for symbol in listed:
         if not isinstance(symbol, sp.Symbol):
-            raise ModelError(f"a {what} must be a SymPy symbol, but {symbol!r} is not")
+            raise ModelError(f"{one} must be a SymPy symbol, but {symbol!r} is not")
         if isinstance(symbol, (Unknown, Constant)):
-            raise ModelError(f'"{symbol.name}" is an unknown or a constant and cannot be a {what} as well')
-        check_name(symbol.name, f"a {what}")
+            raise ModelError(f'"{symbol.name}" is an unknown or a constant and cannot be {one} as well')
+        check_name(symbol.name, one)
         if symbol.name in seen:
             raise ModelError(f'the {what} "{symbol.name}" is given twice')
         seen.add(symbol.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from symdual.errors import SymdualError
 from symdual.paper import checking
 from symdual.paper.experiments import captions, command, extra, timing, words
 from symdual.paper.experiments.curves import cost_curve, exact_curve, sampled_costs, with_prior
-from symdual.paper.experiments.figures import density
+from symdual.paper.experiments.figures import density, flow
 from symdual.paper.experiments.figures import toy as toy_module
 from symdual.paper.experiments.figures.style import LOOKS
 from symdual.paper.experiments.outcome import outcome_json
@@ -432,6 +433,17 @@ def test_the_boxes_of_the_flow_add_up_to_the_decision(toy: Problem) -> None:
     inner = boxes.nominal + boxes.cost_to_go + boxes.search
     assert boxes.decision == pytest.approx(boxes.certain + boxes.candidates * inner)
     assert min(boxes) >= 0.0 and boxes.candidates > 1
+
+
+def test_what_the_flow_prints_adds_up() -> None:
+    for search in (0.0, 0.317):
+        loop = (2.279, 8.265, search)
+        boxes = timing.Boxes(22.386, *loop, 0.8, 8.4, 22.386 + 76 * sum(loop), 76)
+        said = flow.flow_figure(boxes).explanation
+        printed = re.search(r"search: (.*) = (.*) µs, of which", said)
+        assert printed is not None
+        total = eval(printed[1].replace(" µs", "").replace("\N{MULTIPLICATION SIGN}", "*"))
+        assert total == pytest.approx(float(printed[2]), rel=2e-3)
 
 
 def test_the_caption_of_the_toy_says_which_curves_have_a_bump() -> None:

@@ -58,18 +58,23 @@ def flow_figure(times: Boxes) -> Picture:
         "The algorithm of the paper's Fig. 2; the times are those of the first decision of Exp 2 (two states, 30 "
         "unknown weights, 20 steps), measured on this machine in the compiled code (processor time, the best of "
         "several rounds). The left loop runs once for every "
-        f"candidate of the search: {_shown(times.certain)} + {times.candidates} \N{MULTIPLICATION SIGN} "
-        f"({_shown(times.nominal)} + {_shown(times.cost_to_go)} + {_shown(times.search)}) = {_shown(times.decision)}, "
+        f"candidate of the search: {_sum(times)} = {_shown(times.decision)}, "
         f"of which boxes 1 and 2 are {100 * inner / times.decision:.0f} %. "
         "(The boxes outside of the loop are called from Python, which adds a few microseconds to each.)",
         f"A decision looks at {times.candidates} candidates and takes {_shown(times.decision)}.",
     )
 
 
+def _sum(times: Boxes) -> str:
+    """The boxes of a decision, as often as they run; three digits of each, so that what is printed adds up too."""
+    loop = [_shown(part) for part in (times.nominal, times.cost_to_go, times.search) if part > 0.0]
+    return f"{_shown(times.certain)} + {times.candidates} \N{MULTIPLICATION SIGN} ({' + '.join(loop)})"
+
+
 def _shown(microseconds: float) -> str:
     if microseconds >= 1000.0:
         return f"{microseconds / 1000.0:.3g} ms"
-    return f"{microseconds:.2g} µs" if microseconds < 100.0 else f"{microseconds:.0f} µs"
+    return f"{microseconds:.3g} µs" if microseconds > 0.0 else "too little to measure"
 
 
 def _box(axes: Any, x: float, y: float, words: str, microseconds: float | None) -> None:
