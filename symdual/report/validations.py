@@ -63,10 +63,13 @@ def _one_step(axes: Axes, one: Validation, a: int) -> None:
 
 
 def _horizon(axes: Axes, one: Validation, a: int) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     steps = np.arange(1, len(one.ahead) + 1)
     axes.plot(steps, [made.rms[a] for made in one.ahead], ".-", color=_DATA, label="root mean square error")
     axes.plot(steps, [made.expected[a] for made in one.ahead], "--", color=_MODEL, label="expected by the model")
     axes.set_xlabel("steps ahead")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylim(bottom=0.0)
     other = axes.twinx()
     other.plot(steps, [made.inside[a] for made in one.ahead], ":", color=_OTHER)

@@ -121,6 +121,18 @@ def test_columns_that_are_not_known_are_named(here: Path) -> None:
     assert "columns that the model does not know: note\n" in run().stdout
 
 
+def test_uneven_times_and_covariances_when_asked(here: Path) -> None:
+    rows = recording().splitlines()
+    (here / "data.csv").write_text("\n".join([*rows[:8], rows[8].replace("7,", "7.4,", 1), *rows[9:]]) + "\n")
+    (here / "model.py").write_text(
+        GOOD.replace("Model([x], [u], [", "Model([x, v], [u], [").replace("+ g]", "+ g, 0.5 * v + x], observation=[x]")
+    )
+    result = run("model.py", "data.csv", "--resample", "--full", "process_noise", "--starts", "1")
+    assert result.exit_code == 0, result.output
+    assert "process_noise[v,x]" in result.stdout
+    assert np.array(json.loads((here / "model.fit.json").read_text())["process_noise"]).shape == (2, 2)
+
+
 @pytest.mark.soak
 def test_equal_inputs_give_equal_bytes(here: Path) -> None:
     """In fresh processes, and however many threads there are for linear algebra."""
@@ -225,6 +237,11 @@ BAD: dict[str, tuple[str | None, str | None, tuple[str, ...], str]] = {
         (),
         "the model or a derivative of it is not finite at step 0",
     ),
+    "no prior": (None, None, ("--likelihood",), "so there is no likelihood without it"),
+    "uneven times": (None, "time,u,x\n0,1,2\n1,1,1\n2.5,0,1\n3.5,0,1\n", (), "only when asked (resample)"),
+    "another unit": (None, "time,u,x\n0,1,0\n1,1,1\n2,0,9000\n3,0,1\n", (), 'data, line 4: "x" is 9000, but the model'),
+    "no matrix": (None, None, ("--full", "g"), '"g" is no matrix of noise'),
+    "no recording to predict": (None, None, ("--validate", "missing.csv"), "cannot read missing.csv"),
     "a folder": (None, None, ("-o", "."), "cannot write .: it is a folder"),
     "no folder": (None, None, ("-o", "missing/fit.json"), "cannot write missing/fit.json: its folder is missing"),
     "a file for a folder": (

@@ -194,7 +194,7 @@ def test_what_an_experiment_in_the_weather_tells(begun: Subject, monkeypatch: py
     assert planned.kind == "plan"
     np.testing.assert_allclose(planned.after, told.after, rtol=0.1)  # nearly linear in the unknowns
     still = symdual.identify(ROOM, day | {"outside": np.full(30, 19.0)})
-    assert still.after[1] > 2 * planned.after[1]  # nothing flows where it is as warm outside
+    assert still.after[1] > 1.3 * planned.after[1]  # nothing flows where it is as warm outside
     with pytest.raises(SymdualError, match='the signal "outside" has neither a column'):
         symdual.identify(ROOM, steps=5, bounds={"heat": (0.0, 1.0)})
 
