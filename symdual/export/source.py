@@ -224,7 +224,7 @@ def _function(work: Translator, unit: Unit) -> str:
 
 
 def _may_be_inline(work: Translator, unit: Unit) -> bool:
-    """A function for other files too, whose prototype is without the hint (C99, 6.7.4), uses nothing of this file then."""
+    """What other files call may be inline too where its prototype is not (C99, 6.7.4), if it uses nothing static."""
     if not unit.public:
         return True
     words = set(re.findall(r"\w+", unit.text))
