@@ -65,8 +65,9 @@ def run(
             timings += from_rows(Timing, answer["timings"])
             boxes += from_rows(Box, answer["boxes"])
         report("start of a package in fresh processes", processes / (processes + 1))
-        started = starts(wanted[-2:], build)  # two sizes show whether it grows
-        if "export" in chosen:
+        beside = "export" in chosen
+        started = starts(wanted if beside else wanted[-2:], build)  # by itself, two sizes show whether it grows
+        if beside:
             started += c_starts(wanted, build)
         report("done", 1.0)
     return Results(

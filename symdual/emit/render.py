@@ -7,8 +7,6 @@ from functools import cache
 from pathlib import Path
 
 import jinja2
-import jinja2.meta
-import jinja2.nodes
 
 
 def template_folder() -> Path:
@@ -28,22 +26,6 @@ def environment() -> jinja2.Environment:
         keep_trailing_newline=True,
         autoescape=False,
     )
-
-
-@cache
-def declared_keys(template: str) -> frozenset[str]:
-    """The keys that a template and all that it includes or imports need."""
-    source, _, _ = environment().loader.get_source(environment(), template)  # type: ignore[union-attr]
-    tree = environment().parse(source)
-    # what a template sets itself is not asked for, even where the analysis cannot see that it is set in time
-    own = {
-        node.target.name for node in tree.find_all(jinja2.nodes.Assign) if isinstance(node.target, jinja2.nodes.Name)
-    }
-    keys = set(jinja2.meta.find_undeclared_variables(tree)) - own
-    for other in jinja2.meta.find_referenced_templates(tree):
-        if other is not None:
-            keys |= declared_keys(other)
-    return frozenset(keys)
 
 
 def render(template: str, context: Mapping[str, object]) -> str:

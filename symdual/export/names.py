@@ -39,7 +39,9 @@ def checked_prefix(prefix: str) -> str:
     if not _IDENTIFIER.fullmatch(prefix):
         raise SymdualError(f'the prefix "{prefix}" is no name in C: it needs letters, digits and _, a letter first')
     if prefix in KEYWORDS or prefix in LIBRARY:
-        raise SymdualError(f'the prefix "{prefix}" is a reserved word of C or a name of its library')
+        raise SymdualError(
+            f'the prefix "{prefix}" is a reserved word of C or a name of its library: --prefix takes another'
+        )
     if len(prefix) > _LONGEST_PREFIX:
         raise SymdualError(f'the prefix "{prefix}" has more than {_LONGEST_PREFIX} characters')
     return prefix

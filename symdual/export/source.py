@@ -216,12 +216,19 @@ def _ordered_marks(work: Translator) -> str:
 
 def _function(work: Translator, unit: Unit) -> str:
     kept = f"{work.prefix.upper()}_KEEPS_ORDER " if unit.function.options.ordered else ""
-    # a hint that matters where there are few numbers: a call then costs as much as what it does. A function whose
-    # prototype is without it can be called from other files all the same (C99, 6.7.4)
-    hint = "inline " if len(unit.body) <= _SHORT and not kept else ""
+    # a hint that matters where there are few numbers: a call then costs as much as what it does
+    hint = "inline " if len(unit.body) <= _SHORT and not kept and _may_be_inline(work, unit) else ""
     before = f"{'' if unit.public else 'static '}{hint}{kept}"
     comment = [] if unit.public else _comment(unit.function)
     return "\n".join([*comment, _wrapped(before + unit.signature.replace("@", unit.name)), "{", *unit.body, "}"])
+
+
+def _may_be_inline(work: Translator, unit: Unit) -> bool:
+    """What other files call may be inline too where its prototype is not (C99, 6.7.4), if it uses nothing static."""
+    if not unit.public:
+        return True
+    words = set(re.findall(r"\w+", unit.text))
+    return not unit.calls and words.isdisjoint(work.tables) and words.isdisjoint(work.helpers)
 
 
 def spelled_cost(work: Translator, kind: str) -> str:
