@@ -10,12 +10,13 @@ day are known; the house hardly is.
 by a fifth or a quarter. And the forecast is wrong: a front comes in at noon, a degree colder than said, with clouds.
 Nobody tells the controllers, except the thermometer.
 
-**What dual control does about it.** It heats earlier and watches, so that it can keep the house nearer to 20 degrees
-when heat is dear. `cautious` keeps the distance of what it knows now; `ce` keeps none and is too cold whenever the
-house is worse than expected.
+**What dual control does about it.** It counts on what it will know by the morning: `cautious`, which does not, heats
+more from midnight on, and much of that has leaked by seven. By day both stay some degrees above the limit, because of
+what the weather may still do, and warm the house before heat is dear. `ce` keeps no distance and is too cold whenever
+the house is worse than expected.
 
 **When it is not worth it.** On the second day: keep the belief (`controller.belief`), and there is little left to
-learn. Where nobody minds being half a degree too cold, `ce` is the cheapest.
+learn. Where nobody minds being too cold in every third hour, `ce` is the cheapest.
 
 *Source.* Heat capacity, losses and windows are those that P. Bacher and H. Madsen found for the simplest model of a
 small test house, "Identifying suitable models for the heat dynamics of buildings", Energy and Buildings 43 (2011): 2.07

@@ -66,6 +66,10 @@ class Parcel:
 def parcel(sweep: Sweep) -> Parcel:
     """Pack a sweep: the files of its packages, the task as arrays, and the plan."""
     problem = sweep.problem
+    if problem.package.backend != "numba":
+        raise SymdualError(
+            f"workers of a cluster run code that numba compiles; load {problem.package.name} without a backend for it"
+        )
     packages = {package.name: package for package in (problem.package, problem.plant)}
     task = {f.name: getattr(problem, f.name) for f in fields(Problem) if f.name not in ("package", "plant")}
     return Parcel(

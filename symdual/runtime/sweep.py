@@ -105,6 +105,11 @@ class Sweep:
             identity["cost"] = package.COST
         if limits_of(package):
             identity["limits"] = list(package.LIMITS)
+        if problem.choices is not None:
+            values = zip(package.INPUTS, problem.choices, strict=True)
+            identity["choices"] = {
+                name: row[~np.isnan(row)].tolist() for name, row in values if not np.isnan(row).all()
+            }
         if problem.signals is not None:
             heard, true, believed = problem.signals
             identity["signals"] = {

@@ -87,6 +87,8 @@ def test_a_controller_that_finished_nothing_is_exit_status_1_with_the_reason(
     assert f"ce: 3 of 3 episodes failed: {reason}" in result.stdout
     report = json.loads((place / "s.json").read_text())
     assert [c["failed"] for c in report["controllers"]] == [{reason: 3}] * 2
+    told = [f"{name}, run 0: the certainty-equivalent plan at step 0 is not finite" for name in ("ce", "oracle")]
+    assert all(any(said.startswith(one) for said in report["culprits"]) for one in told), report["culprits"]
     assert (place / "results/toy/results.npz").is_file()
 
 

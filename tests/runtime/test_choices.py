@@ -113,6 +113,7 @@ def test_a_sweep_knows_its_choices(in_c: Callable[[str], Problem], tmp_path: Pat
     task = in_c("valved")
     file = run_sweep(sweep(task, ["ce"], 2), tmp_path / "sweep", on_this_machine())
     with Results(file) as results:
+        assert results.about["choices"] == {"valve": [0.0, 0.5, 2.0]}
         assert set(results.array("ce", "inputs")[:, :, 0].ravel()) <= {0.0, 0.5, 2.0}
     other = task.changed(choices={"valve": [0.0, 1.0]})
     with pytest.raises(SymdualError):  # they are another task

@@ -229,7 +229,7 @@ def test_a_dense_transition_and_the_same_bits_in_any_company(
     D = np.array([[0.9, 0.3, 0.0], [-0.2, 0.7, 0.1], [0.05, 0.0, 1.0]])
     a, b, c = unknown("a", 1.0), unknown("b", 2.0), unknown("c", 3.0)
     model = interpreted(Model([x], [u], [a * x + b * u + c], transition=D, name="dense"))
-    plant = LoadedPackage("dense", Path(), model._module, model.numbers)
+    plant = LoadedPackage("dense", Path(), model.module, model.numbers)
     task = replace(toy.extended(4), plant=plant, truth=np.array([1.0, -2.0, 0.5]))
     given = luck(task, 40)
     powers = [np.linalg.matrix_power(D, k) @ task.truth for k in range(1, 7)]

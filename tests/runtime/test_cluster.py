@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import pickle
 import re
 import signal
 import socket
@@ -21,10 +22,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import symdual
 from symdual.commands import main
 from symdual.errors import SymdualError, SymdualWarning
-from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.loading import LoadedPackage, load
 from symdual.runtime.problem import problem
+from symdual.runtime.results import Chunk
 from symdual.runtime.sweep import run_sweep, sweep
 from symdual.runtime.threads import on_this_machine
 
@@ -422,7 +425,6 @@ def test_a_scheduler_without_workers(cluster: Cluster) -> None:
 def test_python_is_told_that_there_are_no_workers_before_it_waits(
     toy_package: LoadedPackage, tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import symdual
     from symdual.runtime import cluster as module
 
     monkeypatch.setattr(module, "_PATIENCE", 0.5)
@@ -439,7 +441,6 @@ def test_python_is_told_that_there_are_no_workers_before_it_waits(
 def test_python_is_told_that_the_last_worker_has_gone(
     toy_package: LoadedPackage, tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import symdual
     from symdual.runtime import cluster as module
 
     monkeypatch.setattr(module, "_LOOK", 0.05)
@@ -456,3 +457,38 @@ def test_python_is_told_that_the_last_worker_has_gone(
         pytest.warns(SymdualWarning, match="the cluster has no workers any more; waiting up to 0 s for one to join"),
     ):
         symdual.sweep(toy_package, "ce", runs=2, folder=tmp_path, cluster=cluster.address)
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [("tasks", "valved"), ("tasks", "heated"), ("tasks", "walled"), ("tasks", "squeezed"), ("noises", "lit_rooted")],
+)
+def test_a_parcel_carries_all_that_a_task_says(
+    shared_models: Callable[[Path], Path], tmp_path: Path, file: str, name: str
+) -> None:
+    """Choices, signals, costs, constraints, the past, truths that jump, noise: the worker's sweep is the same one."""
+    from symdual.runtime.cluster import _Delivered, _place, parcel
+
+    folder = shared_models(ROOT / f"tests/models/{file}.py")
+    plan = sweep(problem(load(folder / name)), ["ce", "dual"], 3)
+    content = pickle.loads(pickle.dumps(parcel(plan)))
+    for package, files in content.files.items():
+        for own, code in files.items():
+            _place(tmp_path / package / own, code)
+    there = _Delivered(content, tmp_path).sweep
+    assert there.description == plan.description
+    here, drawn = (one.luck([Chunk("ce", 0, 3)]) for one in (plan, there))
+    assert all(np.array_equal(a, b) for a, b in zip(here, drawn, strict=True))
+
+
+def test_packages_through_c_stay_at_home(shared_models: Callable[[Path], Path]) -> None:
+    from symdual.export import compilation
+    from symdual.runtime.cluster import parcel
+
+    try:
+        compilation.compiler()
+    except compilation.NoCompiler as missing:
+        pytest.skip(str(missing))
+    folder = shared_models(ROOT / "tests/models/tasks.py")
+    with pytest.raises(SymdualError, match="load valved without a backend"):
+        parcel(sweep(problem(symdual.load(folder / "valved", backend="c")), ["ce"], 2))

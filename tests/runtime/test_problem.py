@@ -122,7 +122,7 @@ def test_the_constants_of_the_model_and_of_a_plant_that_is_the_model(
     slope = constant("slope", 0.9)
     wave = features.fourier("g", x, count=4)
     rendered = interpreted(Model([x], [u], [slope * x + u + wave], name="constants"))
-    package = LoadedPackage("constants", Path(), rendered._module, rendered.numbers)
+    package = LoadedPackage("constants", Path(), rendered.module, rendered.numbers)
     prior = Belief(np.zeros(package.NZ), np.eye(package.NZ))
     task = replace(toy, package=package, plant=package, prior=prior, truth=np.zeros(4))
     other = task.changed(constants={"slope": 0.5})
