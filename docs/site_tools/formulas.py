@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Literal
 
 from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 
 
+def _typeset(text: str, display: Literal["inline", "block"] = "inline") -> str:
+    """A formula as MathML; marks of alignment mean nothing outside of an environment, and would be shown."""
+    return convert(text if "\\begin{" in text else re.sub(r"(?<!\\)&", "", text), display=display)
+
+
 def _inline(writer: Any, node: nodes.math) -> None:
-    writer.body.append(convert(node.astext()))
+    writer.body.append(_typeset(node.astext()))
     raise nodes.SkipNode
 
 
 def _display(writer: Any, node: nodes.math_block) -> None:
-    writer.body.append(f'<div class="formula">{convert(node.astext(), display="block")}</div>')
+    writer.body.append(f'<div class="formula">{_typeset(node.astext(), "block")}</div>')
     raise nodes.SkipNode
 
 
