@@ -97,3 +97,9 @@ def test_docstrings_become_what_sphinx_reads() -> None:
         "Args:",
         "    x: one\\|two.",
     ]
+
+
+def test_rows_of_formulas_are_rows_of_tables() -> None:
+    pytest.importorskip("sphinx")
+    rows = tool("formulas")._typeset(r"\begin{aligned} a &= b \\ c &= d \end{aligned}", "block")
+    assert rows.count("<mtr>") == 2 and "&<" not in rows

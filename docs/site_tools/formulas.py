@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 
 
+def _typeset(text: str, display: Literal["inline", "block"] = "inline") -> str:
+    """A formula as MathML; the converter knows rows by another name than GitHub, for which the pages are written."""
+    return convert(text.replace("{aligned}", "{split}"), display=display)
+
+
 def _inline(writer: Any, node: nodes.math) -> None:
-    writer.body.append(convert(node.astext()))
+    writer.body.append(_typeset(node.astext()))
     raise nodes.SkipNode
 
 
 def _display(writer: Any, node: nodes.math_block) -> None:
-    writer.body.append(f'<div class="formula">{convert(node.astext(), display="block")}</div>')
+    writer.body.append(f'<div class="formula">{_typeset(node.astext(), "block")}</div>')
     raise nodes.SkipNode
 
 

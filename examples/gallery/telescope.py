@@ -85,13 +85,15 @@ print(sentence(process, "dual", "ce"))
 # %%
 # The star on the sensor
 # ----------------------
-# The first turn is the same for both; from the second on the process has seen the gear.
+# For some four minutes both are alike. Before the first turn is over, the process has seen enough of the gear to know
+# what comes; the other one is late at every bend. Squares are averaged over two minutes.
 figure, (top, bottom) = plt.subplots(2, 1, figsize=(8.0, 6.0), sharex=True, layout="constrained")
 minutes = np.arange(STEPS + 1) / 3
+near = np.convolve(np.ones(STEPS + 1), np.ones(6), mode="same")  # how many squares there are: fewer at the ends
 for name, colour in (("plain", "ce"), ("process", "dual")):
     squares = guiders[name].states[:, :, 0] ** 2
-    smooth = np.apply_along_axis(np.convolve, 1, squares, np.full(6, 1 / 6), mode="same")
-    top.plot(minutes, np.sqrt(smooth.mean(axis=0)), color=COLOURS[colour], label=name)
+    smooth = np.convolve(squares.mean(axis=0), np.ones(6), mode="same") / near
+    top.plot(minutes, np.sqrt(smooth), color=COLOURS[colour], label=name)
     low, middle, high = np.quantile(guiders[name].states[:, :, 0], [0.1, 0.5, 0.9], axis=0)
     bottom.plot(minutes, middle, color=COLOURS[colour], label=name)
     bottom.fill_between(minutes, low, high, color=COLOURS[colour], alpha=0.13, lw=0)

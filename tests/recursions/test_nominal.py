@@ -228,3 +228,15 @@ def test_no_plan_is_worse_than_doing_nothing(case: Make) -> None:
     assert held_at(c, 20.0) > 100.0
     assert cost == pytest.approx(recount(c, inputs), rel=1e-12)
     assert cost < held_at(c, 0.0)
+
+
+@pytest.mark.parametrize("iterations", [2.0, 100.0])
+def test_a_plan_that_has_not_converged_is_repeated_by_its_policy(case: Make, iterations: float) -> None:
+    """Candidates start from it: a step that nobody has tried might lead anywhere."""
+    c = case("swing", horizon=8)
+    desk, first, N = c.desk(iterations=iterations), np.zeros(1), c.package.nominal
+    _, status, slot = c.package.calls.certainty_equivalent(0, c.horizon, c.held, desk, first)
+    assert status == (N.ITERATION_LIMIT if iterations < 100.0 else N.CONVERGED)
+    plan, notes = desk.plan[slot, : c.horizon], desk.notes[: c.horizon]
+    repeated = np.einsum("jac,jc->ja", notes["policy"], plan["z"][:, : c.reference.nx]) + notes["offset"]
+    assert repeated == pytest.approx(plan["u"], abs=1e-9 if iterations < 100.0 else 1e-3)
