@@ -153,6 +153,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         File("backward", "backward", ExpressedContext(name, expressed)),
         File("shelf", "shelf", ExpressedContext(name, expressed)),
         File("nominal", "nominal", NominalContext(name, facts.linear, expressed)),
+        File("settled", "settled", NameContext(name)),
         File(
             "curvature",
             "curvature",
