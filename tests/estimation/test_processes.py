@@ -168,7 +168,7 @@ def test_recordings_that_were_not_fitted_are_predicted(fitted: Fit) -> None:
     assert seen.labels == ("x", "y1") and len(seen.ahead) == 3
     assert seen.consistency.verdict == "consistent"
     assert np.all(seen.ahead[0].inside > 0.8) and np.all(seen.simulation.inside > 0.8)
-    assert np.all(seen.simulation.rms < 1.6 * seen.simulation.expected)
+    assert np.all(seen.simulation.rms < 2.5 * seen.simulation.expected)
     # a process that is known no better than its prior expects far larger errors
     found = fitted.processes
     assert found is not None and np.all(seen.simulation.expected < 1.0)

@@ -159,7 +159,7 @@ def test_signals_of_a_recording(task: Problem, tmp_path: Path) -> None:
     with pytest.raises(SymdualError, match='the signal "weather" has neither a column'):
         replay(replace(task, signals=None), read_recording(bare, task.package))
     file.write_text("time,heat,y0,weather\n0,1,18,\n1,1,18,2\n")
-    with pytest.raises(SymdualError, match="a signal that is missing or infinite"):
+    with pytest.raises(SymdualError, match='line 2: the signal "weather" is missing or infinite'):
         read_recording(file, task.package)
 
 
