@@ -198,37 +198,32 @@ def _wrapped(text: str, end: str = "") -> str:
 
 def definitions(work: Translator) -> str:
     """Tables, helpers and functions, callees first."""
-    parts = [_ordered_marks(work), "\n".join(work.tables.values()), *work.helpers.values()]
+    parts = [_told_to_compilers(work), "\n".join(work.tables.values()), *work.helpers.values()]
     parts += [_function(work, unit) for unit in work.units]
     return "\n\n".join(part for part in parts if part)
 
 
-def _ordered_marks(work: Translator) -> str:
-    """How compilers are told that a function's sums keep their order when all others need not."""
+def _told_to_compilers(work: Translator) -> str:
+    """How compilers are told that sums keep their order in a function, and that inline functions are meant so."""
     name = f"{work.prefix.upper()}_KEEPS_ORDER"
     return (
         "/* Where a compiler is allowed to change the order of sums, these functions are an exception. */\n"
         f"#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)\n"
         f'#define {name} __attribute__((optimize("no-associative-math")))\n'
-        f"#else\n#define {name}\n#endif"
+        f"#else\n#define {name}\n#endif\n\n"
+        "/* Short functions are inline, also those of the header. Their prototypes are not: other files can call them\n"
+        "   (C99, 6.7.4), and they may use what is static here, of which clang warns all the same. */\n"
+        '#if defined(__clang__)\n#pragma clang diagnostic ignored "-Wstatic-in-inline"\n#endif'
     )
 
 
 def _function(work: Translator, unit: Unit) -> str:
     kept = f"{work.prefix.upper()}_KEEPS_ORDER " if unit.function.options.ordered else ""
     # a hint that matters where there are few numbers: a call then costs as much as what it does
-    hint = "inline " if len(unit.body) <= _SHORT and not kept and _may_be_inline(work, unit) else ""
+    hint = "inline " if len(unit.body) <= _SHORT and not kept else ""
     before = f"{'' if unit.public else 'static '}{hint}{kept}"
     comment = [] if unit.public else _comment(unit.function)
     return "\n".join([*comment, _wrapped(before + unit.signature.replace("@", unit.name)), "{", *unit.body, "}"])
-
-
-def _may_be_inline(work: Translator, unit: Unit) -> bool:
-    """What other files call may be inline too where its prototype is not (C99, 6.7.4), if it uses nothing static."""
-    if not unit.public:
-        return True
-    words = set(re.findall(r"\w+", unit.text))
-    return not unit.calls and words.isdisjoint(work.tables) and words.isdisjoint(work.helpers)
 
 
 def spelled_cost(work: Translator, kind: str) -> str:
