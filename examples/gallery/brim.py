@@ -12,6 +12,10 @@ up, the task is that of every filling line and of every process whose best point
 down, where strong strokes are safe and tell most. It knows the pump better when it matters, and can go nearer to the
 brim than `cautious`, which keeps away by what a stroke may do. `ce` keeps no distance at all.
 
+`planned` weighs every stroke against the distance that it saves. Over 400 runs it cost 0.031 +- 0.009 less than
+`dual` and 0.009 +- 0.007 less than `cautious`, run by run, and was over the brim at 1.3 % of the steps that count
+(`dual` 1.8 %, `cautious` 0.6 %, `ce` 51 %). It is not in the figure: its decisions take 15 ms each.
+
 **When it is not worth it.** If the vessel is filled a hundred times with the same pump, keep the belief from fill to
 fill instead; and if the distance to the brim costs little, `cautious` is simpler and as good. The table counts the
 cost without the constraint: what `dual` gains at the brim has to pay for its strokes first.

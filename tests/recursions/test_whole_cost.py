@@ -113,10 +113,15 @@ class _Dense:
             sigma, _ = self.closed_loop(shares)
             shares = counted * np.vectorize(lambda a, s: 0.5 * erfc(-a / (s * sqrt(2))))(g, sigma)
         sigma, uncertain = self.closed_loop(shares)
+        return self.nominal(QUANTILES * sigma) + 0.7 * uncertain
+
+    def nominal(self, distances: np.ndarray) -> float:
+        """L with penalties at given distances."""
         states = np.array([z[:2] - GOAL for z in self.z])
-        nominal = np.einsum("ji,ik,jk->", states, W, states) + U[0, 0] * float(np.sum(self.inputs**2))
-        nominal += float(np.sum(counted * PRICES * np.maximum(g + QUANTILES * sigma, 0.0) ** 2))
-        return nominal + 0.7 * uncertain
+        total = np.einsum("ji,ik,jk->", states, W, states) + U[0, 0] * float(np.sum(self.inputs**2))
+        excess = np.maximum(np.array([self.limits(j)[0] for j in range(STEPS + 1)]) + distances, 0.0)
+        excess[STEPS, 1] = 0.0
+        return float(total + np.sum(PRICES * excess**2))
 
 
 @pytest.mark.parametrize("scale", [0.2, 0.6, 1.0])
@@ -129,19 +134,18 @@ def test_the_cost_is_that_of_full_matrices(package: Any, desk: Any, scale: float
     assert _whole(package, desk, inputs) == pytest.approx(expected, rel=1e-10)
 
 
-def test_a_plan_is_improved_to_where_the_slope_of_the_cost_vanishes(package: Any, desk: Any) -> None:
-    """By differences of the dense cost; at distances that are held the plan would stop elsewhere."""
+def test_the_slope_knows_that_distances_follow_the_plan(package: Any, desk: Any) -> None:
+    """The slope of the dense cost is that of L at distances that are held, and twice the tilt."""
     belief = package.records.make_belief(MEAN, START)
-    inputs = 0.4 * INPUTS
-    start = _whole(package, desk, inputs)
-    package.nominal.begin(0, STEPS, belief, desk)
-    cost = _whole(package, desk, inputs)
-    cost, _, slot, _ = package.planner.descend_whole(0, STEPS, np.int64(0), cost, 12, 1e-8, belief, desk)
-    found = desk.plan["u"][slot, :STEPS].copy()
-    assert cost < start and cost == pytest.approx(_Dense(found).cost(), rel=1e-10)
+    inputs = 0.6 * INPUTS
+    _whole(package, desk, inputs)
+    package.adjoint.tilt(0, STEPS, STEPS, np.int64(0), 0.7, belief, desk)
+    held = desk.plan["distance"][0, : STEPS + 1].copy()
+    assert held[1:, 0].min() > 0.01
     for j in range(STEPS):
-        step = np.zeros_like(found)
+        step = np.zeros_like(inputs)
         step[j] = 1e-5
-        slope = (_Dense(found + step).cost() - _Dense(found - step).cost()) / 2e-5
-        bend = (_Dense(found + 100 * step).cost() - 2 * cost + _Dense(found - 100 * step).cost()) / 1e-6
-        assert abs(slope) < 3e-3 * max(bend, 1.0)
+        up, down = _Dense(inputs + step), _Dense(inputs - step)
+        slope = (up.cost() - down.cost()) / 2e-5
+        at_held = (up.nominal(held) - down.nominal(held)) / 2e-5
+        assert slope == pytest.approx(at_held + 2.0 * desk.notes["tilt_u"][j, 0], rel=1e-5, abs=1e-6)
