@@ -36,8 +36,8 @@ from symdual import Settings
 # %%
 # The comparison
 # --------------
-# Plans of sixteen minutes, an hour long. The cost is minus the B that flows out, and something for changes of the flow;
-# it does not contain the limit, so that the table is to be read together with what is below it.
+# Plans of sixteen minutes, episodes of an hour. The cost is minus the B that flows out, and something for changes of
+# the flow; it does not contain the limit, so that the table is to be read together with what is below it.
 
 task = symdual.prepare(Path(__file__).resolve().parents[1] / "reactor.py", folder=PACKAGES / "reactor")
 settings = Settings("drift", window=8)
