@@ -94,7 +94,7 @@ def function_panel(axes: Axes, package: LoadedPackage, belief: Belief, process: 
         axes.fill_between(at, found.mean - spread, found.mean + spread, color=_BELIEF, alpha=0.2, lw=0)
         axes.plot(at, found.mean, color=_BELIEF, lw=1.3, ls=("-", "--", ":", "-.")[output % 4], label=array)
     axes.plot(met, np.zeros(len(met)), "|", color=_DATA, ms=6)
-    axes.set_title(f"{process} (unknown function) at the end, over its argument; ticks: where it was met")
+    axes.set_title(f"{process} over its argument, at the end; ticks: where it was met")
     if len(package.PROCESSES[process]) > 1:
         axes.legend(frameon=False, fontsize=7)
 

@@ -302,7 +302,12 @@ def interpret(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Mo
     sys.path.remove(str(parent))
 
 
-_PLAIN_OPTIONS = b"ALLOCATING = ENTRY = INNER = INNER_ALLOCATING = APART = ORDERED = {}\n"
+_PLAIN_OPTIONS = b"""ALLOCATING = ENTRY = INNER = INNER_ALLOCATING = APART = ORDERED = {}
+
+
+def function_at(signature):
+    return None
+"""
 
 
 def _write_plain(file: Path, content: bytes) -> None:
@@ -311,6 +316,7 @@ def _write_plain(file: Path, content: bytes) -> None:
     elif file.suffix == ".py":
         text = content.decode().replace("from . import one_name\n\n__name__ = one_name(__spec__)\n", "")
         stub = "def njit(**options):\n    return lambda function: function\n"
+        text = text.replace("from numba import cfunc, njit, types\n", f"from numba import cfunc, types\n\n{stub}")
         content = text.replace("from numba import njit\n", stub).encode()
     file.write_bytes(content)
 

@@ -230,13 +230,13 @@ def test_no_plan_is_worse_than_doing_nothing(case: Make) -> None:
     assert cost < held_at(c, 0.0)
 
 
-@pytest.mark.parametrize("iterations", [2.0, 100.0])
-def test_a_plan_that_has_not_converged_is_repeated_by_its_policy(case: Make, iterations: float) -> None:
+def test_a_plan_that_has_not_converged_is_repeated_by_its_policy(case: Make) -> None:
     """Candidates start from it: a step that nobody has tried might lead anywhere."""
     c = case("swing", horizon=8)
-    desk, first, N = c.desk(iterations=iterations), np.zeros(1), c.package.nominal
+    desk, first = c.desk(iterations=1.0, tolerance=0.0), np.zeros(1)
     _, status, slot = c.package.calls.certainty_equivalent(0, c.horizon, c.held, desk, first)
-    assert status == (N.ITERATION_LIMIT if iterations < 100.0 else N.CONVERGED)
+    assert status == c.package.nominal.ITERATION_LIMIT
     plan, notes = desk.plan[slot, : c.horizon], desk.notes[: c.horizon]
     repeated = np.einsum("jac,jc->ja", notes["policy"], plan["z"][:, : c.reference.nx]) + notes["offset"]
-    assert repeated == pytest.approx(plan["u"], abs=1e-9 if iterations < 100.0 else 1e-3)
+    assert repeated == pytest.approx(plan["u"], abs=1e-9)
+    assert np.abs(notes["push"]).max() > 1e-3  # which would have led elsewhere
