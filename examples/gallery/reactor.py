@@ -20,8 +20,9 @@ enough. With an analyser for A the question does not arise.
 
 *Source.* Rates and feed are those of H. Chen, A. Kremling and F. Allgöwer, "Nonlinear predictive control of a benchmark
 CSTR", European Control Conference 1995, at its operating temperature, which the jacket is taken to hold. Drift, noise
-and limit are assumptions. The limit was put where the measurement is blind after a first version with 2.3 mol/l, in
-which running at the limit taught everybody the same.
+and limit are assumptions. Three versions were tried before this one stayed: a limit of 2.3 mol/l with one unknown, at
+which running at the limit taught everybody the same; two unknowns; and the limit here, where the measurement is blind.
+Step and length of the plans were then chosen to save computing time.
 """
 
 from pathlib import Path

@@ -114,7 +114,7 @@ def simulate(
     from symdual.runtime.readiness import works_for
     from symdual.runtime.results import Results
     from symdual.runtime.summary import summarise
-    from symdual.runtime.sweep import sweep
+    from symdual.runtime.sweep import results_folder, sweep
 
     if resume and force:
         raise click.UsageError("--resume continues what is there and --force throws it away: give one of them")
@@ -128,6 +128,7 @@ def simulate(
         if no_arbitration:
             foresight = replace(foresight, samples=0)
         plan = sweep(task, controllers, runs, seed, Settings(truth, order, window, None, foresight))
+        results_folder(plan, folder, overwrite=resume or force)  # says what is wrong before anybody waits
         works = [] if cluster else works_for(plan.problem, plan.controllers, order, window, episodes=True)
         compiled = show_compiling(works)
         console.print(_start(time.perf_counter() - began, sum(compiled.values())), style="dim")

@@ -237,6 +237,18 @@ def _add(total: Any, key: str, array: Any) -> None:
 # ------------------------------------------------------------ running
 
 
+def results_folder(plan: Sweep, parent: str | Path, overwrite: bool) -> Path:
+    """The folder of a sweep, made if need be; results that it would lose are refused unless they may be overwritten."""
+    folder = Path(parent) / plan.problem.name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise SymdualError(f"cannot make the folder {folder}: {problem.strerror}") from problem
+    if not overwrite:
+        _refuse_to_overwrite(plan, folder / RESULTS)
+    return folder
+
+
 def run_sweep(
     plan: Sweep,
     parent: str | Path,
@@ -260,11 +272,7 @@ def run_sweep(
     there.
     """
     warn_of_start(plan.problem, stacklevel=2)
-    folder = Path(parent) / plan.problem.name
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise SymdualError(f"cannot make the folder {folder}: {problem.strerror}") from problem
+    folder = results_folder(plan, parent, overwrite=True)
     with locked(folder, wait=False) as held:
         if not held:
             raise SymdualError(f"another symdual is running a sweep in {folder} at this moment")

@@ -338,7 +338,9 @@ SECOND: dict[str, Derivation | Undecidable] = {
         truth=Printed("6.2.truth"),
     ),
     "6.2.oracle-idle": Undecidable(_RUNS_DECIDE),
+    "6.2.perfect": Undecidable(_RUNS_DECIDE),
     "6.2.accidental": Undecidable(_RUNS_DECIDE),
+    "6.2.bad-model": Undecidable(_RUNS_DECIDE),
     "6.2.continuous": Undecidable(_NO_WEIGHT),
     "6.2.early-cost": Undecidable(_NO_WEIGHT),
     "6.2.holds-off": Undecidable(_RUNS_DECIDE),
@@ -451,6 +453,7 @@ THIRD: dict[str, Derivation | Undecidable] = {
         _perfect_model,
     ),
     "6.3.bonus-undecided": Undecidable(_RUNS_DECIDE),
+    "6.3.sometimes": Undecidable(_RUNS_DECIDE),
 }
 
 # ------------------------------------------------------------ experiment 4
@@ -567,6 +570,8 @@ FOURTH: dict[str, Derivation | Undecidable] = {
     "6.4.bonus-cost": _from_lines(
         "the highest mean of experiment 4 in the table", _dearest, table=Printed("6.5.table")
     ),
+    "6.4.accidental": Undecidable(_RUNS_DECIDE),
+    "6.4.second-parameter": Undecidable(_RUNS_DECIDE),
     "6.4.refreshing": Undecidable(_RUNS_DECIDE),
 }
 
