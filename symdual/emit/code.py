@@ -35,11 +35,11 @@ from symdual.emit.contexts import (
     PlannedContext,
     PlantContext,
     ProcessContext,
+    ProcessesContext,
     RecordsContext,
     SpreadContext,
     SquareRootContext,
     TrajectoryContext,
-    WholeCostContext,
 )
 from symdual.emit.facts import Facts, with_inputs
 from symdual.emit.processes import parameter_spans, points_of_a_step
@@ -105,14 +105,14 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
             moving = facts.transition != "identity"
             optional.append(File("limits", "limits", LimitsContext(name, with_inputs(model))))
             optional.append(File("spread", "spread", SpreadContext(name, moving)))
-            optional.append(File("distances", "distances", DistancesContext(name, facts.lowrank, facts.processes)))
+            optional.append(File("distances", "distances", DistancesContext(name, facts.lowrank)))
             if facts.lowrank:
                 optional.append(File("spread_lowrank", "spread_lowrank", NameContext(name)))
         if "values" in facts.objective:
             optional.append(File("convex", "convex", NameContext(name)))
     selecting = -1 not in s.h_selects
     if limited:
-        adjoint = [File("adjoint", "adjoint_apart", WholeCostContext(name, facts.processes))]
+        adjoint = [File("adjoint", "adjoint_apart", ProcessesContext(name, facts.processes))]
     elif facts.processes or expressed or signals or noisy:
         adjoint = [File("adjoint", "adjoint_differences", NameContext(name))]
     else:
@@ -163,7 +163,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         File("covariances", "covariances", covariances),
         File("dual_cost", "dual_cost", dual_cost),
         *adjoint,
-        *([File("whole_cost", "whole_cost", WholeCostContext(name, facts.processes))] if limited else []),
+        *([File("whole_cost", "whole_cost", NameContext(name))] if limited else []),
         File("planner", "planner", LimitedContext(name, limited)),
         File("look_ahead", "look_ahead", LookAheadContext(name, facts.processes, expressed, limited)),
         File("starts", "starts", LimitedContext(name, limited)),

@@ -106,7 +106,6 @@ class DistancesContext(NamedTuple):
 
     name: str
     lowrank: bool
-    processes: tuple[ProcessCode, ...]
 
 
 class RecordsContext(NamedTuple):
@@ -214,8 +213,8 @@ class LookAheadContext(NamedTuple):
     limited: bool
 
 
-class WholeCostContext(NamedTuple):
-    """The cost of whole plans at their own distances."""
+class ProcessesContext(NamedTuple):
+    """For templates that differ only by Gaussian processes."""
 
     name: str
     processes: tuple[ProcessCode, ...]

@@ -22,7 +22,6 @@ import numpy as np
 
 from symdual.errors import SymdualError
 from symdual.runtime.border import Desk, Records
-from symdual.runtime.compiled import holds
 from symdual.runtime.loading import LoadedPackage, load
 from symdual.runtime.places import cache_folder
 from symdual.whole_file import write_whole
@@ -48,6 +47,8 @@ def missing(folder: Path, parts: Iterable[str]) -> list[Work]:
 
     What is damaged there is dropped on the way, and said.
     """
+    from symdual.runtime.compiled import holds  # imports numba, which packages through C do without
+
     if "NUMBA_CACHE_DIR" in os.environ or not os.access(folder, os.W_OK):
         return []
 

@@ -45,6 +45,7 @@ def test_generate_writes_once_and_recognises_an_unchanged_model(here: Path) -> N
     assert [m["changed"] for m in models] == [False, False]
 
 
+@pytest.mark.soak
 def test_generate_compiles_what_was_only_written(here: Path) -> None:
     # a model of its own: code that this process has compiled already is not compiled for another folder
     (here / "good.py").write_text(HEAD + "model = Model([x], [u], [0.123 * x + sp.sin(u)])\n")

@@ -92,6 +92,7 @@ def test_a_controller_that_finished_nothing_is_exit_status_1_with_the_reason(
     assert (place / "results/toy/results.npz").is_file()
 
 
+@pytest.mark.soak
 def test_a_package_that_was_never_generated_is_generated(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

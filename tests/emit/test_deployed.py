@@ -67,6 +67,7 @@ def test_with_a_moving_horizon_and_gaps(toy_package: LoadedPackage, fresh_python
     both(toy_package, fresh_python, "dual", ys, [{}] * 5, window=2)
 
 
+@pytest.mark.soak
 def test_with_signals(shared_models: Callable[[Path], Path], fresh_python: Run) -> None:
     """A cost by expressions, and forecasts that are given step by step."""
     package = symdual.load(shared_models(ROOT / "tests/models/tasks.py") / "heated")

@@ -179,6 +179,7 @@ def test_a_filter_that_breaks_down_at_the_start_is_said(interpreted_likelihood: 
         fit_series(about, read_all({"u": [1.0, 2.0, 3.0], "x": [0.1, 0.2, 0.3]}, package), anyway=True)
 
 
+@pytest.mark.soak
 def test_jumps_of_the_likelihood_are_said_and_bridged(interpreted_likelihood: Callable[[Model], Any]) -> None:
     # the filter's slope changes from 0.9 to 0.1 where the estimate passes the kink: its covariance jumps there
     a = unknown("a", 0.0, 1.0)

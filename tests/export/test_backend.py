@@ -65,6 +65,7 @@ def _plain_calls(python: Any, package: LoadedPackage) -> Any:
     }
 
 
+@pytest.mark.soak
 def test_episodes_and_decisions_agree_with_numba(toy_package: LoadedPackage, c_compiler: str) -> None:
     found = {}
     for package in (toy_package, in_c(toy_package)):

@@ -16,6 +16,7 @@ from symdual.export.compilation import compile_files
 from .conftest import ROOT, STRICT
 
 
+@pytest.mark.soak
 def test_the_example_prints_what_python_prints(
     c_compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -134,3 +134,16 @@ narrowing = Scenario(
     constraints=[position <= 0.9, velocity + 0.1 * force <= 0.6],
     choices={force: [-1.0, 0.0, 1.0]},
 )
+
+# constraints beside an unknown function
+hidden = Model(
+    states=[position, velocity],
+    inputs=[force],
+    dynamics=[
+        position + 0.4 * velocity,
+        velocity + features.gaussian_process("g", position, lengthscale=2.0, memory=20) + force,
+    ],
+    process_noise=0.01,
+    measurement_noise=0.01,
+)
+hiding = Scenario(hidden, horizon=5, input_cost=0.01, reference=[1.0, 0.0], constraints=[position <= 0.9])

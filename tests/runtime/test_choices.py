@@ -83,6 +83,7 @@ def test_choices_beside_constraints(in_c: Callable[[str], Problem], name: str) -
     assert found.limits.shape == (4, 6, 2)
 
 
+@pytest.mark.soak
 def test_numba_and_c_decide_alike(folder: Path, in_c: Callable[[str], Problem]) -> None:
     tasks = symdual.problem(symdual.load(folder / "valved")), in_c("valved")
     first, second = (controller(task, "dual") for task in tasks)

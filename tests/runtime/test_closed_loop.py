@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 import sympy as sp
 
 from symdual import Model, unknown
-from symdual.errors import SymdualError
+from symdual.errors import SymdualError, SymdualWarning
 from symdual.runtime.closed_loop import OUTCOMES, Episodes, Luck, Settings, draw, plant_problem, root, run, simulate
 from symdual.runtime.controller import controller
 from symdual.runtime.loading import LoadedPackage
@@ -242,7 +243,8 @@ def test_parameters_that_grow_beyond_all_numbers_fail_with_their_plant(fading_pa
     task = problem(growing)
     given = luck(task, 2)
     assert np.isinf(given.last_truths).all()
-    assert np.all(run(task, "ce", given, Settings()).outcomes != 0)
+    with pytest.warns(SymdualWarning, match="ce: run 0: the certainty-equivalent plan at step 1 is not finite"):
+        assert np.all(run(task, "ce", given, Settings()).outcomes != 0)
 
 
 @pytest.mark.parametrize(
@@ -371,7 +373,11 @@ def test_a_plan_and_a_belief_that_leave_the_numbers_are_told_apart(
 ) -> None:
     given = luck(toy, 2)
     given.process[0, 0] = push
-    episodes = run(toy, name, given, Settings())
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", SymdualWarning)
+        episodes = run(toy, name, given, Settings())
+    assert all(str(one.message).startswith(f"{name}: run 0: ") for one in told)
+    assert bool(told) or "belief" in reason
     assert [OUTCOMES[i] for i in episodes.outcomes] == [reason, "finished"]
     assert np.isfinite(episodes.costs[1])
     # the loop in Python gives the same reason

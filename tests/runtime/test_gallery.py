@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.soak
 def test_pendulum_of_unknown_mass(tmp_path: Path) -> None:
     pytest.importorskip("gymnasium")
     figure = tmp_path / "pendulum.png"

@@ -35,6 +35,7 @@ def changed(task: Problem, **constants: float) -> Problem:
     return replace(task, package=package, plant=package)
 
 
+@pytest.mark.soak
 def test_dual_goes_to_the_light_and_certainty_equivalence_does_not(lit: Problem) -> None:
     found = simulate(lit, ["ce", "dual"], 60, settings=Settings(truth="prior"))
     nearest = {name: np.abs(e.states[:, :, 0] - 4.0).min(axis=1).mean() for name, e in found.items()}

@@ -52,6 +52,7 @@ def sign(sign_package: LoadedPackage) -> Problem:
     return problem(sign_package)
 
 
+@pytest.mark.soak
 def test_a_gain_of_unknown_sign_is_probed(sign: Problem) -> None:
     """Around a plan with u = 0 the dual cost sees no value in probing; one step ahead it shows."""
     assert controller(sign, "dual").act()[0] == pytest.approx(0.0, abs=1e-6)
@@ -116,6 +117,7 @@ def test_a_plan_is_never_worse_than_the_one_before_continued(
         assert kept[-1] < 0.8 * kept[0]
 
 
+@pytest.mark.soak
 def test_a_plan_that_starts_outside_the_numbers_is_found_step_by_step(
     make: Callable[[str, str], LoadedPackage],
 ) -> None:
@@ -216,6 +218,7 @@ def test_the_number_of_threads_changes_nothing(sign: Problem) -> None:
     np.testing.assert_array_equal(alone.inputs, together.inputs)
 
 
+@pytest.mark.soak
 def test_several_inputs_and_bounds(pair_package: LoadedPackage) -> None:
     task = problem(pair_package)
     found = simulate(task, ["planned", "ce"], 4, settings=PRIOR)

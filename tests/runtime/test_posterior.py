@@ -104,6 +104,7 @@ def test_filter_and_dual_cost_are_those_of_the_gram_form(hill_package: LoadedPac
     assert not all(result.passed for result in check_recursions(model, twin))
 
 
+@pytest.mark.soak
 def test_many_functions_with_drift(make: Callable[[str, str], LoadedPackage], tmp_path: Path) -> None:
     package = make("rich", RICH)
     model = load_model_file(_file(tmp_path, "rich", RICH)).models["rich"]
@@ -409,6 +410,7 @@ def test_novelty_keeps_the_room_for_places_that_are_not_explained(make: Callable
     np.testing.assert_array_equal(visited(planning=1), places[:memory])  # a plan gives its room back
 
 
+@pytest.mark.soak
 def test_a_sweep_says_once_what_was_not_kept(hill: Problem, tmp_path: Path) -> None:
     runs, settings = 40, Settings(window=2, length=18)  # three chunks, and more steps than there is memory
     with pytest.warns(MemoryWarning) as given:

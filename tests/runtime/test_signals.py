@@ -163,11 +163,7 @@ def test_signals_of_a_recording(task: Problem, tmp_path: Path) -> None:
         read_recording(file, task.package)
 
 
-def test_nothing_is_fitted_to_signals_yet(task: Problem) -> None:
-    with pytest.raises(SymdualError, match='has the signal "weather"'):
-        symdual.fit(MODELS / "tasks.py", [MODELS / "none.csv"], name="heated")
-
-
+@pytest.mark.soak
 def test_planning_to_learn_knows_the_forecast(task: Problem) -> None:
     """Slopes by differences: plans get better, and the first input follows what is forecast."""
     planned = controller(task, "planned")
