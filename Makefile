@@ -16,11 +16,11 @@ demo: $(READY)
 	@$(BIN)/symdual paper run --quick -o out/paper
 
 test: $(READY) lint
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # the tests that take too long for every change; fails if there are none
 soak: $(READY)
-	$(BIN)/python -m pytest -n 2 -m soak
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m soak
 
 # the documentation site, offline, with everything in it run; warnings are errors
 docs: $(VENV)/.docs

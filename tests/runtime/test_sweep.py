@@ -576,13 +576,14 @@ def test_memory_follows_a_stretch_of_runs_not_all_of_them(
 ) -> None:
     monkeypatch.setattr(threads, "_BYTES", 40_000)  # a few chunks at a time
     peaks = []
-    for attempt, runs in enumerate((3200, 320, 3200)):  # the first one loads whatever is loaded once
+    for attempt, runs in enumerate((3200, 320, 3200, 3200)):  # the first one loads whatever is loaded once
         plan = sweep(toy, ["ce"], runs)
         tracemalloc.start()
         path = run_sweep(plan, tmp_path / str(attempt), on_this_machine())
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert peaks[2] - peaks[1] < 0.5 * path.stat().st_size
+    # whatever else allocates in this process now and then, it does not do so in both
+    assert min(peaks[2:]) - peaks[1] < 0.5 * path.stat().st_size
 
 
 def test_luck_does_not_depend_on_the_threads_of_the_matrix_library(toy: Problem, tmp_path: Path) -> None:
