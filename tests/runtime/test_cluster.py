@@ -215,6 +215,7 @@ def test_a_killed_sweep_is_resumed_on_this_machine(undisturbed: bytes, place: Pa
     assert (place / "results/toy/results.npz").read_bytes() == undisturbed
 
 
+@pytest.mark.soak
 def test_interrupted_then_left_by_the_scheduler_then_resumed_here(
     undisturbed: bytes, place: Path, cluster: Cluster
 ) -> None:
@@ -357,6 +358,7 @@ def test_workers_that_must_not_or_cannot_take_part(
         cluster.dismiss(f"stranger{number}", stranger)
 
 
+@pytest.mark.soak
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_the_same_workers_take_more_controllers_of_the_same_sweep(
     toy_package: LoadedPackage, place: Path, cluster: Cluster, undisturbed: bytes
