@@ -17,8 +17,6 @@ from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Problem, problem
 from symdual.runtime.replay import read_recording, replay
 
-pytestmark = pytest.mark.soak  # compiles for minutes; shorter tests of the same stand in tests/recursions
-
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 

@@ -31,8 +31,6 @@ scenario = Scenario(sign, horizon=10, input_cost=0.1, start=2.0)
 RUNAWAY = """
 import sympy as sp
 from symdual import Model, Scenario, unknown
-
-pytestmark = pytest.mark.soak  # compiles for minutes; shorter tests of the same stand in tests/recursions
 x, u = sp.symbols("x u")
 b = unknown("b", mean=1.0, variance=1e-4)
 runaway = Model([x], [u], [x + x**3 + b * u], process_noise=1e-6, measurement_noise=1e-6, bounds={u: (-40, 40)})
