@@ -136,7 +136,7 @@ class _SealedFile(caching.IndexDataCacheFile):
             return super()._load_data(name)
         except OSError:
             return None
-        except Exception:
+        except Exception:  # as above
             self._drop(path)
             return None
 
