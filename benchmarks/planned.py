@@ -41,10 +41,9 @@ scenario = Scenario(sign, horizon=10, input_cost=0.1, start=2.0)
 
 def unknown_sign() -> Problem:
     """A gain of unknown sign."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "sign.py"
-        file.write_text(SIGN)
-        return api.prepare(file)
+    folder = Path(tempfile.mkdtemp())  # the package is read from there as long as the process runs
+    (folder / "sign.py").write_text(SIGN)
+    return api.prepare(folder / "sign.py", folder=folder)
 
 
 def wide_slopes() -> Problem:

@@ -204,7 +204,7 @@ def main() -> None:
         for name, text in MODELS.items():
             file = Path(folder) / f"{name.replace('-', '')}.py"
             file.write_text(text)
-            every[name] = problems(api.prepare(file), file, chosen.problems)
+            every[name] = problems(api.prepare(file, folder=file.parent), file, chosen.problems)
             print(row(name, every[name]), flush=True)
     if chosen.json:
         chosen.json.write_text(json.dumps({name: [one._asdict() for one in found] for name, found in every.items()}))

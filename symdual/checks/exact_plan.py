@@ -32,7 +32,7 @@ def active_entries(nx: int, transition: Array) -> list[int]:
     nz = nx + len(transition)
     if nz <= MOST or np.any(transition - np.diag(np.diag(transition))):
         return list(range(nz))
-    return [*range(nx), *range(nx, nz, (nz - nx) // FEW)][: nx + FEW]
+    return [*range(nx), *range(nx, nz, max(1, (nz - nx) // FEW))][: nx + FEW]
 
 
 class ExactPlan:
