@@ -22,6 +22,7 @@ from symdual.runtime.closed_loop import Luck
 from symdual.runtime.controller import Controller, controller
 from symdual.runtime.costs import cost_kind
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.noise import noise_of_measurement, noise_of_step
 from symdual.runtime.objective import limits_of
 from symdual.runtime.problem import Array, Belief, Problem
 from symdual.runtime.results import Chunk
@@ -171,7 +172,8 @@ class _Loop:
         self.name, self._problem, self._steps = name, problem, plan.steps
         self._luck, self._truth = luck, luck.truths[0]
         known = self._truth if name == "oracle" else None
-        self._controller: Controller = controller(problem, name, settings.order, settings.window, known)
+        foresight = replace(settings.foresight, seed=int(luck.seeds[0]))
+        self._controller: Controller = controller(problem, name, settings.order, settings.window, known, foresight)
         steps = problem.horizon if settings.window is None else settings.window
         self._form = cost_kind(self._controller.problem, "dual", 1, steps)
         self.moments: list[_Moment] = []
@@ -193,25 +195,27 @@ class _Loop:
             self._failure = str(problem)
 
     def _informed(self, state: State, y: Array) -> State:
-        """The state with the measurement taken in; an oracle is told the true parameters of every step."""
-        informed, _ = self._controller.update(state, y)
-        if self.name != "oracle" or not self._luck.wander.shape[1]:
-            return informed
-        mean = informed.belief.mean.copy()
-        mean[self._problem.package.NX :] = self._truths[-1]
-        return informed._replace(belief=informed.belief._replace(mean=mean))
+        """The state with the measurement taken in; an oracle is told the true parameters of every step before that."""
+        if self.name == "oracle" and self._luck.wander.shape[1]:
+            state, _ = self._controller.update(state)
+            mean = state.belief.mean.copy()
+            mean[self._problem.package.NX :] = self._truths[-1]
+            state = state._replace(belief=state.belief._replace(mean=mean))
+        return self._controller.update(state, y)[0]
 
     def _moved(self, k: int, u: Array) -> Array:
         """Move the plant and measure it."""
-        plant = self._plant(k)
-        x = evaluate.dynamics(plant, self._states[-1], u, self._truths[-1], k) + self._luck.process[0, k]
+        plant, before = self._plant(k), self._states[-1]
+        x = evaluate.dynamics(plant, before, u, self._truths[-1], k)
+        x = x + noise_of_step(plant, k, before, u, self._luck.process[0, k])
         if not np.isfinite(x).all():
             raise SymdualError(f"the plant's state is not finite at step {k + 1}")
         wander = self._luck.wander
         self._states.append(x)
         self._truths.append(wander[0, k] if wander.shape[1] else self._truth)
-        seen = evaluate.observation(self._plant(k + 1), x, self._truths[-1], k + 1)
-        return np.asarray(seen + self._luck.measurement[0, k])
+        plant = self._plant(k + 1)
+        seen = evaluate.observation(plant, x, self._truths[-1], k + 1)
+        return np.asarray(seen + noise_of_measurement(plant, k + 1, x, self._luck.measurement[0, k]))
 
     def _plant(self, k: int) -> LoadedPackage:
         """The plant with its signals of a step."""
@@ -228,11 +232,13 @@ class _Loop:
         tools, k, belief, info = self._controller.workbench, moment.info.k, moment.state.belief, moment.info
         limited = bool(limits_of(self._controller.problem.package))
         names = list(self._problem.package.INPUTS)
+        order = info.order if self.name == "dual" else 1
+        form = self._form if order == 1 else "structured"
         curves = []
         for a, grid in enumerate(grids if not limited else []):
             candidates = np.repeat(moment.u[None], len(grid), axis=0)
             candidates[:, a] = grid
-            curves.append(Curve(names[a], grid, *tools.prices(k, belief, candidates, self._form).T))
+            curves.append(Curve(names[a], grid, *tools.prices(k, belief, candidates, form, order).T))
         if limited and len(names) == 1 and len(info.candidates) > 1:
             nominal, cost = info.costs[:, 1], info.costs[:, 0]
             curves.append(Curve(names[0], info.candidates[:, 0], nominal, cost - nominal, np.zeros(len(cost))))

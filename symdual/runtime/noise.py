@@ -118,9 +118,29 @@ def _fault_of_plant(
     if found is not None:
         return found
     at_step = tuned(plant, here)
-    Q = evaluate.process_noise(at_step, x, u, k)
-    moved = evaluate.dynamics(at_step, x, u, theta, k) + _lower_root(Q) @ luck.process[n, k, :nx]
+    moved = evaluate.dynamics(at_step, x, u, theta, k) + noise_of_step(at_step, k, x, u, luck.process[n, k, :nx])
     return fault_of_measurement(plant, k + 1, moved, there)
+
+
+def noise_of_step(plant: LoadedPackage, k: int, x: Array, u: Array, drawn: Array) -> Array:
+    """The noise of a step of the true system: what was drawn, with variance 1 where it depends and is scaled here."""
+    if not is_noisy(plant):
+        return drawn
+    _require(fault_of_step(plant, k, x, u))
+    return np.asarray(_lower_root(evaluate.process_noise(plant, x, u, k)) @ drawn)
+
+
+def noise_of_measurement(plant: LoadedPackage, k: int, x: Array, drawn: Array) -> Array:
+    """The noise of a measurement of the true system, as that of a step."""
+    if not is_noisy(plant):
+        return drawn
+    _require(fault_of_measurement(plant, k, x))
+    return np.asarray(_lower_root(evaluate.measurement_noise(plant, x, k)) @ drawn)
+
+
+def _require(fault: str | None) -> None:
+    if fault is not None:
+        raise SymdualError(fault)
 
 
 def _lower_root(matrix: Array) -> Array:
