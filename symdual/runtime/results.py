@@ -142,7 +142,7 @@ class Description:
 
 
 def described(about: Any) -> Description:
-    """The description that `Description.to_json` gave, further keys left out; raises ValueError for anything else."""
+    """The description that `Description.to_json` gave, further keys left out; one of `UNREADABLE` for anything else."""
     if not (isinstance(about, dict) and all(isinstance(about.get(key), kind) for key, kind in _KINDS.items())):
         raise ValueError("a description lacks something")
     controllers, sizes = tuple(about["controllers"]), about["sizes"]
@@ -152,14 +152,29 @@ def described(about: Any) -> Description:
         raise ValueError("a description names no controllers or no runs")
     if not all(isinstance(own, dict) and axes <= set(own) and _are_sizes(own) for own in sizes.values()):
         raise ValueError("a description has sizes that are none")
-    names, settings = about["names"], about["settings"]
-    if not all(isinstance(names.get(key), list) for key in ("states", "inputs", "measurements", "unknowns")):
-        raise ValueError("a description names no states or inputs")
-    if not (isinstance(settings.get("truth"), str) and _is_count(about["horizon"], least=1)):
-        raise ValueError("a description does not say how the runs were made")
+    _require_sense(about)
     own = {"runs", "controllers", "sizes", "chunks", "arrays"}
     identity = {key: value for key, value in about.items() if key not in own}
     return Description(identity, controllers, about["runs"], sizes)
+
+
+def _require_sense(about: Mapping[str, Any]) -> None:
+    """Raise one of `UNREADABLE` where a description contradicts itself: numbers would be taken for others."""
+    names, horizon = about["names"], about["horizon"]
+    listed = [names.get(key) for key in ("states", "inputs", "measurements", "unknowns")]
+    if not all(map(_are_texts, [*listed, *(names.get(key, []) for key in ("belief", "parameters"))])):
+        raise ValueError("a description names no states or inputs")
+    if not (about["settings"].get("truth") in _TRUTHS and _is_count(horizon, least=1)):
+        raise ValueError("a description does not say how the runs were made")
+    for own in about["sizes"].values():
+        named = len(names["states"]), len(names["inputs"])
+        if (own["step"], own["time"], own["state"], own["input"]) != (horizon, horizon + 1, *named):
+            raise ValueError("a description has sizes that contradict its horizon or its names")
+        if not (_are_texts(about.get("limits", []), own["limit"]) and _are_texts(about["outcomes"])):
+            raise ValueError("a description does not name its constraints or outcomes")
+    for kept in about["processes"].values():
+        if not all(isinstance(kept[key], int | float) for key in ("memory", "noise_floor")):
+            raise ValueError("a description does not say what was remembered")
 
 
 #: what every description has, and of which kind
@@ -171,12 +186,18 @@ _KINDS = {
 }
 
 
+_TRUTHS = ("scenario", "prior", "drift")  #: where true parameters come from, see `closed_loop.Settings`
+
 #: axes that are never empty, whatever the model
 _FILLED = ("time", "step", "state", "input", "belief")
 
 
 def _are_sizes(sizes: Mapping[str, Any]) -> bool:
     return all(_is_count(size, least=axis in _FILLED) for axis, size in sizes.items())
+
+
+def _are_texts(values: Any, count: int | None = None) -> bool:
+    return isinstance(values, list) and all(isinstance(v, str) for v in values) and count in (None, len(values))
 
 
 def _is_count(value: Any, least: int = 0) -> bool:
@@ -316,6 +337,8 @@ class Results(Labelled):
         (known,) = (f for f in FIELDS if f.name == field)
         wanted = self.description.shape(controller, known, self.description.runs)
         if (array.dtype, array.shape) != (np.dtype(known.dtype), wanted):
+            raise self._damaged()
+        if field == "outcomes" and not np.all((array >= 0) & (array < len(self.about["outcomes"]))):
             raise self._damaged()
         return array
 

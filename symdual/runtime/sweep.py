@@ -382,8 +382,9 @@ def _require_same(
 
 def _difference(key: str, other: Any, value: Any) -> str:
     if isinstance(other, dict) and isinstance(value, dict):
-        names = [*value, *other]
-        key, other, value = next((k, other.get(k), value.get(k)) for k in names if other.get(k) != value.get(k))
+        missing = "nothing"  # which no sweep has as a value
+        pairs = ((k, other.get(k, missing), value.get(k, missing)) for k in [*value, *other])
+        key, other, value = next((k, one, two) for k, one, two in pairs if one != two)
     return f"{key} {other}, not {value}"
 
 

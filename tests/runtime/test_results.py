@@ -32,6 +32,7 @@ def description(seed: int = 0) -> Description:
         "horizon": 3,
         "names": {"states": ["p", "q"], "inputs": ["u"], "measurements": ["p", "q"], "unknowns": ["a", "b", "c"]},
         "outcomes": ["finished"],
+        "limits": ["p <= 1", "q <= 1"],
     }
     return Description(identity, ("dual", "ce"), 10, {"dual": SIZES, "ce": SIZES | {"belief": 3}})
 

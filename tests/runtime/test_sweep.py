@@ -265,6 +265,20 @@ FORGED: dict[str, Callable[[dict[str, Any]], Any]] = {
     "settings are a list": lambda about: about | {"settings": [1]},
     "settings are empty": lambda about: about | {"settings": {}},
     "a setting too many": lambda about: about | {"settings": about["settings"] | {"further": 1}},
+    "a setting that is nothing": lambda about: about | {"settings": about["settings"] | {"further": None}},
+    "a truth that nobody knows": lambda about: about | {"settings": about["settings"] | {"truth": "guessed"}},
+    "another horizon": lambda about: about | {"horizon": 1},
+    "the horizon is true": lambda about: about | {"horizon": True},
+    "outcomes are numbers": lambda about: about | {"outcomes": [1, 2]},
+    "no outcomes": lambda about: about | {"outcomes": []},
+    "constraints are a number": lambda about: about | {"limits": 3},
+    "constraints of another task": lambda about: about | {"limits": ["x <= 1"]},
+    "processes are numbers": lambda about: about | {"processes": {"g": 3}},
+    "a process lacks its room": lambda about: about | {"processes": {"g": {"memory": 4}}},
+    "names of another model": lambda about: about | {"names": about["names"] | {"states": ["x", "y"]}},
+    "names are numbers": lambda about: about | {"names": about["names"] | {"inputs": [1]}},
+    "names of the belief are none": lambda about: about | {"names": about["names"] | {"belief": 5}},
+    "names of parameters are none": lambda about: about | {"names": about["names"] | {"parameters": {"b": 1}}},
     "versions are nothing": lambda about: about | {"versions": None},
     "a version too many": lambda about: about | {"versions": about["versions"] | {"further": "1"}},
     "names are a list": lambda about: about | {"names": ["x"]},
@@ -327,6 +341,8 @@ def test_a_forged_description_of_results_harms_nothing(
     path = tmp_path / PLAIN
     path.parent.mkdir()
     path.write_bytes(undisturbed)
+    with Results(path) as results:
+        right = summarise(results).controllers
     with np.load(path) as stored:
         members = {name: stored[name] for name in stored.files}
     content = forged(json.loads(members.pop("about.json")), case)
@@ -338,7 +354,8 @@ def test_a_forged_description_of_results_harms_nothing(
         write_archive(file, [text_member("about.json", content), *arrays])
     try:
         with Results(path) as results:
-            summarise(results).sentences()
+            assert summarise(results).controllers == right  # nothing is taken for something else
+            assert [len(results.to_pandas(view)) for view in ("runs", "steps")] == [2 * RUNS, 6 * RUNS]
     except SymdualError as refusal:
         assert str(path) in str(refusal) and "\n" not in str(refusal)
     try:
