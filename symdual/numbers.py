@@ -12,6 +12,14 @@ from symdual.errors import ModelError
 
 Array = NDArray[np.float64]
 
+# a number as tables have it: `float` would also take 1_000 and the digits of every script
+_CELL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
+
+
+def number_in(cell: str) -> float | None:
+    """The number in a cell of a table, or None where there is none."""
+    return float(cell) if _CELL.fullmatch(cell.strip()) else None
+
 
 def as_numbers(value: ArrayLike, what: str) -> Array:
     """Return `value` as finite float64 numbers."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import io
 import math
-import re
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symdual.errors import SymdualError, did_you_mean
+from symdual.numbers import number_in
 from symdual.runtime.honesty import BAND, judge
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import by_values, losses
@@ -30,9 +30,6 @@ from symdual.whole_file import write_whole
 
 TIME = "time"
 MOST_STEPS = 1_000_000  # of the model in a recording: every one of them is a prediction
-
-# a number as tables have it: `float` would also take 1_000 and the digits of every script
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 
 
 class BeliefNotFinite(SymdualError):
@@ -189,10 +186,11 @@ def _number(file: Path, line: int, row: list[str], name: str, column: int) -> fl
     cell = row[column].strip()
     if not cell:
         return math.nan
-    if _NUMBER.fullmatch(cell) is None:
+    number = number_in(cell)
+    if number is None:
         shown = cell if cell.isprintable() and len(cell) <= 60 else repr(cell[:60])
         raise SymdualError(f'{file}, line {line}: "{shown}" in the column "{name}" is not a number')
-    return float(cell)
+    return number
 
 
 def _check(file: Path, recording: Recording, inputs: list[str], outputs: list[str]) -> None:

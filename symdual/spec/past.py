@@ -19,6 +19,8 @@ from symdual.errors import ModelError, did_you_mean
 from symdual.numbers import Array, as_numbers
 from symdual.spec.symbols import Constant, Unknown
 
+MOST = 1000  # steps back
+
 
 class Previous(sp.Symbol):
     """The input `of`, so many `steps` ago."""
@@ -54,9 +56,11 @@ def previous(of: sp.Symbol, steps: int = 1) -> Previous:
     """
     if not isinstance(of, sp.Symbol) or isinstance(of, (Unknown, Constant, Previous)):
         raise ModelError(f"previous({of}): only inputs are remembered")
-    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
+    if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
         raise ModelError(f"previous({of.name}, {steps!r}): the number of steps must be a whole number of at least 1")
-    return Previous(of, steps)
+    if steps > MOST:
+        raise ModelError(f"previous({of.name}, {steps}): no more than {MOST} steps can be remembered, each in a state")
+    return Previous(of, int(steps))
 
 
 def check_previous(symbol: Previous, inputs: Sequence[sp.Symbol], where: str) -> None:

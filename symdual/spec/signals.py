@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 from symdual.errors import ModelError, did_you_mean
-from symdual.numbers import Array, as_numbers
+from symdual.numbers import Array, as_numbers, number_in
 from symdual.spec.names import check_name
 from symdual.spec.symbols import Constant
 
@@ -49,10 +49,12 @@ def column(file: str | Path, name: str) -> Array:
     header = [cell.strip() for cell in rows[0]] if rows else []
     if name not in header:
         raise ModelError(f'{file} has no column "{name}"{did_you_mean(name, header)}')
+    if header.count(name) > 1:
+        raise ModelError(f'{file} has two columns called "{name}"')
     place, values = header.index(name), []
     for number, row in enumerate(rows[1:], start=2):
-        try:
-            values.append(float(row[place]))
-        except (IndexError, ValueError):
-            raise ModelError(f'{file}, row {number}: the column "{name}" holds no number') from None
+        value = number_in(row[place]) if place < len(row) else None
+        if value is None:
+            raise ModelError(f'{file}, row {number}: the column "{name}" holds no number')
+        values.append(value)
     return as_numbers(values, f'the column "{name}" of {file}')

@@ -102,6 +102,7 @@ def test_a_cost_that_looks_back_makes_model_and_plant_remember(tmp_path: Path) -
         (lambda: previous(u + 1), "only inputs are remembered"),
         (lambda: previous(u, 0), "whole number of at least 1"),
         (lambda: previous(u, 1.5), "whole number of at least 1"),  # type: ignore[arg-type]
+        (lambda: previous(u, 10**9), "no more than 1000 steps can be remembered"),
         (lambda: previous(previous(u)), "only inputs are remembered"),
         (lambda: Scenario(Model([x], [u], [x + previous(u, 5)]), 4), r"previous\(u, 5\) looks back more steps"),
         (lambda: Scenario(Model([x], [u], [x + u]), 4, cost=[previous(u, 5)]), "looks back more steps"),

@@ -62,6 +62,13 @@ def test_bad_columns_are_refused(tmp_path: Path) -> None:
     file.write_text("time,sun\n0,1\n1,\n")
     with pytest.raises(ModelError, match='row 3: the column "sun" holds no number'):
         column(file, "sun")
+    for cell in ("1_000", "\u0661\u0662", "0x10", "1,5"):
+        file.write_text(f"time,sun\n0,1\n1,{cell}\n" if "," not in cell else f'time,sun\n0,1\n1,"{cell}"\n')
+        with pytest.raises(ModelError, match='row 3: the column "sun" holds no number'):
+            column(file, "sun")
+    file.write_text("time,sun,sun\n0,1,2\n")
+    with pytest.raises(ModelError, match='has two columns called "sun"'):
+        column(file, "sun")
     with pytest.raises(ModelError, match='has no column "sum"; did you mean "sun"'):
         column(file, "sum")
     with pytest.raises(ModelError, match="cannot read"):
