@@ -24,6 +24,7 @@ from symdual.paper.derivations import (
     features,
     feedback,
     filtering,
+    first_input,
     generic,
     learning,
     model,
@@ -221,6 +222,9 @@ EDITS = {
     ("4.2.control-changes", "4.1.control"): "-B.T @ p[j + 1]",
     ("6.prediction-time", "3.1.toy"): "a*x + b + u + xi",
     ("6.prediction-time", "6.2.system"): TEXTS["6.2.system"].replace("[[0], [1]]) @ u", "[[1], [1]]) @ u"),
+    ("3.1.narrower", "6.1.setting"): _SETTING.replace("variance=10", "variance=1"),
+    ("3.1.more-cautious", "6.1.setting"): _SETTING.replace("variance=10", "variance=1e-2"),
+    ("3.1.either-side", "6.1.setting"): _SETTING.replace("variance=10", "variance=1e-2"),
     ("6.1.indifferent", "6.1.setting"): _SETTING.replace("prior_mean=1", "prior_mean=0"),
     ("6.1.bonus-structure", "6.1.setting"): _SETTING.replace("variance=10", "variance=1e-3"),
     ("6.1.bonus-structure", "6.1.bonus-weight"): "0.0",
@@ -400,7 +404,10 @@ SPOILED_ORACLES = [
     ("4.3.dominates", remarks, "minimize_scalar", lambda cost, **keywords: cost(0.0)),
     ("6.prediction-time", probing, "covariances", lambda a, *rest: {(j, j): m for j, m in enumerate([*a, a[-1]])}),
     ("6.2.blind", probing, "best_inputs", lambda problem, x: (np.zeros((problem.horizon, 1)), 0.0)),
-    ("6.1.dual-minimum", experiments, "feedback_cost", lambda problem, noise: 0.0),
+    ("6.1.dual-minimum", first_input, "feedback_cost", lambda problem, noise: 0.0),
+    ("3.1.either-side", first_input, "_exact", first_input._certain),
+    ("3.1.narrower", first_input, "_COSTS", {"ce": first_input._certain, "exact": first_input._certain}),
+    ("3.1.more-cautious", first_input, "_COSTS", {"ce": first_input._certain, "exact": first_input._certain}),
 ]
 
 

@@ -7,6 +7,7 @@ from symdual.paper.derivations import (
     augmented,
     experiments,
     features,
+    first_input,
     learning,
     model,
     multistep,
@@ -20,6 +21,7 @@ from symdual.paper.derivations import (
 DERIVATIONS: dict[str, Derivation | Undecidable] = {
     **model.DERIVATIONS,
     **toy.DERIVATIONS,
+    **first_input.DERIVATIONS,
     **nominal.DERIVATIONS,
     **perturbation.DERIVATIONS,
     **remarks.DERIVATIONS,
