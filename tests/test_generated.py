@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from symdual.derive.derivation import derive
 from symdual.emit import code, render
 from symdual.emit.package import package
 from symdual.spec.loading import load_model_file
+from symdual.spec.names import RESERVED
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMITTED = ROOT / "generated"
@@ -108,3 +110,17 @@ def test_committed_packages_take_every_branch_of_the_templates(monkeypatch: pyte
                 marking.get_template(f"{emitted.template}.py.jinja").render(emitted.context._asdict())
     assert sorted(marks - taken) == []
     assert len(marks) > 40
+
+
+def test_names_of_users_cannot_stand_for_those_of_the_generator() -> None:
+    """In a kernel the user's names are local variables: an argument of the same name would be lost."""
+    clashes = set()
+    for file in COMMITTED.glob("*/kernels.py"):
+        for function in ast.parse(file.read_text()).body:
+            arguments = {a.arg for a in function.args.args} if isinstance(function, ast.FunctionDef) else set()
+            if "z_in" not in arguments:
+                continue
+            names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+            local = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+            clashes |= arguments | ({node.id for node in names} - local)
+    assert sorted(name for name in clashes - RESERVED if not name.startswith("_")) == []

@@ -34,16 +34,16 @@ def _functions(
     expressions: tuple[sp.Expr, ...],
 ) -> tuple[KernelFunction, ...]:
     point = ("time_index", "z_in", *(["u_in"] if inputs else []))
-    by_input = ("t_u_out",) if inputs else ()
+    by_input = ("terms_u_out",) if inputs else ()
     names = tuple(f"t{i}" for i in range(len(expressions)))
     values = new_builder(derivation, calculus)
-    write_values(values, calculus, "t_out")
+    write_values(values, calculus, "terms_out")
     slopes = new_builder(derivation, calculus)
-    write_values(slopes, calculus, "t_out")
-    write_jacobian(slopes, calculus, "t_x_out", derivation.states)
-    write_jacobian(slopes, calculus, "t_u_out", inputs)
+    write_values(slopes, calculus, "terms_out")
+    write_jacobian(slopes, calculus, "terms_x_out", derivation.states)
+    write_jacobian(slopes, calculus, "terms_u_out", inputs)
     bends = new_builder(derivation, calculus)
-    blocks = (("xx_out", derivation.states, derivation.states), ("ux_out", inputs, derivation.states))
+    blocks = (("bends_xx_out", derivation.states, derivation.states), ("bends_ux_out", inputs, derivation.states))
     for place, rows, columns in (*blocks, ("uu_out", inputs, inputs)):
         for a, one in enumerate(rows):
             for b, other in enumerate(columns):
@@ -53,7 +53,7 @@ def _functions(
     return (
         KernelFunction(
             f"{role}_terms",
-            (*point, "data", "work", "t_out"),
+            (*point, "data", "work", "terms_out"),
             f"The terms of the cost of {when}.",
             equations_text(names, expressions),
             shapes,
@@ -61,17 +61,17 @@ def _functions(
         ),
         KernelFunction(
             f"{role}_slopes",
-            (*point, "data", "work", "t_out", "t_x_out", *by_input),
+            (*point, "data", "work", "terms_out", "terms_x_out", *by_input),
             f"The terms of the cost of {when} with their derivatives by {'state and input' if inputs else 'state'}.",
-            ("t_x_out = dt/dx" + (", t_u_out = dt/du" if inputs else ""),),
+            ("terms_x_out = dt/dx" + (", terms_u_out = dt/du" if inputs else ""),),
             shapes,
             slopes.build(),
         ),
         KernelFunction(
             f"{role}_bends",
-            (*point, "costate", "data", "work", "xx_out", *(("ux_out", "uu_out") if inputs else ())),
+            (*point, "costate", "data", "work", "bends_xx_out", *(("bends_ux_out", "uu_out") if inputs else ())),
             f"The second derivatives of costate' t, t the terms of the cost of {when}.",
-            ("xx_out = t_xx" + (", ux_out = t_ux, uu_out = t_uu" if inputs else ""),),
+            ("bends_xx_out = t_xx" + (", bends_ux_out = t_ux, uu_out = t_uu" if inputs else ""),),
             shapes,
             bends.build(),
         ),
@@ -82,22 +82,24 @@ def _limit_functions(
     derivation: Derivation, calculus: Calculus, expressions: tuple[sp.Expr, ...]
 ) -> tuple[KernelFunction, ...]:
     """The values of constraints, and their slopes by state, input and scalar unknowns."""
-    count, point = len(expressions), ("time_index", "z_in", "u_in", "data", "work", "g_out")
+    count, point = len(expressions), ("time_index", "z_in", "u_in", "data", "work", "limits_out")
     nx, nu, nz = len(derivation.states), len(derivation.inputs), len(derivation.states) + derivation.theta_size
-    shapes = f"z_in ({nz}), u_in ({nu}), g_out ({count}), g_x_out ({count}, {nx}), g_u_out ({count}, {nu})"
-    shapes += f", g_theta_out ({count}, {len(derivation.scalars)})"
+    shapes = (
+        f"z_in ({nz}), u_in ({nu}), limits_out ({count}), limits_x_out ({count}, {nx}), limits_u_out ({count}, {nu})"
+    )
+    shapes += f", limits_theta_out ({count}, {len(derivation.scalars)})"
     values = new_builder(derivation, calculus)
-    write_values(values, calculus, "g_out")
+    write_values(values, calculus, "limits_out")
     slopes = new_builder(derivation, calculus)
-    write_values(slopes, calculus, "g_out")
-    write_jacobian(slopes, calculus, "g_x_out", derivation.states)
-    write_jacobian(slopes, calculus, "g_u_out", derivation.inputs)
-    write_jacobian(slopes, calculus, "g_theta_out", derivation.scalars)
+    write_values(slopes, calculus, "limits_out")
+    write_jacobian(slopes, calculus, "limits_x_out", derivation.states)
+    write_jacobian(slopes, calculus, "limits_u_out", derivation.inputs)
+    write_jacobian(slopes, calculus, "limits_theta_out", derivation.scalars)
     names = tuple(f"g{i}" for i in range(count))
     kept = "The constraints, at most zero where they are kept"
     equations = equations_text(names, expressions)
-    by = ("g_x_out = dg/dx, g_u_out = dg/du, g_theta_out = dg/dtheta of the scalar unknowns",)
-    more = ("g_x_out", "g_u_out", "g_theta_out")
+    by = ("limits_x_out = dg/dx, limits_u_out = dg/du, limits_theta_out = dg/dtheta of the scalar unknowns",)
+    more = ("limits_x_out", "limits_u_out", "limits_theta_out")
     return (
         KernelFunction("limit_values", point, f"{kept}.", equations, shapes, values.build()),
         KernelFunction("limit_slopes", (*point, *more), f"{kept}, with their slopes.", by, shapes, slopes.build()),
@@ -106,6 +108,6 @@ def _limit_functions(
 
 def _shapes(derivation: Derivation, terms: int, with_inputs: bool) -> str:
     nx, nu, nz = len(derivation.states), len(derivation.inputs), len(derivation.states) + derivation.theta_size
-    given = f"z_in ({nz}), " + (f"u_in ({nu}), " if with_inputs else "") + f"costate ({terms}), t_out ({terms})"
-    by_input = f", t_u_out ({terms}, {nu}), ux_out ({nu}, {nx}), uu_out ({nu}, {nu})" if with_inputs else ""
-    return f"{given}, t_x_out ({terms}, {nx}), xx_out ({nx}, {nx}){by_input}"
+    given = f"z_in ({nz}), " + (f"u_in ({nu}), " if with_inputs else "") + f"costate ({terms}), terms_out ({terms})"
+    by_input = f", terms_u_out ({terms}, {nu}), bends_ux_out ({nu}, {nx}), uu_out ({nu}, {nu})" if with_inputs else ""
+    return f"{given}, terms_x_out ({terms}, {nx}), bends_xx_out ({nx}, {nx}){by_input}"

@@ -35,12 +35,12 @@ def _functions(
     values = new_builder(derivation, calculus)
     for (i, j), entry in zip(where, calculus.program.outputs, strict=True):
         if i == j:
-            values.write(f"{letter}_out[{i}, {i}]", entry if entry != 0 else sp.Float(0))
+            values.write(f"noise_out[{i}, {i}]", entry if entry != 0 else sp.Float(0))
         else:
-            values.write(f"{letter}_out[{i}, {j}]", entry)
-            values.write(f"{letter}_out[{j}, {i}]", entry)
+            values.write(f"noise_out[{i}, {j}]", entry)
+            values.write(f"noise_out[{j}, {i}]", entry)
     slopes = new_builder(derivation, calculus)
-    for place, variables in (("x_out", derivation.states), ("u_out", inputs)):
+    for place, variables in (("noise_x_out", derivation.states), ("noise_u_out", inputs)):
         for a, variable in enumerate(variables):
             terms = [lam * calculus.jacobian(e, variable) for e, lam in enumerate(calculus.costate)]
             slopes.write(f"{place}[{a}]", sp.Add(*terms))
@@ -51,19 +51,19 @@ def _functions(
     return (
         KernelFunction(
             name,
-            (*point, "data", "work", f"{letter}_out"),
+            (*point, "data", "work", "noise_out"),
             f"The covariance of the noise of a {'step' if inputs else 'measurement'}; what is identically zero beside "
             "the diagonal is not written.",
             _equations(shown, expressions),
-            f"{given}, {letter}_out ({size}, {size})",
+            f"{given}, noise_out ({size}, {size})",
             values.build(),
         ),
         KernelFunction(
             f"{name}_slope",
-            (*point, "costate", "data", "work", "x_out", *(["u_out"] if inputs else [])),
+            (*point, "costate", "data", "work", "noise_x_out", *(["noise_u_out"] if inputs else [])),
             f"The slope of costate' q by {by}, q the entries of {letter} on and below its diagonal, row by row.",
             (f"q = ({', '.join(shown)})",),
-            f"{given}, costate ({len(where)}), x_out ({nx})" + (f", u_out ({nu})" if inputs else ""),
+            f"{given}, costate ({len(where)}), noise_x_out ({nx})" + (f", noise_u_out ({nu})" if inputs else ""),
             slopes.build(),
         ),
     )
