@@ -202,6 +202,8 @@ class Workbench:
         )
         if status == self._not_finite:
             self._blame(start, end, held, belief.mean)
+            if np.isfinite(self._table.out[0, self._package.dual_cost.OUT_NOMINAL]):
+                raise SymdualError(f"what uncertainty costs is not a finite number along any plan at step {k}")
             still = np.clip(np.zeros(self._nu), *self._task.bounds)
             fault = fault_of_model(self._task, start + 1, belief.mean, still)
             shorter = "step_length" in self._package.DATA_ENTRIES
