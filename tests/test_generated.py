@@ -114,13 +114,24 @@ def test_committed_packages_take_every_branch_of_the_templates(monkeypatch: pyte
 
 def test_names_of_users_cannot_stand_for_those_of_the_generator() -> None:
     """In a kernel the user's names are local variables: an argument of the same name would be lost."""
-    clashes = set()
+    clashes: set[str] = set()
     for file in COMMITTED.glob("*/kernels.py"):
-        for function in ast.parse(file.read_text()).body:
-            arguments = {a.arg for a in function.args.args} if isinstance(function, ast.FunctionDef) else set()
-            if "z_in" not in arguments:
-                continue
-            names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
-            local = {node.id for node in names if isinstance(node.ctx, ast.Store)}
-            clashes |= arguments | ({node.id for node in names} - local)
+        for function in ast.walk(ast.parse(file.read_text())):
+            if isinstance(function, ast.FunctionDef) and _unpacks(function):
+                names = [node for part in function.body for node in ast.walk(part) if isinstance(node, ast.Name)]
+                local = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+                clashes |= {a.arg for a in function.args.args} | ({node.id for node in names} - local)
+    assert {"z_in", "terms_out", "noise_out", "math"} <= clashes
     assert sorted(name for name in clashes - RESERVED if not name.startswith("_")) == []
+
+
+def _unpacks(function: ast.FunctionDef) -> bool:
+    """Whether a function gives states and inputs the names of the user."""
+    return any(
+        isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and isinstance(node.value, ast.Subscript)
+        and isinstance(node.value.value, ast.Name)
+        and node.value.value.id in ("z_in", "u_in")
+        for node in function.body
+    )

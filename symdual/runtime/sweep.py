@@ -32,7 +32,7 @@ from symdual.runtime.limits import warn_of_start
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.objective import has_objective, limits_of
 from symdual.runtime.posterior import capacities
-from symdual.runtime.problem import Problem
+from symdual.runtime.problem import Array, Problem
 from symdual.runtime.results import (
     FORMAT,
     SHARED,
@@ -113,7 +113,7 @@ class Sweep:
         if problem.signals is not None:
             heard, true, believed = problem.signals
             identity["signals"] = {
-                name: {"true": true[:, i].tolist(), "believed": believed[:, i].tolist()} for i, name in enumerate(heard)
+                name: {"true": _said(true[:, i]), "believed": _said(believed[:, i])} for i, name in enumerate(heard)
             }
         sizes = {name: self._sizes(name) for name in self.controllers}
         return Description(identity, self.controllers, self.runs, sizes)
@@ -206,6 +206,11 @@ def _blas() -> ThreadpoolController:
 
 def _code(package: LoadedPackage) -> str:
     return str(package.module.DIGEST)
+
+
+def _said(values: Array) -> list[float | None]:
+    """What a signal is over time; nothing where nobody said so, for NaN is not equal to itself."""
+    return [None if np.isnan(value) else float(value) for value in values]
 
 
 _OPTIONAL = ("objective", "signals", "truth_path", "choices")  # parts of a problem that most have none of

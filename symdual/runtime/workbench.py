@@ -296,13 +296,15 @@ class Workbench:
         if self._kind == "bonus":
             return Parts(nominal, 0.0, 0.0, float(task["bonus"][0]) * uncertain)
         weight = float(task["weight"][0])
+        if self._kind != "planned":  # which looks ahead, and has weighed what it found
+            uncertain *= weight
         if not self._splits:
-            return Parts(nominal, weight * uncertain, 0.0, 0.0)
+            return Parts(nominal, uncertain, 0.0, 0.0)
         if self._kind == "planned":
             still = weight * float(self._desk.story["unlearned"][0]) if self._learns else 0.0
-            return Parts(nominal, still, uncertain - still, 0.0)
-        still = weight * float(row[self._package.dual_cost.OUT_UNCERTAIN])
-        return Parts(nominal, still, weight * uncertain - still, 0.0)
+        else:
+            still = weight * float(row[self._package.dual_cost.OUT_UNCERTAIN])
+        return Parts(nominal, still, uncertain - still, 0.0)
 
     @property
     def _learns(self) -> bool:

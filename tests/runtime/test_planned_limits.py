@@ -144,6 +144,14 @@ def test_with_nothing_to_learn_and_no_distance_to_keep_it_is_ce_to_the_bit(walle
     assert np.mean(away.limits[:, 3:, 0] > 0.0) < 0.15
 
 
+def test_the_parts_add_up_to_the_cost_whatever_uncertainty_weighs(walled: Problem) -> None:
+    heavy = controller(replace(walled, dual_weight=3.0), "planned")
+    _, u, info = heavy.step(heavy.init())
+    (row,) = info.costs[np.all(info.candidates == u, axis=1)]
+    assert sum(info.parts) == pytest.approx(row[0], rel=1e-12)
+    assert info.parts.certainty_equivalent == row[1] < 0.999 * row[0]
+
+
 def test_episodes_keep_away_and_tell_of_violations(walled: Problem) -> None:
     found = simulate(walled, ["ce", "planned"], runs=40)
     late = {name: np.mean(episodes.limits[:, 3:, 0] > 0.0) for name, episodes in found.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,8 @@ from symdual.runtime.controller import Controller, controller
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Problem
 from symdual.runtime.replay import read_recording, replay
+from symdual.runtime.results import described
+from symdual.runtime.sweep import sweep
 
 MODELS = Path(__file__).resolve().parents[1] / "models"
 WEATHER = np.array([5.0, 6.0, 8.0, 8.0, 7.0, 5.0, 2.0])
@@ -48,6 +51,14 @@ def test_an_oracle_knows_the_true_signals(task: Problem) -> None:
     assert task.truth is not None
     knowing = task.for_oracle(task.truth).signals
     assert knowing is not None and np.array_equal(knowing.believed, knowing.true)
+
+
+def test_results_are_those_of_the_same_sweep_where_a_signal_was_never_set(task: Problem) -> None:
+    """NaN is not equal to itself: a sweep could not be continued."""
+    assert task.signals is not None
+    silent = replace(task, signals=task.signals._replace(true=np.full_like(task.signals.true, np.nan)))
+    description = sweep(silent, ["ce"], 2).description
+    assert described(json.loads(json.dumps(description.to_json()))) == description
 
 
 def test_a_forecast_at_run_time_counts_from_now_on(task: Problem) -> None:
