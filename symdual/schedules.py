@@ -31,7 +31,7 @@ def held(values: Array, steps: int, what: str) -> Array:
 def scheduled(given: SignalSchedule, steps: int, what: str) -> Array:
     """The values of a signal at so many times."""
     if callable(given):
-        return np.array([float(as_numbers(given(k), f"{what} at step {k}")) for k in range(steps)])
+        return np.array([_one(given(k), f"{what} at step {k}") for k in range(steps)])
     values = as_numbers(given, what)
     if values.ndim == 0:
         return np.full(steps, float(values))
@@ -40,10 +40,19 @@ def scheduled(given: SignalSchedule, steps: int, what: str) -> Array:
     return held(values, steps, what)
 
 
+def _one(value: ArrayLike, what: str) -> float:
+    number = as_numbers(value, what)
+    if number.ndim:
+        raise ModelError(f"{what} must be one number, but is {value!r}")
+    return float(number)
+
+
 def table(
     given: Mapping[Any, SignalSchedule] | None, names: tuple[str, ...], steps: int, what: str, otherwise: Array | None
 ) -> Array:
     """The values of all signals, (steps, len(names)): those given, the others as in `otherwise`, or NaN where unset."""
+    if not isinstance(given, Mapping | None):
+        raise ModelError(f"{what} must be a mapping from signals to what they are, but is {given!r}")
     values = np.full((steps, len(names)), np.nan) if otherwise is None else otherwise.copy()
     for key, schedule in (given or {}).items():
         name = str(key)

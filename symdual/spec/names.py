@@ -26,6 +26,8 @@ RESERVED = frozenset(
 
 def check_name(name: str, what: str) -> str:
     """Return `name` when it can stand in generated code, otherwise raise a `ModelError`."""
+    if not isinstance(name, str):
+        raise ModelError(f"{what} has the name {name!r}, which is not a text")
     shown = name if len(name) <= 60 else name[:57] + "..."
     if not _IDENTIFIER.match(name):
         raise ModelError(

@@ -96,6 +96,8 @@ def next_memory(states: Sequence[Previous]) -> tuple[sp.Expr, ...]:
 
 def past_inputs(given: Mapping[Any, ArrayLike] | None, inputs: Sequence[sp.Symbol], horizon: int) -> Array:
     """What inputs were before the start, (inputs, steps back); zero where nothing is said, held where too little is."""
+    if not isinstance(given, Mapping | None):
+        raise ModelError(f"past must be a mapping from inputs to what they were, but is {given!r}")
     names = [u.name for u in inputs]
     values = np.zeros((len(inputs), horizon))
     for key, value in (given or {}).items():

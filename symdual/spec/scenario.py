@@ -34,6 +34,7 @@ from symdual.spec.objective import CostGiven, Objective, final_terms, stage_term
 from symdual.spec.objective import constraints as constraint_terms
 from symdual.spec.past import Previous, depths, past_inputs
 
+LONGEST = 1_000_000  # steps: costs and references of all of them are held in memory
 Truth = Mapping[str, ArrayLike] | ArrayLike
 Schedule = ArrayLike | Callable[[int], ArrayLike]
 
@@ -146,11 +147,9 @@ class Scenario:
         fitted: Source | None = None,
         name: str = "",
     ) -> None:
-        if not isinstance(horizon, int) or horizon < 1:
-            raise ModelError(f"the horizon must be a whole number of at least 1, but is {horizon!r}")
-        plant = plant or model
-        n, m, p = len(model.own_states), len(model.inputs), len(model.prior_mean)
+        horizon, plant = _whole(horizon), model if plant is None else plant
         _check_plant(model, plant)
+        n, m, p = len(model.own_states), len(model.inputs), len(model.prior_mean)
         weights = as_numbers([bonus, dual_weight], "bonus and dual_weight")
         if weights.min() < 0:
             raise ModelError("bonus and dual_weight must not be negative")
@@ -306,7 +305,18 @@ class Scenario:
         return arrays if self.truth is None else arrays | {"truth": self.truth}
 
 
+def _whole(horizon: int) -> int:
+    if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer) or horizon < 1:
+        raise ModelError(f"the horizon must be a whole number of at least 1, but is {horizon!r}")
+    if horizon > LONGEST:
+        raise ModelError(f"the horizon is {horizon}, and no more than {LONGEST} steps can be planned at once")
+    return int(horizon)
+
+
 def _check_plant(model: Model, plant: Model) -> None:
+    for what, given in (("model", model), ("plant", plant)):
+        if not isinstance(given, Model):
+            raise ModelError(f"the {what} of a scenario must be a Model, but is {given!r}")
     for role in ("own_states", "inputs", "observation"):
         own, other = len(getattr(model, role)), len(getattr(plant, role))
         if own != other:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 import sympy as sp
 
-from symdual import Model, Scenario, features, unknown
+from symdual import Model, Scenario, features, previous, signal, unknown
 from symdual.errors import ModelError
 
 x, v, u = sp.symbols("x v u")
@@ -69,3 +72,24 @@ def test_what_a_scenario_refuses(options: dict[str, object], said: str) -> None:
     with pytest.raises(ModelError) as problem:
         Scenario(MODEL, **({"horizon": 2} | options))
     assert said in str(problem.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda model: Scenario(model, True), "whole number of at least 1, but is True"),
+        (lambda model: Scenario(model, 10**12), "no more than 1000000 steps can be planned"),
+        (lambda model: Scenario(model, 3, plant=3), "the plant of a scenario must be a Model, but is 3"),
+        (lambda model: Scenario("model", 3), "the model of a scenario must be a Model, but is 'model'"),
+        (lambda model: Scenario(model, 3, signals=[1.0]), "signals must be a mapping"),
+        (lambda model: Scenario(model, 3, past=[1.0]), "past must be a mapping"),
+        (lambda model: signal(3), "has the name 3, which is not a text"),
+    ],
+)
+def test_things_of_another_kind_are_refused_in_a_sentence(make: Callable[[Model], Any], sentence: str) -> None:
+    with pytest.raises(ModelError, match=sentence):
+        make(MODEL)
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
+    assert Scenario(Model([x], [u], [x + previous(u, np.int64(2))]), np.int64(3)).horizon == 3

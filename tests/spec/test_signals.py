@@ -50,6 +50,7 @@ def test_a_signal_that_nobody_set_is_left_for_run_time() -> None:
         ({sun: []}, "must be one number, one for each time"),
         ({sun: [[1.0], [2.0]]}, "must be one number, one for each time"),
         ({sun: lambda k: "bright"}, "must be numbers"),
+        ({sun: lambda k: [1.0, 2.0]}, "at step 0 must be one number"),
     ],
 )
 def test_bad_schedules_are_refused(given: dict[Any, Any], sentence: str) -> None:
