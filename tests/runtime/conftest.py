@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+import symdual
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Problem, problem
 
@@ -102,3 +103,27 @@ def fading_package(make: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
 def waves_package(make: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
     """x' = x + b u + 0.8 sin(3 x), |u| <= 1: a plan has many local minima."""
     return make("waves", WAVES)
+
+
+@pytest.fixture(scope="module")
+def in_c(
+    shared_models: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[Path | str, str], Problem]]:
+    """Return a function that gives the task of a model in a file, or in a text, through C, compiled quickly."""
+    from symdual.export import compilation
+
+    try:
+        compilation.compiler()
+    except compilation.NoCompiler as problem:
+        pytest.skip(str(problem))
+
+    def run(source: Path | str, name: str) -> Problem:
+        if isinstance(source, str):
+            file = tmp_path_factory.mktemp("models") / f"{name}.py"
+            file.write_text(source)
+            source = file
+        return symdual.problem(symdual.load(shared_models(source) / name, backend="c"))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compilation, "FAST", ("-O1",))
+        yield run

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import symdual
+from symdual.runtime.closed_loop import Settings, simulate
 from symdual.runtime.explained import Explained
+from symdual.runtime.explained import explained as looked_at
+from symdual.runtime.foresight import Foresight
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.problem import Problem
+from symdual.runtime.sweep import sweep
 
+ROOT = Path(__file__).resolve().parents[2]
 RUN, SEED = 3, 5
 
 
@@ -27,6 +36,26 @@ def test_it_is_the_run_of_the_simulation(explained: Explained, name: str) -> Non
     np.testing.assert_allclose([b.mean for b in story.beliefs], held.means[RUN], rtol=1e-8)
     np.testing.assert_array_equal(story.truths[0], held.truths[RUN])
     assert story.failure is None
+
+
+@pytest.mark.parametrize(
+    ("file", "model", "controllers"),
+    [
+        ("examples/light_dark.py", "light_dark", ("ce",)),  # noise that depends
+        ("tests/models/tasks.py", "squeezed", ("planned", "oracle")),  # parameters that jump, simulated futures
+    ],
+)
+def test_it_is_the_run_of_the_simulation_whatever_happens_there(
+    in_c: Callable[[Path | str, str], Problem], file: str, model: str, controllers: tuple[str, ...]
+) -> None:
+    task = in_c(ROOT / file, model)
+    settings = Settings(foresight=Foresight(look_ahead=False, samples=8))
+    stories = looked_at(sweep(task, controllers, RUN + 1, SEED, settings), RUN, points=2)
+    episodes = simulate(task, list(controllers), RUN + 1, SEED, settings)
+    for name, held in episodes.items():
+        np.testing.assert_allclose(stories[name].states, held.states[RUN], rtol=1e-9, err_msg=name)
+        np.testing.assert_allclose([d.u for d in stories[name].decisions], held.inputs[RUN], rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose([b.mean for b in stories[name].beliefs], held.means[RUN], rtol=1e-8)
 
 
 def test_the_chosen_input_has_the_least_cost(explained: Explained) -> None:

@@ -70,13 +70,6 @@ def test_the_true_system_draws_from_the_noise_at_its_true_state(lit: Problem) ->
     assert e.means[:, 1, 0] == pytest.approx(predicted + P / (P + R) * (y - predicted), rel=1e-9)
 
 
-def test_an_episode_that_is_looked_at_draws_the_same_noise(lit: Problem) -> None:
-    story = symdual.explain(lit, "ce", run=1, seed=4, truth="prior", points=2)["ce"]
-    held = symdual.simulate(lit, "ce", 2, 4, truth="prior")["ce"]
-    np.testing.assert_allclose(story.states, held.states[1], rtol=1e-9)
-    np.testing.assert_allclose([belief.mean for belief in story.beliefs], held.means[1], rtol=1e-9)
-
-
 def test_noise_that_is_negative_at_the_start_is_named(lit: Problem) -> None:
     bad = changed(lit, dark=-0.1)
     sentence = (

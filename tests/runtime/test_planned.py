@@ -14,11 +14,9 @@ from symdual.paper.experiments.extra import regret, with_prior
 from symdual.runtime import evaluate
 from symdual.runtime.closed_loop import Settings, draw, run, simulate
 from symdual.runtime.controller import controller
-from symdual.runtime.explained import explained
 from symdual.runtime.foresight import Foresight
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Belief, Problem, problem
-from symdual.runtime.sweep import sweep
 
 SIGN = """
 import sympy as sp
@@ -204,14 +202,6 @@ def test_an_episode_in_python_is_the_compiled_one(sign: Problem) -> None:
             np.testing.assert_allclose(u, episodes.inputs[n, k], rtol=1e-7, atol=1e-9)
             x = evaluate.dynamics(known.package, x, u, luck.truths[n]) + luck.process[n, k]
             y = x + luck.measurement[n, k]
-
-
-def test_an_episode_that_is_looked_at_has_the_settings_and_the_futures_of_its_run(sign: Problem) -> None:
-    settings = Settings(truth="prior", foresight=Foresight(samples=8, look_ahead=False))
-    plan = sweep(sign, ["planned"], 2, seed=5, settings=settings)
-    story = explained(plan, 1, points=2)["planned"]
-    held = simulate(sign, ["planned"], 2, seed=5, settings=settings)["planned"]
-    np.testing.assert_allclose([d.u for d in story.decisions], held.inputs[1], rtol=1e-7, atol=1e-9)
 
 
 def test_the_number_of_threads_changes_nothing(sign: Problem) -> None:

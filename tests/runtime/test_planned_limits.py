@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import symdual
 from symdual.runtime.closed_loop import Settings, simulate
 from symdual.runtime.controller import controller
 from symdual.runtime.costs import task_of, weights_of
@@ -50,30 +49,6 @@ track = hill_with(0.2 * sp.sin(position / 8))
 scenario = Scenario(hill, 8, cost=[position - 12.0, pull], cost_weights=[0.1, 0.1], terminal_cost=[speed],
                     constraints=[position <= 10.0], probability=0.95, plant=track)
 """
-
-
-@pytest.fixture(scope="module")
-def in_c(
-    shared_models: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[[Path | str, str], Problem]]:
-    """Return a function that gives the task of a model in a file, or in a text, through C, compiled quickly."""
-    from symdual.export import compilation
-
-    try:
-        compilation.compiler()
-    except compilation.NoCompiler as problem:
-        pytest.skip(str(problem))
-
-    def run(source: Path | str, name: str) -> Problem:
-        if isinstance(source, str):
-            file = tmp_path_factory.mktemp("models") / f"{name}.py"
-            file.write_text(source)
-            source = file
-        return symdual.problem(symdual.load(shared_models(source) / name, backend="c"))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compilation, "FAST", ("-O1",))
-        yield run
 
 
 @pytest.fixture(scope="module")
