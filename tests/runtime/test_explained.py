@@ -71,6 +71,13 @@ def test_the_chosen_input_has_the_least_cost(explained: Explained) -> None:
         assert decision.parts.certainty_equivalent <= decision.curves[0].certainty_equivalent.min() + 1e-9
 
 
+def test_the_curves_are_of_the_order_of_the_decision(in_c: Callable[[Path | str, str], Problem]) -> None:
+    plan = sweep(in_c(ROOT / "tests/models/tasks.py", "squeezed"), ["dual"], 1, SEED, Settings(order=2))
+    for decision in looked_at(plan, 0, points=401)["dual"].decisions:
+        (curve,) = decision.curves
+        assert np.interp(decision.u[0], curve.values, curve.cost) == pytest.approx(sum(decision.parts), rel=1e-3)
+
+
 def test_learning_takes_something_off(explained: Explained) -> None:
     curves = [d.curves[0] for d in explained["dual"].decisions]
     assert all(np.all(curve.probing <= 1e-9) and np.all(curve.caution >= 0.0) for curve in curves)
