@@ -149,7 +149,7 @@ def without_compiling(monkeypatch: pytest.MonkeyPatch, interpreted_likelihood: C
 def test_features_are_the_process_where_recordings_go(fitted: Fit) -> None:
     found = fitted.processes
     assert found is not None
-    about, _ = with_features(fitted, found.task.read(table(20, 5)))
+    about = with_features(fitted, found.task.read(table(20, 5))).about
     mean, covariance = about.prior.mean[1:], about.prior.covariance[1:, 1:]
     points = np.array([[-1.0], [0.2], [1.5]])
     told = learn(found, [points])  # z_0 = (x, gain), and the process

@@ -59,7 +59,7 @@ def test_predictions_are_compared_with_the_row_that_they_are_for(cart: Subject, 
 
 
 def test_errors_bands_and_shares() -> None:
-    made = Prediction(np.zeros((4, 1)), np.ones((4, 1)), np.array([[1.0], [-3.0], [np.nan], [0.0]]))
+    made = Prediction(np.zeros((4, 1)), np.ones((4, 1)), np.array([[1.0], [-3.0], [np.nan], [0.0]]), np.ones(1))
     assert made.rms[0] == pytest.approx(np.sqrt(10 / 3))
     assert made.expected[0] == 1.0 and made.inside[0] == pytest.approx(2 / 3)
 
