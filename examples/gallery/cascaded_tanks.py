@@ -91,7 +91,7 @@ def draw(found: dict[str, tuple[Fit, Validation]], path: Path) -> None:
     for name, (_, seen) in found.items():
         made = seen.simulation
         time = STEP * np.arange(len(made.outputs)) / 60
-        low, high = (made.outputs[:, 0] + sign * 1.96 * made.deviations[:, 0] for sign in (-1, 1))
+        low, high = (made.outputs[:, 0] + sign * made.band[:, 0] for sign in (-1, 1))
         levels.fill_between(time, low, high, color=colours[name], alpha=0.2, lw=0)
         levels.plot(time, made.outputs[:, 0], color=colours[name], lw=1, label=f"{name}: {made.rms[0]:.3f}")
         errors.plot(time, made.errors[:, 0], color=colours[name], lw=0.8)
@@ -122,10 +122,13 @@ def main() -> None:
         for e in result.estimates:
             print(f"  {e.name:28s} {e.value:9.4f}" + ("" if e.deviation is None else f" +- {e.deviation:.2g}"))
         made = seen.simulation
+        narrow = made._replace(factor=np.ones(1)).inside[0]
         print(
             f"  root mean square error of the simulated validation half {made.rms[0]:.3f} (expected "
-            f"{made.expected[0]:.3f}), {100 * made.inside[0]:.0f} % in the 95 % band"
+            f"{made.expected[0]:.3f}), {100 * narrow:.0f} % in the 95 % band that the model itself says"
         )
+        for sentence in seen.sentences():
+            print(f"  {sentence}")
     draw(found, chosen.figure)
     print(f"figure in {chosen.figure}")
 

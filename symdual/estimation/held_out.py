@@ -42,11 +42,18 @@ PARTS = 4  #: how many parts of each recording are held out
 SHORTEST = 10  #: rows of a part; shorter ones say nothing of a model that is left alone
 
 
-class Factors(NamedTuple):
-    """By how much bands are wider than the model says: (L, NY) for 1 to L steps ahead, and (NY,) when left alone."""
+class Wider(NamedTuple):
+    """By how much a band is wider than the model says, and the scale of log m around its mean: (NY,) both."""
 
-    ahead: Array
-    simulation: Array
+    factor: Array
+    unsure: Array
+
+
+class Factors(NamedTuple):
+    """What bands are multiplied by, for 1 to L steps ahead and when left alone."""
+
+    ahead: tuple[Wider, ...]
+    simulation: Wider
 
 
 class Rest(NamedTuple):
@@ -91,10 +98,11 @@ def factors(recordings: Sequence[Series], fitted_without: Refit, length: int) ->
     """Judge a fit by parts of its own recordings; factors are one where these are too short."""
     outputs = recordings[0].measurements.shape[1]
     if min(len(one.times) for one in recordings) < SHORTEST * (PARTS + 1):
-        return Factors(np.ones((length, outputs)), np.ones(outputs))
+        as_it_says = Wider(np.ones(outputs), np.zeros(outputs))
+        return Factors((as_it_says,) * length, as_it_says)
     found = [part for number in range(1, PARTS + 1) for part in judged(recordings, fitted_without, number, length)]
-    ahead = [_factor([part.ahead[:, steps] for part in found]) for steps in range(length)]
-    return Factors(np.array(ahead), _factor([part.simulation for part in found]))
+    ahead = tuple(_wider([part.ahead[:, steps] for part in found]) for steps in range(length))
+    return Factors(ahead, _wider([part.simulation for part in found]))
 
 
 def judged(recordings: Sequence[Series], fitted_without: Refit, number: int, length: int) -> Iterator[Part]:
@@ -134,16 +142,17 @@ def _part(own: Filter, inputs: Array, measured: Array, length: int) -> Part:
     return Part(ahead, (measured - alone.outputs) / np.sqrt(alone.spreads))
 
 
-def _factor(parts: Sequence[Array]) -> Array:
+def _wider(parts: Sequence[Array]) -> Wider:
     """The factor of each measurement from errors (rows, NY) of all parts."""
-    return np.array([factor([part[:, a] for part in parts]) for a in range(parts[0].shape[1])])
+    found = np.array([factor([part[:, a] for part in parts]) for a in range(parts[0].shape[1])])
+    return Wider(found[:, 0], found[:, 1])
 
 
-def factor(parts: Sequence[Array]) -> float:
-    """By how much a band is wider, from errors (rows,) of each part in units of what is expected."""
+def factor(parts: Sequence[Array]) -> tuple[float, float]:
+    """By how much a band is wider, and the scale of log m, from errors (rows,) of each part in expected deviations."""
     known = [part for part in parts if np.any(part[np.isfinite(part)])]
     if len(known) < 2:
-        return 1.0
+        return 1.0, 0.0
     counts = np.array([np.isfinite(part).sum() for part in known])
     freedom = effective_squares(known) * counts / counts.sum()
     levels = np.log([np.nanmean(part**2) for part in known]) + 1.0 / freedom
@@ -152,9 +161,9 @@ def factor(parts: Sequence[Array]) -> float:
     quantiles = mean + scale * student.ppf((np.arange(400) + 0.5) / 400, len(known) - 1)
 
     def short_of(wider: float) -> float:
-        return float(np.mean(norm.cdf(LIMIT * wider * np.exp(-0.5 * quantiles)))) - norm.cdf(LIMIT)
+        return float(np.mean(norm.cdf(LIMIT * wider * np.exp(-0.5 * quantiles))) - norm.cdf(LIMIT))
 
-    return float(brentq(short_of, 1.0, 1e3)) if short_of(1.0) < 0 < short_of(1e3) else 1.0
+    return float(brentq(short_of, 1.0, 1e3)) if short_of(1.0) < 0 < short_of(1e3) else 1.0, scale
 
 
 def _predicted(levels: Array, variances: Array) -> tuple[float, float]:

@@ -43,13 +43,15 @@ class Prediction(NamedTuple):
     """Expected measurements with standard deviations, both (K, NY), and what was measured.
 
     `rms` (NY,) is the root mean square of the errors, `expected` what the model says it should be, and `inside` the
-    share of errors within the 95 % band, which is `factor` (NY,) times as wide as the model says.
+    share of errors within the 95 % band, which is `factor` (NY,) times as wide as the model says. `unsure` (NY,) is
+    the deviation of the logarithm of the errors' variance from one part of a recording to another.
     """
 
     outputs: Array
     deviations: Array
     measured: Array
     factor: Array
+    unsure: Array
 
     @property
     def errors(self) -> Array:
@@ -79,10 +81,14 @@ class Prediction(NamedTuple):
 
     @property
     def inside_deviation(self) -> Array:
-        """How far `inside` may lie from 0.95 if the band is right, as a standard deviation: errors last for a while."""
+        """How far `inside` may lie from 0.95 if the band is right, as a standard deviation.
+
+        Errors last for a while (`autocorrelation`), and they may be larger or smaller for all of a recording.
+        """
         known = np.full_like(self.errors, np.nan)
         np.divide(self.errors, self.band, out=known, where=self.band > 0)
-        return np.array([share_deviation(column) for column in known.T])
+        lasting = np.array([share_deviation(column) for column in known.T])
+        return np.asarray(np.hypot(lasting, LIMIT * math.exp(-0.5 * LIMIT**2) / math.sqrt(2 * math.pi) * self.unsure))
 
 
 class Whiteness(NamedTuple):
@@ -212,7 +218,7 @@ def _validated(about: Subject, result: Fit, one: Series, length: int, wider: Fac
     for steps in range(1, length + 1):
         later = np.full_like(one.measurements, np.nan)
         later[: len(later) - steps] = one.measurements[steps:]
-        ahead.append(Prediction(outputs[:, steps - 1], np.sqrt(spreads[:, steps - 1]), later, wider.ahead[steps - 1]))
+        ahead.append(Prediction(outputs[:, steps - 1], np.sqrt(spreads[:, steps - 1]), later, *wider.ahead[steps - 1]))
     alone = own.run(one.inputs, np.full_like(one.measurements, np.nan))
     used = int(filtered.stats[:, 2].sum())
     return Validation(
@@ -226,7 +232,7 @@ def _validated(about: Subject, result: Fit, one: Series, length: int, wider: Fac
         consistency=consistency(float(filtered.stats[:, 1].sum()), used),
         nis=filtered.stats[:, 1],
         counts=filtered.stats[:, 2],
-        simulation=Prediction(alone.outputs, np.sqrt(alone.spreads), one.measurements, wider.simulation),
+        simulation=Prediction(alone.outputs, np.sqrt(alone.spreads), one.measurements, *wider.simulation),
         log_likelihood=filtered.log_likelihood,
     )
 
