@@ -96,7 +96,8 @@ def refit(found: ProcessFit, replaced: Replaced) -> Refit:
     """Learns the processes from other measurements of the same recordings; hyperparameters and noise stay."""
 
     def rest(blanked: Sequence[Series]) -> Rest:
-        psi, task = found.optimum.psi, replace(found.task, series=tuple(blanked), **joined(blanked)._asdict())
+        psi, together = found.optimum.psi, joined(blanked)._asdict()
+        task = replace(found.task, series=tuple(blanked), anyway=True, **together)
         trajectories = Trajectories(task)
         _, evidence, posterior, _ = trajectories.rest(trajectories.first(psi), psi)
         again = found._replace(task=task, optimum=found.optimum._replace(evidence=evidence, posterior=posterior))
