@@ -139,7 +139,7 @@ class Validation(NamedTuple):
             if max(wider) > 1.005:
                 yield (
                     f"{label}: these bands are {wider[0]:.2f}, {wider[1]:.2f} and {wider[2]:.2f} times as wide as the "
-                    "model says, since errors in held-out parts of the fitted recordings are larger than it expects"
+                    "model says, as errors in held-out parts of the fitted recordings ask for"
                 )
             if self.whiteness.probability[a] < 0.01:
                 yield (
@@ -317,5 +317,6 @@ def _plain(value: float) -> float | None:
 
 
 def _share(made: Prediction, a: int) -> str:
-    """The share within the band, and within what of 95 % it is where the band is right."""
-    return f"{100 * made.inside[a]:.0f} % (95 +- {100 * LIMIT * made.inside_deviation[a]:.0f} expected)"
+    """The share within the band, and where it lies, with a probability of 95 %, if the band is right."""
+    low, high = (0.95 + sign * LIMIT * made.inside_deviation[a] for sign in (-1, 1))
+    return f"{100 * made.inside[a]:.0f} % ({100 * max(low, 0.0):.0f} to {100 * min(high, 1.0):.0f} expected)"

@@ -71,7 +71,8 @@ def test_a_share_is_said_with_what_is_expected_of_it(cart: Subject, fitted: Fit)
     (seen,) = validate_series(cart, fitted, read_all(ride(300, 16), cart.package), length=3)
     said = 100 * 1.96 * seen.ahead[0].inside_deviation[0]
     assert 1.96 * np.sqrt(0.95 * 0.05 / 270) * 90 < said < 8  # 270 measurements: no fewer if they are independent
-    assert f"{100 * seen.ahead[0].inside[0]:.0f} % (95 +- {said:.0f} expected)" in next(seen.sentences())
+    share = f"{100 * seen.ahead[0].inside[0]:.0f} % ({95 - said:.0f} to {min(95 + said, 100):.0f} expected)"
+    assert share in next(seen.sentences())
 
 
 def test_whiteness_of_noise_and_of_a_walk() -> None:
