@@ -16,7 +16,7 @@ The equations are Bernoulli's: an outlet gives the root of the level. What they 
 the lower level. Process noise of the levels is held small: what counts is how far the model stays right when it is left
 alone. What neither explains is no white noise: it comes and goes slowly. So it has a state of its own, `rest`, which is
 measured with the level, decays and is stirred by noise that is fitted too. The root mean square error is 0.38 for the
-equations alone and 0.28 with the learned part, and the 95 % bands hold 93 and 97 % of the measurements. Without `rest`
+equations alone and 0.28 with the learned part, and the 95 % bands that the models say hold 93 and 97 %. Without `rest`
 the errors are smaller, 0.33 and 0.20, but the bands, made for white noise, hold 87 and 86 %, and log-likelihoods are
 -35 and 461 instead of 1889 and 1930. Bands some steps ahead remain too narrow: 67 and 84 % lie in those 17 steps ahead.
 """
@@ -91,7 +91,7 @@ def draw(found: dict[str, tuple[Fit, Validation]], path: Path) -> None:
     for name, (_, seen) in found.items():
         made = seen.simulation
         time = STEP * np.arange(len(made.outputs)) / 60
-        low, high = (made.outputs[:, 0] + sign * 1.96 * made.deviations[:, 0] for sign in (-1, 1))
+        low, high = (made.outputs[:, 0] + sign * made.band[:, 0] for sign in (-1, 1))
         levels.fill_between(time, low, high, color=colours[name], alpha=0.2, lw=0)
         levels.plot(time, made.outputs[:, 0], color=colours[name], lw=1, label=f"{name}: {made.rms[0]:.3f}")
         errors.plot(time, made.errors[:, 0], color=colours[name], lw=0.8)
@@ -122,10 +122,13 @@ def main() -> None:
         for e in result.estimates:
             print(f"  {e.name:28s} {e.value:9.4f}" + ("" if e.deviation is None else f" +- {e.deviation:.2g}"))
         made = seen.simulation
+        narrow = made._replace(factor=np.ones(1)).inside[0]
         print(
             f"  root mean square error of the simulated validation half {made.rms[0]:.3f} (expected "
-            f"{made.expected[0]:.3f}), {100 * made.inside[0]:.0f} % in the 95 % band"
+            f"{made.expected[0]:.3f}), {100 * narrow:.0f} % in the 95 % band that the model itself says"
         )
+        for sentence in seen.sentences():
+            print(f"  {sentence}")
     draw(found, chosen.figure)
     print(f"figure in {chosen.figure}")
 

@@ -121,11 +121,29 @@ def fit_series(
     begins = first_states(about, series)
     known = range(*about.remembering.indices(about.package.NX))
     quantities = choose(about.package, about.prior, about.flat, names, begins, only, hold, full, known)
+    _require_room(Likelihood(quantities, series))
+    return _fitted(about, quantities, series, method, starts, report)
+
+
+def fit_again(about: Subject, result: Fit, series: Sequence[Series]) -> Fit:
+    """The same quantities from other measurements of the same recordings; the search begins where the other ended."""
+    assert result.quantities is not None
+    return _fitted(about, result.quantities, series, result.method, 1, lambda text, share: None, result.psi)
+
+
+def _fitted(
+    about: Subject,
+    quantities: Quantities,
+    series: Sequence[Series],
+    method: str,
+    starts: int,
+    report: Report,
+    begin: Array | None = None,
+) -> Fit:
     likelihood = Likelihood(quantities, series)
-    _require_room(likelihood)
     with threadpool_limits(limits=1):  # the matrices are small: threads would only wait for each other
         objective = Objective(likelihood, method == "map")
-        optimum = maximise(objective, starts, report)
+        optimum = maximise(objective, starts, report, begin)
         found = certainty(objective, optimum)
     estimates = tuple(_estimates(quantities, optimum, found, method == "map"))
     unknowns = len(quantities.constants)
@@ -153,6 +171,7 @@ def fit_series(
         psi_covariance=found.covariance,
         open_states=tuple(int(i) for i in quantities.states),
         remembering=len(about.around.memory),
+        quantities=quantities,
     )
 
 
@@ -406,3 +425,14 @@ def fitted_filter(
     noise = own.process_noise.copy()
     noise[:nx, :nx], noise[nx:, nx:] = setting.noises.process_noise, setting.noises.drift
     return own._replace(process_noise=noise, measurement_noise=setting.noises.measurement_noise)
+
+
+def theta_covariance(about: Subject, result: Fit) -> Array:
+    """The covariance of all unknowns after a fit: the fitted ones, and the others as they were."""
+    names, nx = unknown_names(about.package), about.package.NX
+    covariance = about.prior.covariance[nx:, nx:].copy()
+    own = [names.index(name) for name in result.unknowns]
+    covariance[own] = 0.0
+    covariance[:, own] = 0.0
+    covariance[np.ix_(own, own)] = result.covariance
+    return covariance

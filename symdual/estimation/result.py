@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from symdual.estimation.certainty import Correlation
-from symdual.estimation.quantities import REACH, START, Setting
+from symdual.estimation.quantities import REACH, START, Quantities, Setting
 from symdual.estimation.series import Series
 from symdual.runtime.problem import Array
 
@@ -60,9 +60,9 @@ class Fit(NamedTuple):
     `estimates` are all fitted numbers; `unknowns` the names of the fitted unknowns with `mean` (N,) and `covariance`
     (N, N), which make the new prior; `setting` all numbers of the fitted model; `starts` the first state of each
     recording, empty if it was not fitted. The likelihoods are those of the recordings under the fitted model and under
-    the model's own numbers. `psi` and `psi_covariance` are the coordinates of the search, `open_states` the numbers of
+    the model's own numbers. `psi` and `psi_covariance` are the end of the search, `open_states` the numbers of
     the states whose first value was fitted; the last `remembering` states are inputs of the past.
-    `processes` is a fit of Gaussian processes in its own form.
+    `quantities` are the coordinates of the search, `processes` is a fit of Gaussian processes in its own form.
     """
 
     model: str
@@ -87,6 +87,7 @@ class Fit(NamedTuple):
     psi_covariance: Array
     open_states: tuple[int, ...]
     remembering: int = 0
+    quantities: Quantities | None = None
     processes: ProcessFit | None = None
 
     def columns(self) -> dict[str, list[Any]]:

@@ -74,9 +74,14 @@ class Optimum(NamedTuple):
         return sum(start.end_objective > best - SAME for start in self.starts)
 
 
-def maximise(objective: Objective, starts: int = 5, report: Report = lambda text, share: None) -> Optimum:
-    """Search for the psi that explains the recordings best."""
-    return _Search(objective, starts, report).run()
+def maximise(
+    objective: Objective,
+    starts: int = 5,
+    report: Report = lambda text, share: None,
+    begin: Array | None = None,
+) -> Optimum:
+    """Search for the psi that explains the recordings best, from the model's own numbers on or from `begin`."""
+    return _Search(objective, starts, report).run(objective.likelihood.quantities.first if begin is None else begin)
 
 
 class _Search:
@@ -87,8 +92,7 @@ class _Search:
         self.bounds = np.array(self.quantities.bounds).reshape(-1, 2)
         self.scale = np.eye(self.quantities.size)
 
-    def run(self) -> Optimum:
-        begin = self.quantities.first
+    def run(self, begin: Array) -> Optimum:
         first = self.likelihood.at(begin)
         if not math.isfinite(first.log_likelihood):
             raise SymdualError(

@@ -7,7 +7,8 @@ Four questions, each with what the model itself expects beside what happens:
     consistency   the normalised innovations squared, chi-square distributed under the model
     simulation    the model left alone from an estimated start to the end
 
-The bands contain the noise and what is still unknown of the unknowns and of the first state.
+The bands contain the noise and what is still unknown of the unknowns and of the first state, and are as much wider as
+held-out parts of the fitted recordings ask for (`held_out`).
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symdual.estimation.fit import Subject, first_states, fitted_filter, subject
+from symdual.estimation.autocorrelation import LIMIT, share_deviation
+from symdual.estimation.fit import Subject, first_states, fitted_filter, subject, theta_covariance
+from symdual.estimation.held_out import Factors, factors, refit
 from symdual.estimation.likelihood import Likelihood
 from symdual.estimation.objective import Objective
-from symdual.estimation.quantities import Quantities, as_matrix, unknown_names
+from symdual.estimation.quantities import Quantities, as_matrix
 from symdual.estimation.result import FirstState, Fit
 from symdual.estimation.search import maximise
 from symdual.estimation.series import Series, Source
@@ -33,18 +36,22 @@ from symdual.spec.loading import Source as ModelSource
 
 LENGTH = 20  #: how many steps ahead predictions are judged
 LAGS = 25
+_JUDGED = ("rms", "expected", "inside", "inside_deviation", "factor")
 
 
 class Prediction(NamedTuple):
     """Expected measurements with standard deviations, both (K, NY), and what was measured.
 
     `rms` (NY,) is the root mean square of the errors, `expected` what the model says it should be, and `inside` the
-    share of errors within the 95 % band.
+    share of errors within the 95 % band, which is `factor` (NY,) times as wide as the model says. `unsure` (NY,) is
+    the deviation of the logarithm of the errors' variance from one part of a recording to another.
     """
 
     outputs: Array
     deviations: Array
     measured: Array
+    factor: Array
+    unsure: Array
 
     @property
     def errors(self) -> Array:
@@ -62,10 +69,26 @@ class Prediction(NamedTuple):
         return _mean(np.where(np.isfinite(self.errors), self.deviations**2, np.nan)) ** 0.5
 
     @property
+    def band(self) -> Array:
+        """The half-width of the 95 % band, (K, NY)."""
+        return LIMIT * self.factor * self.deviations
+
+    @property
     def inside(self) -> Array:
         """The share of errors within the 95 % band."""
-        within = np.abs(self.errors) <= 1.96 * self.deviations
+        within = np.abs(self.errors) <= self.band
         return _mean(np.where(np.isfinite(self.errors), within.astype(float), np.nan))
+
+    @property
+    def inside_deviation(self) -> Array:
+        """How far `inside` may lie from 0.95 if the band is right, as a standard deviation.
+
+        Errors last for a while (`autocorrelation`), and they may be larger or smaller for all of a recording.
+        """
+        known = np.full_like(self.errors, np.nan)
+        np.divide(self.errors, self.band, out=known, where=self.band > 0)
+        lasting = np.array([share_deviation(column) for column in known.T])
+        return np.asarray(np.hypot(lasting, LIMIT * math.exp(-0.5 * LIMIT**2) / math.sqrt(2 * math.pi) * self.unsure))
 
 
 class Whiteness(NamedTuple):
@@ -110,9 +133,14 @@ class Validation(NamedTuple):
                 f"{label}: error {first.rms[a]:.3g} one step ahead (expected {first.expected[a]:.3g}), "
                 f"{last.rms[a]:.3g} {len(self.ahead)} steps ahead (expected {last.expected[a]:.3g}), "
                 f"{self.simulation.rms[a]:.3g} simulated (expected {self.simulation.expected[a]:.3g}); "
-                f"{100 * first.inside[a]:.0f} %, {100 * last.inside[a]:.0f} % and "
-                f"{100 * self.simulation.inside[a]:.0f} % lie in the 95 % bands"
+                f"{_share(first, a)}, {_share(last, a)} and {_share(self.simulation, a)} lie in the 95 % bands"
             )
+            wider = [made.factor[a] for made in (first, last, self.simulation)]
+            if max(wider) > 1.005:
+                yield (
+                    f"{label}: these bands are {wider[0]:.2f}, {wider[1]:.2f} and {wider[2]:.2f} times as wide as the "
+                    "model says, as errors in held-out parts of the fitted recordings ask for"
+                )
             if self.whiteness.probability[a] < 0.01:
                 yield (
                     f"{label}: the innovations are not white (probability {self.whiteness.probability[a]:.2g}): there "
@@ -128,8 +156,8 @@ class Validation(NamedTuple):
 
         return {
             "recording": self.recording,
-            "ahead": {key: rows([getattr(p, key) for p in self.ahead]) for key in ("rms", "expected", "inside")},
-            "simulation": {key: rows([getattr(self.simulation, key)])[0] for key in ("rms", "expected", "inside")},
+            "ahead": {key: rows([getattr(made, key) for made in self.ahead]) for key in _JUDGED},
+            "simulation": {key: rows([getattr(self.simulation, key)])[0] for key in _JUDGED},
             "whiteness": {k: _plain(self.whiteness.probability[a]) for a, k in enumerate(self.labels)},
             "consistency": {**self.consistency._asdict(), "sentence": self.consistency.sentence()},
             "log_likelihood": _plain(self.log_likelihood),
@@ -164,20 +192,23 @@ def validate(
 
 def validate_series(about: Subject, result: Fit, series: Sequence[Series], length: int = LENGTH) -> list[Validation]:
     """The same from recordings that are read already."""
-    return [_validated(about, result, one, length) for one in series]
+    wider = factors(result.recordings, refit(about, result), length)
+    return [_validated(about, result, one, length, wider) for one in series]
 
 
 def validate_processes(
     result: Fit, series: Sequence[Series], length: int = LENGTH, folder: str | Path | None = None
 ) -> tuple[list[Validation], Subject]:
     """The same for a model with Gaussian processes, and the model with features in their place that predicts them."""
-    from symdual.fitting.features import with_features
+    from symdual.fitting.features import refit, with_features
 
-    about, fitted = with_features(result, series, folder)
-    return validate_series(about, fitted, series, length), about
+    assert result.processes is not None
+    replaced = with_features(result, series, folder)
+    wider = factors(result.recordings, refit(result.processes, replaced), length)
+    return [_validated(replaced.about, replaced.fit, one, length, wider) for one in series], replaced.about
 
 
-def _validated(about: Subject, result: Fit, one: Series, length: int) -> Validation:
+def _validated(about: Subject, result: Fit, one: Series, length: int, wider: Factors) -> Validation:
     start = _start(about, result, one)
     own = fitted_filter(about, result.setting, start, one, theta_covariance(about, result))
     filtered = own.run(one.inputs, one.measurements)
@@ -187,7 +218,7 @@ def _validated(about: Subject, result: Fit, one: Series, length: int) -> Validat
     for steps in range(1, length + 1):
         later = np.full_like(one.measurements, np.nan)
         later[: len(later) - steps] = one.measurements[steps:]
-        ahead.append(Prediction(outputs[:, steps - 1], np.sqrt(spreads[:, steps - 1]), later))
+        ahead.append(Prediction(outputs[:, steps - 1], np.sqrt(spreads[:, steps - 1]), later, *wider.ahead[steps - 1]))
     alone = own.run(one.inputs, np.full_like(one.measurements, np.nan))
     used = int(filtered.stats[:, 2].sum())
     return Validation(
@@ -201,20 +232,9 @@ def _validated(about: Subject, result: Fit, one: Series, length: int) -> Validat
         consistency=consistency(float(filtered.stats[:, 1].sum()), used),
         nis=filtered.stats[:, 1],
         counts=filtered.stats[:, 2],
-        simulation=Prediction(alone.outputs, np.sqrt(alone.spreads), one.measurements),
+        simulation=Prediction(alone.outputs, np.sqrt(alone.spreads), one.measurements, *wider.simulation),
         log_likelihood=filtered.log_likelihood,
     )
-
-
-def theta_covariance(about: Subject, result: Fit) -> Array:
-    """The covariance of all unknowns after a fit: the fitted ones, and the others as they were."""
-    names, nx = unknown_names(about.package), about.package.NX
-    covariance = about.prior.covariance[nx:, nx:].copy()
-    own = [names.index(name) for name in result.unknowns]
-    covariance[own] = 0.0
-    covariance[:, own] = 0.0
-    covariance[np.ix_(own, own)] = result.covariance
-    return covariance
 
 
 def _start(about: Subject, result: Fit, one: Series) -> FirstState | None:
@@ -294,3 +314,9 @@ def _mean(values: Array) -> Array:
 
 def _plain(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
+
+
+def _share(made: Prediction, a: int) -> str:
+    """The share within the band, and where it lies, with a probability of 95 %, if the band is right."""
+    low, high = (0.95 + sign * LIMIT * made.inside_deviation[a] for sign in (-1, 1))
+    return f"{100 * made.inside[a]:.0f} % ({100 * max(low, 0.0):.0f} to {100 * min(high, 1.0):.0f} expected)"

@@ -25,9 +25,10 @@ import sympy as sp
 from scipy.linalg import block_diag, cho_factor, cho_solve
 
 from symdual.errors import SymdualError
-from symdual.estimation.fit import Subject
+from symdual.estimation.fit import Subject, fitted_filter
+from symdual.estimation.held_out import Refit, Rest
 from symdual.estimation.quantities import Noises, Setting
-from symdual.estimation.result import Fit
+from symdual.estimation.result import FirstState, Fit
 from symdual.estimation.series import Series
 from symdual.estimation.surroundings import Surroundings
 from symdual.fitting.result import Fit as ProcessFit
@@ -53,8 +54,16 @@ class Learned(NamedTuple):
     covariance: Array
 
 
-def with_features(result: Fit, unseen: Sequence[Series], folder: str | Path | None = None) -> tuple[Subject, Fit]:
-    """The fitted model as one without processes, and the fit of it, for these recordings."""
+class Replaced(NamedTuple):
+    """A fitted model with features at `points` in place of its processes, and the fit of it."""
+
+    about: Subject
+    fit: Fit
+    points: tuple[Array, ...]
+
+
+def with_features(result: Fit, unseen: Sequence[Series], folder: str | Path | None = None) -> Replaced:
+    """The fitted model as one without processes, for these recordings."""
     from symdual import api
 
     found = result.processes
@@ -80,7 +89,28 @@ def with_features(result: Fit, unseen: Sequence[Series], folder: str | Path | No
         starts=(),
         recordings=(),
     )
-    return Subject(model.name, package, prior, False, None, around), fitted
+    return Replaced(Subject(model.name, package, prior, False, None, around), fitted, points)
+
+
+def refit(found: ProcessFit, replaced: Replaced) -> Refit:
+    """Learns the processes from other measurements of the same recordings; hyperparameters and noise stay."""
+
+    def rest(blanked: Sequence[Series]) -> Rest:
+        psi, together = found.optimum.psi, joined(blanked)._asdict()
+        task = replace(found.task, series=tuple(blanked), anyway=True, **together)
+        trajectories = Trajectories(task)
+        _, evidence, posterior, _ = trajectories.rest(trajectories.first(psi), psi)
+        again = found._replace(task=task, optimum=found.optimum._replace(evidence=evidence, posterior=posterior))
+        _, mean, covariance = _model(again, learn(again, replaced.points))
+        setting, nx = replaced.fit.setting._replace(theta=mean), replaced.about.package.NX
+        known = np.zeros_like(covariance)
+        filters = []
+        for one, begin in zip(blanked, evidence.score(psi).begins, strict=True):
+            first = FirstState(one.name, begin.mean[:nx], begin.covariance[:nx, :nx])
+            filters.append(fitted_filter(replaced.about, setting, first, one, known))
+        return Rest(replaced.about, setting, covariance, filters)
+
+    return rest
 
 
 def _points(found: ProcessFit, unseen: Sequence[Series]) -> tuple[Array, ...]:

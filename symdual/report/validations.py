@@ -47,7 +47,7 @@ def _figure(one: Validation, path: Path, title: str, panel: Callable[[Any, Valid
 
 
 def _band(axes: Axes, times: Any, made: Prediction, a: int, label: str) -> None:
-    low, high = (made.outputs[:, a] + sign * 1.96 * made.deviations[:, a] for sign in (-1, 1))
+    low, high = (made.outputs[:, a] + sign * made.band[:, a] for sign in (-1, 1))
     axes.fill_between(times, low, high, color=_MODEL, alpha=0.2, lw=0, label="95 %")
     axes.plot(times, made.outputs[:, a], color=_MODEL, lw=1.2, label=label)
     axes.plot(times, made.measured[:, a], ".", color=_DATA, ms=2, label="measured")
@@ -56,7 +56,7 @@ def _band(axes: Axes, times: Any, made: Prediction, a: int, label: str) -> None:
 
 def _one_step(axes: Axes, one: Validation, a: int) -> None:
     made = one.ahead[0]
-    spread = 1.96 * made.deviations[:-1, a]
+    spread = made.band[:-1, a]
     axes.fill_between(one.times[1:], -spread, spread, color=_MODEL, alpha=0.2, lw=0, label="95 %")
     axes.plot(one.times[1:], made.errors[:-1, a], ".", color=_DATA, ms=2, label="measured minus predicted")
     axes.set_xlabel("time")

@@ -14,7 +14,7 @@ import sympy as sp
 import symdual
 from symdual import Model, Scenario, SymdualError, features, previous, signal, unknown
 from symdual.estimation.result import Fit
-from symdual.fitting.features import learn, with_features
+from symdual.fitting.features import learn, refit, with_features
 from symdual.fitting.linearised import Lineariser
 from symdual.fitting.task import task_for
 from symdual.numbers import Array
@@ -149,7 +149,7 @@ def without_compiling(monkeypatch: pytest.MonkeyPatch, interpreted_likelihood: C
 def test_features_are_the_process_where_recordings_go(fitted: Fit) -> None:
     found = fitted.processes
     assert found is not None
-    about, _ = with_features(fitted, found.task.read(table(20, 5)))
+    about = with_features(fitted, found.task.read(table(20, 5))).about
     mean, covariance = about.prior.mean[1:], about.prior.covariance[1:, 1:]
     points = np.array([[-1.0], [0.2], [1.5]])
     told = learn(found, [points])  # z_0 = (x, gain), and the process
@@ -172,3 +172,24 @@ def test_recordings_that_were_not_fitted_are_predicted(fitted: Fit) -> None:
     # a process that is known no better than its prior expects far larger errors
     found = fitted.processes
     assert found is not None and np.all(seen.simulation.expected < 1.0)
+
+
+@pytest.mark.usefixtures("without_compiling")
+def test_a_process_learns_again_without_a_part(fitted: Fit) -> None:
+    found = fitted.processes
+    assert found is not None
+    replaced = with_features(fitted, [])
+    again = refit(found, replaced)
+    whole = again(fitted.recordings)  # with nothing blank, it is what was learned
+    scale = np.sqrt(np.diag(replaced.about.prior.covariance)[1:])
+    np.testing.assert_allclose(whole.setting.theta, replaced.about.prior.mean[1:], atol=1e-5 * scale.max())
+    np.testing.assert_allclose(
+        whole.unknowns, replaced.about.prior.covariance[1:, 1:], atol=1e-5 * scale.max() ** 2, rtol=1e-4
+    )
+    first, second = fitted.recordings
+    measurements = first.measurements.copy()
+    measurements[20:30] = np.nan
+    less = again([first._replace(measurements=measurements), second])
+    assert less.unknowns[0, 0] > 1.02 * whole.unknowns[0, 0]  # of the gain
+    assert [len(own.mean) for own in less.filters] == [replaced.about.package.NZ] * 2
+    assert all(np.all(own.covariance[1:, 1:] == 0) for own in less.filters)

@@ -59,9 +59,20 @@ def test_predictions_are_compared_with_the_row_that_they_are_for(cart: Subject, 
 
 
 def test_errors_bands_and_shares() -> None:
-    made = Prediction(np.zeros((4, 1)), np.ones((4, 1)), np.array([[1.0], [-3.0], [np.nan], [0.0]]))
+    made = Prediction(
+        np.zeros((4, 1)), np.ones((4, 1)), np.array([[1.0], [-3.0], [np.nan], [0.0]]), np.ones(1), np.zeros(1)
+    )
     assert made.rms[0] == pytest.approx(np.sqrt(10 / 3))
     assert made.expected[0] == 1.0 and made.inside[0] == pytest.approx(2 / 3)
+    assert made._replace(factor=np.full(1, 2.0)).inside[0] == 1.0
+
+
+def test_a_share_is_said_with_what_is_expected_of_it(cart: Subject, fitted: Fit) -> None:
+    (seen,) = validate_series(cart, fitted, read_all(ride(300, 16), cart.package), length=3)
+    said = 100 * 1.96 * seen.ahead[0].inside_deviation[0]
+    assert 1.96 * np.sqrt(0.95 * 0.05 / 270) * 90 < said < 8  # 270 measurements: no fewer if they are independent
+    share = f"{100 * seen.ahead[0].inside[0]:.0f} % ({95 - said:.0f} to {min(95 + said, 100):.0f} expected)"
+    assert share in next(seen.sentences())
 
 
 def test_whiteness_of_noise_and_of_a_walk() -> None:

@@ -1,0 +1,123 @@
+"""Are the bands of a fitted model honest, even if it leaves something out? Shares in 95 % bands, simulated recordings.
+
+    python benchmarks/bands.py [--seeds 20] [--first 0] [--rows 600]
+
+A heater with a valve, whose temperature is measured, is fitted to one recording and left alone on another, half
+as long. Both fitted models are a lag of first order; `plain` has white noise only, `rest` a state more for what lasts
+some steps. Recordings are of four kinds:
+
+    right     what lasts is as in `rest`
+    slow      there is also something that lasts 140 steps, as changes of the room would
+    curved    the valve is no straight line, and there is a second lag
+    restless  what lasts is large at times and small at others, for some 300 steps
+
+For the model left alone, and for predictions ten steps and one step ahead: the share in the bands that the model says,
+in the bands widened by held-out parts of the fitted recording (`symdual.estimation.held_out`), each with the standard
+error of its mean over the seeds; the mean of the factor; and of how many recordings the share lies within what
+`validate` expects of it, 0.95 +- 1.96 deviations.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+
+import numpy as np
+import sympy as sp
+
+from symdual import Model, Scenario, unknown
+from symdual.estimation.fit import Subject, fit_series, subject
+from symdual.estimation.series import read_all
+from symdual.estimation.validation import Prediction, validate_series
+from symdual.numbers import Array
+
+CASES, AHEAD = ("right", "slow", "curved", "restless"), 10
+LASTS, SLOW, MOOD = (0.9, 0.2), (0.993, 0.25), (0.997, 0.5)  # what is left of each after a step, and its deviation
+
+
+def heater(with_rest: bool) -> Scenario:
+    heat, rest, valve = sp.symbols("heat rest valve")
+    gain, loss, level = unknown("gain", 1.0, 1.0), unknown("loss", 0.1, 0.01), unknown("level", 0.0, 1.0)
+    fade = unknown("fade", 0.8, 0.04)
+    states, dynamics = [heat], [heat + loss * (gain * valve + level - heat)]
+    if with_rest:
+        states, dynamics = [heat, rest], [*dynamics, fade * rest]
+    model = Model(
+        states,
+        [valve],
+        dynamics,
+        observation=[sum(states)],
+        process_noise=[0.0, 1e-2] if with_rest else [1e-4],
+        measurement_noise=1e-2,
+        name="heater_rest" if with_rest else "heater_plain",
+    )
+    return Scenario(model, horizon=20, start_covariance=1.0)
+
+
+def walk(rows: int, random: np.random.Generator, kept: float, deviation: float) -> Array:
+    """What keeps this share of itself in a step and has this deviation."""
+    values = deviation * random.standard_normal(rows)
+    for k in range(1, rows):
+        values[k] = kept * values[k - 1] + np.sqrt(1 - kept**2) * values[k]
+    return values
+
+
+def recorded(name: str, case: str, rows: int, random: np.random.Generator) -> dict[str, Array]:
+    valve = np.repeat(random.uniform(-2.0, 2.0, rows // 12 + 1), 12)[:rows]
+    rest, slow, mood = (walk(rows, random, *lasts) for lasts in (LASTS, SLOW, MOOD))
+    if case == "slow":
+        rest = rest + slow
+    if case == "restless":
+        rest = rest * np.exp(mood)
+    lag, heat, seen = 0.0, 0.0, np.zeros(rows)
+    for k in range(rows):
+        seen[k] = heat + rest[k] + 0.05 * random.standard_normal()
+        drive = 1.3 * valve[k] + 0.2
+        if case == "curved":
+            lag += 0.25 * (drive + 0.25 * valve[k] ** 2 - 1 / 3 - lag)
+            heat += 0.15 * (lag - heat)
+        else:
+            heat += 0.12 * (drive - heat)
+    return {"valve": valve, name: seen}
+
+
+def shares(made: Prediction) -> tuple[float, float, float, float]:
+    """In the model's own band, in the widened one, the factor, and whether the share is within what is expected."""
+    off = abs(made.inside[0] - 0.95) <= 1.96 * made.inside_deviation[0]
+    return float(made._replace(factor=np.ones(1)).inside[0]), float(made.inside[0]), float(made.factor[0]), float(off)
+
+
+def judged(about: Subject, case: str, rows: int, seed: int) -> list[tuple[float, ...]]:
+    random = np.random.default_rng(seed)
+    (name,) = about.package.MEASUREMENTS
+    seen, unseen = (read_all(recorded(name, case, count, random), about.package) for count in (rows, rows // 2))
+    result = fit_series(about, seen, starts=1)
+    (found,) = validate_series(about, result, unseen, length=AHEAD)
+    return [shares(found.simulation), shares(found.ahead[-1]), shares(found.ahead[0])]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--rows", type=int, default=600)
+    chosen = parser.parse_args()
+    started = time.process_time()
+    with tempfile.TemporaryDirectory() as folder:
+        for with_rest in (True, False):
+            about = subject(heater(with_rest), folder=folder)
+            for case in CASES:
+                seeds = range(chosen.first, chosen.first + chosen.seeds)
+                found = np.array([judged(about, case, chosen.rows, seed) for seed in seeds])
+                means, errors = found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(len(found))
+                for what, mean, error in zip(("left alone", f"{AHEAD} ahead", "1 ahead"), means, errors, strict=True):
+                    print(
+                        f"{about.name:14s} {case:7s} {what:11s} own band {mean[0]:.3f} +- {error[0]:.3f}, widened "
+                        f"{mean[1]:.3f} +- {error[1]:.3f}, factor {mean[2]:.2f}, as expected {mean[3]:.2f}"
+                    )
+    print(f"{time.process_time() - started:.0f} s of processor time")
+
+
+if __name__ == "__main__":
+    main()
