@@ -47,7 +47,7 @@ def emitted(folder: Path) -> Any:
         loader=loader, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     counts = tuple(padded(size) for size in SIZES)
-    text = environment.get_template("elementary.py.jinja").render(sincos_counts=counts, exp_counts=counts)
+    text = environment.get_template("elementary.py.jinja").render(sincos_counts=counts, exp_counts=counts, helpers=())
     path = folder / "emitted_elementary.py"
     path.write_text("import math\nimport numpy as np\nfrom numba import njit\n\n\n" + text)
     spec = importlib.util.spec_from_file_location("emitted_elementary", path)

@@ -48,7 +48,7 @@ steps, records = 20, package.records
 u, y = np.zeros(package.NU), np.zeros(package.NY)
 task = records.make_task(*package.noise, np.array([[-1.0], [1.0]]), package.numbers["data"])
 belief = records.make_belief(np.zeros(package.NZ), np.eye(package.NZ))
-package.filter.step(0, belief, u, y, package.filter.tray(task), np.zeros(3))
+package.filter.step(0, belief, u, y, package.filter.tray(task))
 W, U, r = np.stack([np.eye(package.NX)] * (steps + 1)), np.ones((steps, 1, 1)), np.zeros((steps + 1, package.NX))
 weights = records.make_weights(W, U, r)
 desk = records.desk(steps, weights, task)

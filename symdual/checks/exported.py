@@ -242,7 +242,7 @@ class _Task:
             if ("square_root", "factorise") in calls:
                 calls["square_root", "factorise"](held)
             if name == "step":
-                status = calls["filter", "step"](0, held, self._u[0], y, tray, stats)
+                status = calls["filter", "step"](0, held, self._u[0], y, tray)
             else:
                 calls["filter", "predict"](0, held, self._u[0], tray)
                 yield f"filter.predict before {name}", _numbers(held)

@@ -24,8 +24,8 @@ from symdual.emit.loop import LoopBody
 from symdual.emit.printer import print_expression
 from symdual.emit.steps import Kernel, Line, Loop, Step
 
-#: Functions that a printed expression may call.
-HELPERS = ("_logistic", "_matern", "_power_10", "_power_20", "_power_01", "_power_02", "_power_11")
+#: Functions that printed lines may call.
+HELPERS = ("_sincos", "_logistic", "_matern", "_power_10", "_power_20", "_power_01", "_power_02", "_power_11")
 
 
 class VectorWrite(NamedTuple):
@@ -107,7 +107,6 @@ class _Lowering:
         self._feature_operations: dict[str, int] = {}
         self._sincos: set[int] = set()
         self._exp: set[int] = set()
-        self._helpers: set[str] = set()
 
     def kernel(self) -> Kernel:
         pending = self._pending_definitions()
@@ -131,7 +130,7 @@ class _Lowering:
             self._operations(),
             tuple(sorted(self._sincos)),
             tuple(sorted(self._exp)),
-            frozenset(self._helpers),
+            _called(self._steps),
         )
 
     # ------------------------------------------------------------ what is needed
@@ -272,9 +271,7 @@ class _Lowering:
 
     def _text(self, expression: sp.Expr) -> str:
         self._used |= expression.free_symbols
-        text = print_expression(expression.xreplace(self._names))
-        self._helpers |= {name for name in HELPERS if f"{name}(" in text}
-        return text
+        return print_expression(expression.xreplace(self._names))
 
     # ------------------------------------------------------------ loops
 
@@ -353,6 +350,13 @@ class _Lowering:
         if "combination" in self._feature_operations:
             parts.append(f"{self._feature_operations['combination']} per feature to combine")
         return " + ".join(parts)
+
+
+def _called(steps: list[Step]) -> frozenset[str]:
+    """The helpers that some steps call."""
+    lines = [line for step in steps for line in (step.lines if isinstance(step, Loop) else [step])]
+    text = "\n".join(line.value for line in lines if isinstance(line, Line))
+    return frozenset(name for name in HELPERS if f"{name}(" in text)
 
 
 def _times(coefficient: str, part: str, guarded: bool) -> str:

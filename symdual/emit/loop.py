@@ -1,7 +1,8 @@
 """The loop over the features of one point: sums, writes, and block functions taken out of it.
 
 Sine, cosine, exponential and logistic of indexed arguments are computed for the whole block at once, in the work array,
-by functions that vectorise (`templates/elementary.py.jinja`); the loop itself then only reads their results.
+by functions that vectorise (`templates/elementary.py.jinja`); the loop itself then only reads their results. Where
+there are few, sine and cosine of an angle come together from `_sincos`, and the rest from the C library, one by one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from symdual.spec.symbols import logistic
 INDEX = "_i"
 
 
-FEW = 4  #: numbers that the C library computes one by one in less time than a vectorised loop takes
+FEW = 4  #: exponentials that the C library computes one by one in less time than a vectorised loop takes
+FEW_ANGLES = 6  #: angles whose sine and cosine are found one by one in less time than that
 
 
 def padded(count: int) -> int:
@@ -49,6 +51,7 @@ class LoopBody:
         self._bodies: list[sp.Expr] = []
         self._places: dict[sp.Symbol, str] = {}
         self._named: dict[sp.Symbol, sp.Expr] = {}
+        self._waves: dict[tuple[sp.Symbol, sp.Symbol], sp.Expr] = {}  # sine and cosine of an angle
         self._steps: list[Step] = []
         self._operations = 0
         self._sincos: set[int] = set()
@@ -96,17 +99,21 @@ class LoopBody:
     ) -> None:
         fresh = (sp.Symbol(f"_b{i}", real=True) for i in range(10**6))
         named = self._needed_names(bodies)
-        shared, reduced = sp.cse([*named.values(), *bodies], symbols=fresh, order="canonical")
+        angles = self._needed_angles([*named.values(), *bodies])
+        shared, reduced = sp.cse([*angles.values(), *named.values(), *bodies], symbols=fresh, order="canonical")
         expressions = [*(e for _, e in shared), *reduced]
-        self._operations += sum(int(sp.count_ops(e)) for e in expressions)
+        self._operations += sum(int(sp.count_ops(e)) for e in expressions) + len(angles)
         used = set().union(*(e.free_symbols for e in expressions))
         lines = [Line(s.name, "=", place.format(i=INDEX)) for s, place in self._indexed.items() if s in used]
         lines += [Line(s.name, "=", place) for s, place in self._places.items() if s in used]
-        waiting = [*shared, *zip(named, reduced, strict=False)]
-        for n in in_order([(symbol,) for symbol, _ in waiting], [e.free_symbols for _, e in waiting]):
-            symbol, expression = waiting[n]
-            lines.append(Line(symbol.name, "=", text(expression)))
-        lines += [Line(*target, text(e)) for target, e in zip(targets, reduced[len(named) :], strict=True)]
+        waiting = [((symbol,), e) for symbol, e in shared]
+        waiting += zip([*angles, *((symbol,) for symbol in named)], reduced, strict=False)
+        for n in in_order([symbols for symbols, _ in waiting], [e.free_symbols for _, e in waiting]):
+            symbols, expression = waiting[n]
+            value = f"_sincos({text(expression)})" if len(symbols) == 2 else text(expression)
+            lines.append(Line(", ".join(s.name for s in symbols), "=", value))
+        written = reduced[len(angles) + len(named) :]
+        lines += [Line(*target, text(e)) for target, e in zip(targets, written, strict=True)]
         self._steps.append(Loop(comment, self._count, tuple(lines)))
 
     def _needed_names(self, bodies: list[sp.Expr]) -> dict[sp.Symbol, sp.Expr]:
@@ -118,6 +125,11 @@ class LoopBody:
             needed |= fresh
             stack += [self._named[symbol] for symbol in fresh]
         return {symbol: e for symbol, e in self._named.items() if symbol in needed}
+
+    def _needed_angles(self, bodies: list[sp.Expr]) -> dict[tuple[sp.Symbol, ...], sp.Expr]:
+        """The angles whose sine or cosine stands in `bodies`."""
+        used = set().union(*(body.free_symbols for body in bodies))
+        return {pair: angle for pair, angle in self._waves.items() if used.intersection(pair)}
 
     # ------------------------------------------------------------ block functions
 
@@ -150,20 +162,23 @@ class LoopBody:
         """Sine and cosine of every angle at once."""
         waves = self._found(sp.sin, sp.cos)
         angles = list(dict.fromkeys(_unsigned(e.args[0])[1] for e in waves))
-        if self._few(angles):
+        if not angles:
             return
-        base, length = self._fill("angles", angles, text)
-        sine, cosine = self._reserve(length), self._reserve(length)
-        self._steps.append(Call(f"_sincos_{length}(work, {base}, {sine}, {cosine})"))
-        self._sincos.add(length)
+        pairs = [(sp.Symbol(f"_sin{n}", real=True), sp.Symbol(f"_cos{n}", real=True)) for n in range(len(angles))]
+        if self._count * len(angles) <= FEW_ANGLES:
+            self._waves = dict(zip(pairs, angles, strict=True))
+        else:
+            base, length = self._fill("angles", angles, text)
+            sine, cosine = self._reserve(length), self._reserve(length)
+            self._steps.append(Call(f"_sincos_{length}(work, {base}, {sine}, {cosine})"))
+            self._sincos.add(length)
+            for n, (up, across) in enumerate(pairs):
+                self._places |= {up: _at("work", sine + n * self._count), across: _at("work", cosine + n * self._count)}
         rule = {}
         for e in waves:
             sign, angle = _unsigned(e.args[0])
-            n = angles.index(angle)
-            if isinstance(e, sp.sin):
-                rule[e] = sign * self._read(f"_sin{n}", sine + n * self._count)
-            else:
-                rule[e] = self._read(f"_cos{n}", cosine + n * self._count)
+            up, across = pairs[angles.index(angle)]
+            rule[e] = sign * up if isinstance(e, sp.sin) else across
         self._replace(rule)
 
     def _take_out_logistics(self, text: Callable[[sp.Expr], str]) -> None:

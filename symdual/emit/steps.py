@@ -25,6 +25,9 @@ class Loop(NamedTuple):
     kind: str = "loop"
 
 
+MERGED = 40  #: lines of a kernel that is short
+
+
 class Call(NamedTuple):
     """A call of a block function, such as `_sincos_32(work, 0, 32, 64)`."""
 
@@ -46,3 +49,9 @@ class Kernel(NamedTuple):
     sincos_counts: tuple[int, ...]
     exp_counts: tuple[int, ...]
     helpers: frozenset[str]
+
+    @property
+    def merged(self) -> bool:
+        """Whether it is best made part of its callers: short, with sine and cosine found one by one."""
+        lines = sum(len(step.lines) if isinstance(step, Loop) else 1 for step in self.steps)
+        return "_sincos" in self.helpers and lines <= MERGED

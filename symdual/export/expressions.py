@@ -20,6 +20,8 @@ from symdual.export.values import (
     CHOICE,
     EITHER,
     EQUALITY,
+    FLIP,
+    MASK,
     PRIMARY,
     PRODUCT,
     RELATION,
@@ -41,6 +43,7 @@ _ARITHMETIC: dict[type, tuple[str, int, Callable[[Any, Any], Any]]] = {
     ast.Sub: ("-", SUM, operator.sub),
     ast.Mult: ("*", PRODUCT, operator.mul),
 }
+_OF_BITS: dict[type, tuple[str, int]] = {ast.BitAnd: ("&", MASK), ast.BitXor: ("^", FLIP)}
 _COMPARISONS: dict[type, tuple[str, int, Callable[[Any, Any], bool]]] = {
     ast.Lt: ("<", RELATION, operator.lt),
     ast.LtE: ("<=", RELATION, operator.le),
@@ -189,9 +192,11 @@ class Expressions(ABC):
                 raise self.fault(node, "only bits of a number are shifted, by a known number of places")
             return Value(BITS, f"{left.at(UNARY)} << {right.code}", SHIFT, reads=left.reads)
         if BITS in (left.kind, right.kind):
-            left, right = (
-                v if v.kind == BITS else replace(v, kind=BITS, code=f"UINT64_C({v.code})") for v in (left, right)
-            )
+            left, right = _as_bits(left), _as_bits(right)
+            if type(node.op) in _OF_BITS:
+                sign, level = _OF_BITS[type(node.op)]
+                # compilers warn where these stand beside other operators without parentheses
+                return Value(BITS, f"{left.at(PRIMARY)} {sign} {right.at(PRIMARY)}", level).with_reads(left, right)
         if isinstance(node.op, ast.Div):
             return self._quotient(left, right)
         if isinstance(node.op, ast.FloorDiv | ast.Mod):
@@ -267,6 +272,8 @@ class Expressions(ABC):
         sign, level, compute = _COMPARISONS[type(op)]
         if left.constant is not None and right.constant is not None:
             return truth(bool(compute(left.constant, right.constant)))
+        if BITS in (left.kind, right.kind):
+            left, right = _as_bits(left), _as_bits(right)
         kind = joined(left.kind, right.kind)
         assert kind is not None
         left, right = self.numbers.converted(left, kind), self.numbers.converted(right, kind)
@@ -320,3 +327,8 @@ class Expressions(ABC):
         known = array.kind.shape[axis]
         assert known != ANY
         return whole(known) if known is not None else Value(INT, array.sizes[axis], reads=array.reads)
+
+
+def _as_bits(value: Value) -> Value:
+    """Bits, or a whole number as bits."""
+    return value if value.kind == BITS else replace(value, kind=BITS, code=f"UINT64_C({value.code})", level=PRIMARY)

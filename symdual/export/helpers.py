@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from symdual.export.kinds import INT, VOID, Array, Group, Kind, Several, Spelling
+from symdual.export.kinds import INT, REAL, VOID, Array, Group, Kind, Several, Spelling
 from symdual.export.program import Function
 from symdual.export.unit import Unit
 
@@ -69,6 +69,14 @@ def result_text(spelling: Spelling, kind: Several) -> str:
     """Several results as a struct."""
     lines = "".join(f"    {spelling.name(item)} item{n};\n" for n, item in enumerate(kind.items))
     return f"typedef struct {{\n{lines}}} {spelling.name(kind)};"
+
+
+def wave_function(spelling: Spelling, function: Function, result: str) -> Unit:
+    """Sine and cosine of one number by the target's own library."""
+    (angle,) = function.arguments
+    body = [f"    return ({result}){{sinf({angle}), cosf({angle})}};"]
+    signature = f"{result} @({spelling.real} {angle})"
+    return Unit(function, (REAL,), result=Several((REAL, REAL)), signature=signature, body=body)
 
 
 def block_function(spelling: Spelling, function: Function, kinds: tuple[Kind, ...], what: str, count: int) -> Unit:

@@ -117,9 +117,11 @@ class Translator:
         return unit
 
     def _shortcut(self, function: Function, kinds: tuple[Kind, ...]) -> Unit | None:
-        """Sine, cosine and exponential of a block in single precision: the polynomials are made for double."""
+        """Sine, cosine and exponential in single precision: the polynomials are made for double."""
         if not self.numbers.single or function.module != "kernels":
             return None
+        if function.name == "_sincos":
+            return helpers.wave_function(self.spelling, function, self.several(Several((REAL, REAL))))
         found = re.fullmatch(r"_(sincos|exp)_(\d+)", function.name)
         if found is None:
             return None

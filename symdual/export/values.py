@@ -10,7 +10,8 @@ from symdual.errors import SymdualError
 from symdual.export.kinds import BOOL, INT, REAL, Kind, Spelling
 
 # how tightly operators bind
-PRIMARY, UNARY, PRODUCT, SUM, SHIFT, RELATION, EQUALITY, BOTH, EITHER, CHOICE = 15, 14, 13, 12, 11, 10, 9, 5, 4, 3
+PRIMARY, UNARY, PRODUCT, SUM, SHIFT, RELATION, EQUALITY = 15, 14, 13, 12, 11, 10, 9
+MASK, FLIP, BOTH, EITHER, CHOICE = 8, 7, 5, 4, 3
 
 DIGITS_OF_FLOAT = math.log(2.0**-23) / math.log(2.0**-52)  # for each digit of double
 SMALL = 1e-6  # numbers up to this one in the recursions are tolerances

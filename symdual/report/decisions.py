@@ -17,7 +17,7 @@ import numpy as np
 from markupsafe import Markup
 
 from symdual.numbers import Array
-from symdual.report.html import element, join, page, section
+from symdual.report.html import element, join, page, section, write_page
 from symdual.runtime.explained import Decision, Explained, Story
 from symdual.runtime.problem import processes_of
 
@@ -51,6 +51,11 @@ def decisions_page(explained: Explained) -> str:
     ]
     title = f"{plan.problem.name}: decisions of {names}"
     return page(title, join(body), _file("decisions.css"), _file("decisions.js"))
+
+
+def write_decisions(explained: Explained, path: Path) -> None:
+    """Write the page of an episode's decisions."""
+    write_page(path, decisions_page(explained))
 
 
 def safe_json(content: Any) -> str:

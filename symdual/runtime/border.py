@@ -127,7 +127,7 @@ class FilterModule(Protocol):
     def update_consider(self, k: int, belief: Records, y: Array, tray: Any, stats: Array) -> int:
         """One measurement that corrects the states only."""
 
-    def step(self, k: int, belief: Records, u: Array, y: Array, tray: Any, stats: Array) -> int:
+    def step(self, k: int, belief: Records, u: Array, y: Array, tray: Any) -> int:
         """A prediction and a measurement."""
 
 

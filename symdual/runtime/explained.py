@@ -29,6 +29,7 @@ from symdual.runtime.results import Chunk
 from symdual.runtime.signals import place_of
 from symdual.runtime.story import Info, Parts, State
 from symdual.runtime.sweep import Sweep
+from symdual.shown import shown
 
 POINTS = 61  # of a curve
 Tell = Callable[[str, float], None]
@@ -112,10 +113,7 @@ class Explained(Mapping[str, Story]):
 
         Unknown functions are drawn as such where the task was a scenario or a model file.
         """
-        from symdual.report.decisions import decisions_page
-        from symdual.report.html import write_page
-
-        write_page(Path(path), decisions_page(self))
+        shown("decisions as a page", self, Path(path))
         return Path(path)
 
     def __getitem__(self, name: str) -> Story:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symdual.errors import SymdualError, did_you_mean
+from symdual.shown import shown
 
 if TYPE_CHECKING:
     import pandas
@@ -135,12 +136,9 @@ class Labelled(ABC):
         >>> len(figure.subfigs)
         2
         """
-        from symdual.report.drawing import save
-        from symdual.report.figures import drawn_sweep
-
-        figure = drawn_sweep(self, self.summary())
+        figure: Figure = shown("a sweep as a figure", self, self.summary())
         if path is not None:
-            save(figure, Path(path))
+            shown("a figure in a file", figure, Path(path))
         return figure
 
     def _repr_html_(self) -> str:

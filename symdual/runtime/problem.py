@@ -18,6 +18,7 @@ from symdual.runtime.loading import LoadedPackage, load
 from symdual.runtime.named import Given, held, matrix, schedule, singles, vector
 from symdual.runtime.signals import Signals, changed_signals, checked_signals, signals_of, stored_signals
 from symdual.schedules import SignalSchedule
+from symdual.shown import shown
 
 Array = NDArray[np.float64]
 
@@ -46,9 +47,7 @@ class Belief(NamedTuple):
 
     def _repr_html_(self) -> str:
         """Mean and standard deviation by name, for notebooks."""
-        from symdual.report.notebook import belief_html
-
-        return belief_html(self)
+        return str(shown("a belief in a notebook", self))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from symdual.runtime.honesty import judge
 from symdual.runtime.labelled import Labelled
 from symdual.runtime.posterior import loss_sentences
+from symdual.shown import shown
 
 Array = NDArray[np.float64]
 
@@ -132,15 +133,11 @@ class Summary:
 
     def __str__(self) -> str:
         """The table and the sentences as they are printed."""
-        from symdual.report.sweeps import printed
-
-        return printed(self)
+        return str(shown("a summary in a terminal", self))
 
     def _repr_html_(self) -> str:
         """The table and the sentences, for notebooks."""
-        from symdual.report.sweeps import html
-
-        return html(self)
+        return str(shown("a summary in a notebook", self))
 
     def to_json(self) -> dict[str, Any]:
         """The summary as plain data."""

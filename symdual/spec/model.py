@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from symdual.errors import ModelError
 from symdual.numbers import Array, as_semidefinite
+from symdual.shown import shown
 from symdual.spec.content import Content, in_place
 from symdual.spec.expressions import as_expression
 from symdual.spec.fitted import Fitted, Source, read_fit
@@ -184,9 +185,7 @@ class Model:
 
     def _repr_html_(self) -> str:
         """The equations, for notebooks."""
-        from symdual.report.notebook import model_html
-
-        return model_html(self)
+        return str(shown("a model in a notebook", self))
 
     @property
     def _size(self) -> int:

@@ -27,6 +27,7 @@ from symdual.numbers import (
     require_joint,
 )
 from symdual.schedules import SignalSchedule, table
+from symdual.shown import shown
 from symdual.spec.fitted import Source, read_fit
 from symdual.spec.model import Model
 from symdual.spec.names import check_name
@@ -214,9 +215,7 @@ class Scenario:
 
     def _repr_html_(self) -> str:
         """What is to be done, and the equations, for notebooks."""
-        from symdual.report.notebook import scenario_html
-
-        return scenario_html(self)
+        return str(shown("a scenario in a notebook", self))
 
     def completed(self, name: str, renamed: Mapping[int, Model]) -> Scenario:
         """Return the scenario under `name`, with its models under the names that their file gives them."""

@@ -19,9 +19,12 @@ SMALL = (1, 3, 4)
 COUNTS = (*SMALL, 16, 24, 40, 104, LONG)
 SINCOS_LIMIT = 1e4
 LARGEST_ULPS = 2.0
+ORDERED = "ORDERED = {'fastmath': {'contract'}, 'error_model': 'numpy', '_nrt': False}"  # as in `options`
+OUTSIDE = np.array([1.0001e4, -2e5, 1e9, -1e22, 1.7e308, np.nextafter(SINCOS_LIMIT, np.inf)])
+SPECIAL = np.array([0.0, -0.0, 5e-324, -5e-324, np.inf, -np.inf, np.nan, 1.0])
 
 
-def render(sincos_counts: tuple[int, ...], exp_counts: tuple[int, ...]) -> str:
+def render(sincos_counts: tuple[int, ...], exp_counts: tuple[int, ...], helpers: tuple[str, ...] = ()) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         undefined=jinja2.StrictUndefined,
@@ -30,13 +33,14 @@ def render(sincos_counts: tuple[int, ...], exp_counts: tuple[int, ...]) -> str:
         keep_trailing_newline=True,
     )
     template = environment.get_template("elementary.py.jinja")
-    return template.render(sincos_counts=sincos_counts, exp_counts=exp_counts)
+    return template.render(sincos_counts=sincos_counts, exp_counts=exp_counts, helpers=helpers)
 
 
 @pytest.fixture(scope="module")
 def emitted(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
     path = tmp_path_factory.mktemp("elementary") / "elementary_functions.py"
-    path.write_text("import math\nimport numpy as np\nfrom numba import njit\n\n\n" + render(COUNTS, COUNTS))
+    head = f"import math\nimport numpy as np\nfrom numba import njit\n{ORDERED}\n\n\n"
+    path.write_text(head + render(COUNTS, COUNTS, ("_sincos",)))
     spec = importlib.util.spec_from_file_location("elementary_functions", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -49,6 +53,11 @@ def sincos(emitted: ModuleType, arguments: np.ndarray, count: int = LONG) -> tup
     work[: arguments.size] = arguments
     getattr(emitted, f"_sincos_{count}")(work, 0, count, 2 * count)
     return work[count : count + arguments.size], work[2 * count : 2 * count + arguments.size]
+
+
+def one_by_one(emitted: ModuleType, arguments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    pairs = np.array([emitted._sincos(float(a)) for a in arguments])
+    return pairs[:, 0], pairs[:, 1]
 
 
 def exponential(emitted: ModuleType, arguments: np.ndarray, count: int = LONG) -> np.ndarray:
@@ -106,18 +115,16 @@ def test_sine_and_cosine_within_two_units_in_the_last_place(emitted: ModuleType,
 
 def test_sine_and_cosine_beyond_the_range_are_those_of_the_library(emitted: ModuleType) -> None:
     inside = np.linspace(-3.0, 3.0, 16)
-    outside = np.array([1.0001e4, -2e5, 1e9, -1e22, 1.7e308, np.nextafter(SINCOS_LIMIT, np.inf)])
     alone = sincos(emitted, inside, 24)
-    sines, cosines = sincos(emitted, np.concatenate([inside, outside]), 24)
-    assert sines[16:].tolist() == [math.sin(a) for a in outside]
-    assert cosines[16:].tolist() == [math.cos(a) for a in outside]
+    sines, cosines = sincos(emitted, np.concatenate([inside, OUTSIDE]), 24)
+    assert sines[16:].tolist() == [math.sin(a) for a in OUTSIDE]
+    assert cosines[16:].tolist() == [math.cos(a) for a in OUTSIDE]
     assert sines[:16].tobytes() == alone[0].tobytes()
     assert cosines[:16].tobytes() == alone[1].tobytes()
 
 
 def test_sine_and_cosine_of_zeros_infinities_and_nan(emitted: ModuleType) -> None:
-    special = np.array([0.0, -0.0, 5e-324, -5e-324, np.inf, -np.inf, np.nan, 1.0])
-    sines, cosines = sincos(emitted, special, 16)
+    sines, cosines = sincos(emitted, SPECIAL, 16)
     assert sines[:4].tolist() == [0.0, -0.0, 5e-324, -5e-324]
     assert np.signbit(sines[:4]).tolist() == [False, True, False, True]
     assert cosines[:4].tolist() == [1.0] * 4
@@ -173,6 +180,15 @@ def test_equal_arguments_give_equal_bits_at_every_position_and_length(emitted: M
         found = (*sincos(emitted, block, count), exponential(emitted, block, count))
         for whole, part in zip(expected, found, strict=True):
             assert part.tobytes() == whole[start : start + count].tobytes()
+
+
+def test_one_angle_gives_the_bits_of_a_block(emitted: ModuleType) -> None:
+    chosen = [*(block[:300] for block in SINCOS_ARGUMENTS.values()), SPECIAL, OUTSIDE]
+    arguments = np.concatenate(chosen)[:LONG]
+    for alone, together in zip(one_by_one(emitted, arguments), sincos(emitted, arguments), strict=True):
+        finite = np.isfinite(together)
+        assert alone[finite].tobytes() == together[finite].tobytes()
+        assert np.isnan(alone[~finite]).all()
 
 
 def test_nothing_outside_the_named_ranges_is_written(emitted: ModuleType) -> None:

@@ -47,7 +47,7 @@ class Filter:
         return int(getattr(self.module, kind)(k, self.belief, y, self.tray, self.stats))
 
     def step(self, k: int, u: np.ndarray, y: np.ndarray) -> int:
-        return int(self.module.step(k, self.belief, u, y, self.tray, self.stats))
+        return int(self.module.step(k, self.belief, u, y, self.tray))
 
 
 @pytest.mark.parametrize(
@@ -245,13 +245,13 @@ def test_long_runs_stay_covariances(compiled: Callable[[Model], LoadedPackage], 
     belief = records.make_belief(np.zeros(302), np.diag(np.concatenate([np.full(2, 1e-6), np.full(300, 1e6)])))
     motion, bounds = (package.numbers["transition"], package.numbers["drift"]), np.array([[-np.inf], [np.inf]])
     tray = module.tray(records.make_task(1e-8 * np.eye(2), 1e-6 * np.eye(2), *motion, bounds, data))
-    work, f, stats = np.zeros(package.WORK), np.zeros(2), np.zeros(3)
+    work, f = np.zeros(package.WORK), np.zeros(2)
     for k in range(steps):
         u = np.array([-0.3 * truth[0] - 0.5 * truth[1] + 0.3 * np.sin(0.001 * k * (1.0 + 0.1 * np.sin(0.01 * k)))])
         package.kernels.dynamics(k, truth, u, data, work, f)
         truth[:2] = f
         y = truth[:2] + 1e-3 * random.normal(size=2)
-        assert module.step(k, belief, u, y, tray, stats) == 0
+        assert module.step(k, belief, u, y, tray) == 0
         if k in (10, 100, 1000, 10_000, steps - 1):
             P = records.read_covariance(belief)
             assert np.isfinite(belief["z"]).all()

@@ -38,7 +38,7 @@ def test_known_noise_by_time_is_the_time_varying_kalman_filter(interpret: Callab
     random = np.random.default_rng(0)
     for time in range(8):
         push, y = random.normal(size=1), random.normal(size=1)
-        package.filter.step(time, belief, push, y, tray, np.zeros(3))
+        package.filter.step(time, belief, push, y, tray)
         mean = A @ mean + B * push
         P = A @ P @ A.T + np.diag([0.01, 0.02 + 0.01 * np.sin(time) ** 2])
         S = C @ P @ C.T + 0.1 / (2 + time)

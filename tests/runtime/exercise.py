@@ -46,7 +46,8 @@ def _filter(package: LoadedPackage) -> Numbers:
     u, y, found = np.full(package.NU, 0.3), np.linspace(0.2, 0.7, package.NY), []
     for k in range(3):
         y[-1] = np.nan if k == 1 else 0.1 * k
-        status = module.step(k, belief, u, y, tray, stats)
+        module.predict(k, belief, u, tray)
+        status = module.update(k + 1, belief, y, tray, stats)
         found += [status, *stats, *belief["z"][0], *records.read_covariance(belief).ravel()]
     return {"filter": found}
 

@@ -258,7 +258,7 @@ class Filter:
         self._held = package.records.make_belief(mean, np.zeros((package.NZ, package.NZ)))
 
     def step(self, k: int, u: Array, y: Array) -> None:
-        self._package.filter.step(k, self._held, u, y, self._tray, np.zeros(3))
+        self._package.filter.step(k, self._held, u, y, self._tray)
 
     @property
     def belief(self) -> Belief:

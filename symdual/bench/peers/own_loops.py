@@ -69,11 +69,11 @@ def repeat_hessian(n, z, u, costate, data, work, core, mixed, effort, diagonals,
 
 
 @njit(**JIT)
-def repeat_ekf(n, starts, beliefs, u, y, tray, stats):
+def repeat_ekf(n, starts, beliefs, u, y, tray):
     for _ in range(n):
         beliefs[0] = starts[0]
-        filter_step(0, beliefs, u, y, tray, stats)
-        barrier(stats)
+        filter_step(0, beliefs, u, y, tray)
+        barrier(u)
 
 
 @njit(**JIT)

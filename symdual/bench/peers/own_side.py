@@ -117,7 +117,7 @@ def ekf(work: Workload, package: LoadedPackage, repeated: ModuleType) -> Impleme
     records, covariance = package.records, np.ascontiguousarray(work.covariance[np.ix_(place, place)])
     start, belief = (records.make_belief(work.mean[place], covariance) for _ in range(2))
     tray = package.filter.tray(planning(work, package).desk.task)
-    given = (np.array([work.control]), work.measurement, tray, np.zeros(3))
+    given = (np.array([work.control]), work.measurement, tray)
 
     def repeat(n: int) -> None:
         repeated.repeat_ekf(n, start, belief, *given)

@@ -1,0 +1,27 @@
+"""How values show themselves: in notebooks, in terminals, as figures and as pages.
+
+What a user writes and what the runtime returns know nothing of figures and pages; `report` does, which knows all of
+them. So a value asks here, by a name, and `report` is imported when something is first shown.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_PLACES = {
+    "a belief in a notebook": "notebook.belief_html",
+    "a model in a notebook": "notebook.model_html",
+    "a scenario in a notebook": "notebook.scenario_html",
+    "a figure in a file": "drawing.save",
+    "a summary in a notebook": "sweeps.html",
+    "a summary in a terminal": "sweeps.printed",
+    "a sweep as a figure": "figures.drawn_sweep",
+    "decisions as a page": "decisions.write_decisions",
+}
+
+
+def shown(how: str, *values: Any) -> Any:
+    """Return what a function of `report` makes of some values."""
+    module, function = _PLACES[how].split(".")
+    return getattr(importlib.import_module(f"symdual.report.{module}"), function)(*values)
