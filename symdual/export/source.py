@@ -212,8 +212,8 @@ def _told_to_compilers(work: Translator) -> str:
         "   (C99, 6.7.4). clang inlines without being asked. */\n"
         "#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)\n"
         f'#define {upper}_KEEPS_ORDER __attribute__((optimize("no-associative-math")))\n'
-        f"#define {upper}_SHORT inline\n"
-        f"#else\n#define {upper}_KEEPS_ORDER\n#define {upper}_SHORT\n#endif"
+        f"#define {upper}_INLINED inline\n"
+        f"#else\n#define {upper}_KEEPS_ORDER\n#define {upper}_INLINED\n#endif"
     )
 
 
@@ -230,7 +230,7 @@ def _hints(work: Translator, unit: Unit) -> str:
         return f"{linkage}{upper}_KEEPS_ORDER "
     if len(unit.body) > _SHORT:
         return linkage
-    return f"{upper}_SHORT " if unit.public else "static inline "
+    return f"{upper}_INLINED " if unit.public else "static inline "
 
 
 def spelled_cost(work: Translator, kind: str) -> str:

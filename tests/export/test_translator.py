@@ -309,7 +309,9 @@ def test_an_argument_that_nobody_knows_is_named() -> None:
         source.translated(program, "toy", "toy")
 
 
-@pytest.mark.parametrize("name", ["greenhouse", "iterated", "known", "mixing", "rooted_mixing", "rough", "squared"])
+@pytest.mark.parametrize(
+    "name", ["greenhouse", "iterated", "known", "mixing", "rooted_mixing", "rough", "squared", "staged"]
+)
 def test_every_form_of_package_is_translated(name: str) -> None:
     work = source.translated(Program(files_of(name)), name, "p", "float")
     text = source.definitions(work)
