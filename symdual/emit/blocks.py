@@ -99,8 +99,8 @@ def _by_table(
         f"        c = {columns}[{starts}[i] + e]",
     ]
     if coefficient:
-        lines.append(f"        a = {pattern.at('i', 'c')}")
-        coefficient = "a * "
+        lines.append(f"        entry = {pattern.at('i', 'c')}")
+        coefficient = "entry * "
     lines += [
         f"        for k in range({length}):",
         f"            mixed[i, k] += {coefficient}{source.format(c='c')}",

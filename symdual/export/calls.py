@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import math
 from abc import abstractmethod
 from dataclasses import replace
@@ -14,7 +15,7 @@ import numpy as np
 from symdual.export.kinds import ANY, BITS, BOOL, INT, REAL, Array, Group, Kind, Pointer, Record, joined
 from symdual.export.program import AddressOf, Function
 from symdual.export.subscripts import Subscripts
-from symdual.export.values import PRIMARY, UNARY, Value, truth, whole
+from symdual.export.values import EQUALITY, PRIMARY, SUM, UNARY, Value, truth, whole
 
 #: functions of one or two reals that C has under this name; with an f behind it in single precision
 LIBRARY = {
@@ -30,7 +31,10 @@ LIBRARY = {
     "lgamma": "lgamma",
     "trunc": "trunc",
 }
+_OF_NUMBERS = ("min", "max", "abs")  # whole or not
+_OF_TWO = ("atan2", "copysign", "fmod", "hypot", "pow")
 _TESTS = ("isnan", "isinf", "isfinite")
+_CONVERSIONS = {int: INT, np.int64: INT, np.intp: INT, float: REAL, np.float64: REAL, bool: BOOL, np.bool_: BOOL}
 
 
 class Calls(Subscripts):
@@ -61,6 +65,8 @@ class Calls(Subscripts):
         if unit.empty:
             return Value(unit.result, "")
         self.calls.append(unit)
+        if unit.written:
+            self.writing.add(node)
         for argument, name in zip(arguments, function.arguments, strict=True):
             # C99 hands on no rows that must not be written
             if name in unit.written or (isinstance(argument.kind, Array) and len(argument.kind.shape) > 1):
@@ -86,6 +92,7 @@ class Calls(Subscripts):
             raise self.fault(node, f"{ast.unparse(node.func)} is not a function")
         if len(node.args) != len(kind.arguments):
             raise self.fault(node, f"{ast.unparse(node.func)} takes {len(kind.arguments)} arguments")
+        self.writing.add(node)
         codes, values = [], [self.value(argument) for argument in node.args]
         for value, wanted in zip(values, kind.arguments, strict=True):
             self.written |= value.roots
@@ -169,32 +176,34 @@ class Calls(Subscripts):
     # ------------------------------------------------------------ functions of numbers
 
     def _builtin(self, node: ast.Call, called: Any) -> Value:
-        if called in (int, np.int64, np.intp):
-            return self._to_whole(self.number(node.args[0]))
-        if called in (float, np.float64):
-            return self.numbers.as_real(self.number(node.args[0]))
-        if called in (bool, np.bool_):
-            value = self.number(node.args[0])
-            return truth(bool(value.constant)) if value.constant is not None else replace(value, kind=BOOL)
-        if called in (min, max):
-            values = [self.number(argument) for argument in node.args]
-            return reduce(lambda a, b: self._extreme("max" if called is max else "min", a, b), values)
-        if called is abs:
-            return self._absolute(self.number(node.args[0]))
         name = getattr(called, "__name__", "")
-        known = getattr(math, name, None) is called or getattr(np, name, None) is called
-        values = [self.number(argument) for argument in node.args] if known else []
-        if known and name in _TESTS:
-            value = self.numbers.as_real(values[0])
-            return Value(BOOL, f"{name}({value.code})").with_reads(value)
-        if known and name in LIBRARY:
-            reals = [self.numbers.as_real(value) for value in values]
-            code = f"{self.translator.library(LIBRARY[name])}({', '.join(value.code for value in reals)})"
-            constant = None
-            if all(value.constant is not None for value in reals) and hasattr(math, name):
-                constant = getattr(math, name)(*(value.constant for value in reals))
-            return Value(REAL, code, constant=constant).with_reads(*reals)
-        raise self.fault(node, f"the translator does not know the function {ast.unparse(node.func)}")
+        kind = _CONVERSIONS.get(called) if isinstance(called, type) else None
+        own = any(getattr(module, name, None) is called for module in (builtins, math, np))
+        if kind is None and not (own and name in (*_OF_NUMBERS, *_TESTS, *LIBRARY)):
+            raise self.fault(node, f"the translator does not know the function {ast.unparse(node.func)}")
+        values = [self.number(argument) for argument in node.args]
+        if len(values) < 2 if name in ("min", "max") else len(values) != (2 if name in _OF_TWO else 1):
+            raise self.fault(node, f"the translator does not know {ast.unparse(node)} with {len(values)} arguments")
+        if kind is not None:
+            return self._converted(kind, values[0])
+        if name == "abs":
+            return self._absolute(node, values[0])
+        if name in _OF_NUMBERS:
+            return reduce(lambda a, b: self._extreme(name, a, b), values)
+        reals = [self.numbers.as_real(value) for value in values]
+        if name in _TESTS:
+            return Value(BOOL, f"{name}({reals[0].code})").with_reads(*reals)
+        code = f"{self.translator.library(LIBRARY[name])}({', '.join(value.code for value in reals)})"
+        return Value(REAL, code, constant=_computed(name, reals)).with_reads(*reals)
+
+    def _converted(self, kind: Kind, value: Value) -> Value:
+        if kind == INT:
+            return self._to_whole(value)
+        if kind == REAL:
+            return self.numbers.as_real(value)
+        if value.constant is not None:
+            return truth(bool(value.constant))
+        return value if value.kind == BOOL else Value(BOOL, f"{value.at(SUM)} != 0", EQUALITY).with_reads(value)
 
     def _to_whole(self, value: Value) -> Value:
         if value.kind == REAL:
@@ -212,7 +221,9 @@ class Calls(Subscripts):
         helper = self.translator.helper(name if kind == REAL else f"{name}_int")
         return Value(REAL if kind == REAL else INT, f"{helper}({left.code}, {right.code})").with_reads(left, right)
 
-    def _absolute(self, value: Value) -> Value:
+    def _absolute(self, node: ast.AST, value: Value) -> Value:
+        if value.kind == BITS:
+            raise self.fault(node, "bits of a number have no size")
         if value.kind == REAL:
             return Value(REAL, f"{self.translator.library('fabs')}({value.code})").with_reads(value)
         return Value(INT, f"{self.translator.helper('max_int')}({value.code}, -{value.at(UNARY)})").with_reads(value)
@@ -226,6 +237,16 @@ class Calls(Subscripts):
         if wanted is np.float64 and value.kind == BITS:
             return Value(REAL, f"{self.translator.helper('number_of')}({value.code})").with_reads(value)
         raise self.fault(node, f"the translator does not know {ast.unparse(node)}")
+
+
+def _computed(name: str, values: list[Value]) -> float | None:
+    """The value of a function at known numbers, where there is one."""
+    if not hasattr(math, name) or any(value.constant is None for value in values):
+        return None
+    try:
+        return float(getattr(math, name)(*(value.constant for value in values)))
+    except (ValueError, OverflowError):
+        return None
 
 
 def _there(values: list[Value]) -> list[Value]:

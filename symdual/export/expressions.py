@@ -52,6 +52,7 @@ _COMPARISONS: dict[type, tuple[str, int, Callable[[Any, Any], bool]]] = {
     ast.Eq: ("==", EQUALITY, operator.eq),
     ast.NotEq: ("!=", EQUALITY, operator.ne),
 }
+LARGEST = 2**31 - 1  # whole number that every int of 32 bits holds
 
 
 class Expressions(ABC):
@@ -64,6 +65,7 @@ class Expressions(ABC):
         self.written: set[str] = set()
         self.needs_memory = False
         self.calls: list[Unit] = []
+        self.writing: set[ast.Call] = set()  # calls that write
 
     def fault(self, node: ast.AST, what: str) -> Untranslatable:
         """An error that names the file and the line of a node."""
@@ -78,6 +80,12 @@ class Expressions(ABC):
 
     def value(self, node: ast.expr) -> Value:
         """The translation of an expression."""
+        found = self._any_value(node)
+        if found.kind == INT and found.constant is not None and abs(found.constant) > LARGEST:
+            raise self.fault(node, f"{ast.unparse(node)} does not fit into 32 bits")
+        return found
+
+    def _any_value(self, node: ast.expr) -> Value:
         found = self.thing(node)
         if not isinstance(found, Value):
             raise self.fault(node, f"{ast.unparse(node)} has no value in C")
@@ -96,6 +104,10 @@ class Expressions(ABC):
         if found.kind not in (INT, BOOL, REAL, BITS):
             raise self.fault(node, f"{ast.unparse(node)} is not a number")
         return found
+
+    def condition(self, node: ast.expr) -> Value:
+        """The translation of an expression of which only the truth matters."""
+        return self._BoolOp(node, tested=True) if isinstance(node, ast.BoolOp) else self.number(node)
 
     def whole_number(self, node: ast.expr) -> Value:
         """The translation of an expression that is a whole number."""
@@ -159,7 +171,7 @@ class Expressions(ABC):
 
     def _member(self, node: ast.Attribute, base: Value) -> Value:
         if isinstance(base.kind, Array) and node.attr == "size" and len(base.kind.shape) == 1:
-            return self.length(base, 0)
+            return self.length(node, base, 0)
         fields: dict[str, Kind] = {}
         if isinstance(base.kind, Record):
             fields = self.translator.records[base.kind.name]
@@ -185,7 +197,8 @@ class Expressions(ABC):
     def _BinOp(self, node: ast.BinOp) -> Value:
         if isinstance(node.op, ast.Pow):
             return self._power(node)
-        left, right = self.number(node.left), self.number(node.right)
+        left = self.number(node.left)
+        right = self._any_value(node.right) if left.kind == BITS else self.number(node.right)
         constant = None
         if isinstance(node.op, ast.LShift):
             if left.kind != BITS or right.constant is None:
@@ -242,11 +255,12 @@ class Expressions(ABC):
         return Value(REAL, f"{name}({base.code}, {exponent.code})").with_reads(base, exponent)
 
     def _UnaryOp(self, node: ast.UnaryOp) -> Value:
-        value = self.number(node.operand)
         if isinstance(node.op, ast.Not):
+            value = self.condition(node.operand)
             if value.constant is not None:
                 return truth(not value.constant)
             return Value(BOOL, f"!{value.at(UNARY)}", UNARY).with_reads(value)
+        value = self.number(node.operand)
         if isinstance(node.op, ast.USub) and value.kind in (INT, REAL):
             constant = None if value.constant is None else -value.constant
             inner = value.at(UNARY)
@@ -275,39 +289,42 @@ class Expressions(ABC):
         if BITS in (left.kind, right.kind):
             left, right = _as_bits(left), _as_bits(right)
         kind = joined(left.kind, right.kind)
-        assert kind is not None
+        if kind is None:
+            raise self.fault(node, f"{ast.unparse(node)} compares values of different types")
         left, right = self.numbers.converted(left, kind), self.numbers.converted(right, kind)
         return Value(BOOL, f"{left.at(SUM)} {sign} {right.at(SUM)}", level).with_reads(left, right)
 
-    def _BoolOp(self, node: ast.BoolOp) -> Value:
-        decisive = isinstance(node.op, ast.Or)  # what settles the matter
+    def _BoolOp(self, node: ast.BoolOp, tested: bool = False) -> Value:
+        either = isinstance(node.op, ast.Or)
         kept: list[Value] = []
         for item in node.values:
-            part = self.number(item)
+            part = self.condition(item)
+            if part.kind != BOOL and not tested:
+                raise self.fault(node, f"{ast.unparse(node)} is one of its numbers in Python, but a truth value in C")
             if part.constant is None:
                 kept.append(part)
-            elif bool(part.constant) is decisive:
-                return truth(decisive) if not kept else self._together([*kept, truth(decisive)], decisive)
+            elif bool(part.constant) is either:  # which settles the matter
+                return self._settled(node, kept, either)
         if not kept:
-            return truth(not decisive)
-        return self._together(kept, decisive)
-
-    def _together(self, parts: list[Value], either: bool) -> Value:
-        if len(parts) == 1:
-            return replace(parts[0], kind=BOOL)
-        if any(part.constant is not None for part in parts):  # nothing before it has an effect
-            return truth(bool(parts[-1].constant))
+            return truth(not either)
+        if len(kept) == 1:
+            return replace(kept[0], kind=BOOL)
         if not either:
-            return self._conjunction(parts)
-        code = " || ".join(part.at(BOTH + 1) for part in parts)
-        return Value(BOOL, code, EITHER).with_reads(*parts)
+            return self._conjunction(kept)
+        return Value(BOOL, " || ".join(part.at(BOTH + 1) for part in kept), EITHER).with_reads(*kept)
+
+    def _settled(self, node: ast.BoolOp, before: list[Value], outcome: bool) -> Value:
+        """What is known before it is evaluated; nothing is left out that would have an effect."""
+        if before and any(part in self.writing for part in ast.walk(node)):
+            raise self.fault(node, f"{ast.unparse(node)} is known, but contains a call that writes")
+        return truth(outcome)
 
     @staticmethod
     def _conjunction(parts: list[Value]) -> Value:
         return Value(BOOL, " && ".join(part.at(BOTH) for part in parts), BOTH).with_reads(*parts)
 
     def _IfExp(self, node: ast.IfExp) -> Value:
-        test = self.number(node.test)
+        test = self.condition(node.test)
         if test.constant is not None:
             return self.value(node.body if test.constant else node.orelse)
         yes, no = self.number(node.body), self.number(node.orelse)
@@ -321,11 +338,12 @@ class Expressions(ABC):
     def _Tuple(self, node: ast.Tuple) -> tuple[Value, ...]:
         return tuple(self.value(item) for item in node.elts)
 
-    def length(self, array: Value, axis: int) -> Value:
+    def length(self, node: ast.AST, array: Value, axis: int) -> Value:
         """The length of an array along an axis."""
         assert isinstance(array.kind, Array)
         known = array.kind.shape[axis]
-        assert known != ANY
+        if known == ANY:
+            raise self.fault(node, "the length of this array is not handed over")
         return whole(known) if known is not None else Value(INT, array.sizes[axis], reads=array.reads)
 
 

@@ -18,15 +18,35 @@ KEYWORDS = frozenset(
     """.split()
 )
 
-#: names that the standard headers of C may define as functions, macros or types
-LIBRARY = frozenset(
-    """
+#: functions of math.h, which also exist with an f or an l behind them
+_MATHEMATICS = """
     acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor fma fmax
     fmin fmod frexp hypot ilogb ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround modf nan nearbyint
-    nextafter nexttoward pow remainder remquo rint round scalbln scalbn signbit sin sinh sqrt tan tanh tgamma trunc
-    gamma j0 j1 jn y0 y1 yn gammaf signgam isnan isinf isfinite isnormal fpclassify NAN INFINITY HUGE_VAL NULL EOF errno
+    nextafter nexttoward pow remainder remquo rint round scalbln scalbn sin sinh sqrt tan tanh tgamma trunc
+    gamma drem significand finite exp10 pow10 sincos j0 j1 jn y0 y1 yn
+    """.split()
+
+#: names that the standard headers of C may define as functions, macros or types
+LIBRARY = frozenset(
+    [name + end for name in _MATHEMATICS for end in ("", "f", "l")]
+    + """
+    signbit signgam isnan isinf isfinite isnormal fpclassify isgreater isgreaterequal isless islessequal islessgreater
+    isunordered NAN INFINITY HUGE_VAL HUGE_VALF HUGE_VALL HUGE MAXFLOAT DOMAIN SING OVERFLOW UNDERFLOW PLOSS TLOSS
+    math_errhandling MATH_ERRNO MATH_ERREXCEPT NULL EOF errno
     abs labs index rindex read write time clock signal main exit abort free malloc printf assert stdin stdout stderr
     unix linux i386 arm I double_t float_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t size_t
+    """.split()
+)
+#: and families of such names: FP_NAN, M_PI, INT32_MAX, UINT64_C, SIZE_MAX
+_FAMILIES = re.compile(
+    r"(FP|M)_\w+|U?INT(_FAST|_LEAST)?\d+_\w+|U?INT(MAX|PTR)_\w+|(PTRDIFF|SIG_ATOMIC|SIZE|WCHAR|WINT)_\w+"
+)
+
+#: standard headers, which a file of the same name would stand in front of
+_HEADERS = frozenset(
+    """
+    assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic
+    stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype
     """.split()
 )
 
@@ -42,6 +62,12 @@ def checked_prefix(prefix: str) -> str:
         raise SymdualError(
             f'the prefix "{prefix}" is a reserved word of C or a name of its library: --prefix takes another'
         )
+    if prefix.lower() in _HEADERS:
+        raise SymdualError(
+            f'the prefix "{prefix}" would write a file {prefix}.h, the name of a header of C: --prefix takes another'
+        )
+    if prefix.upper() == "FP":
+        raise SymdualError(f'the prefix "{prefix}" would define FP_NAN, a macro of math.h: --prefix takes another')
     if len(prefix) > _LONGEST_PREFIX:
         raise SymdualError(f'the prefix "{prefix}" has more than {_LONGEST_PREFIX} characters')
     return prefix
@@ -52,7 +78,7 @@ def safe(name: str) -> str:
     plain = "".join(c if c.isascii() and (c.isalnum() or c == "_") else f"u{ord(c):x}" for c in name)
     if plain.startswith("__") or re.match(r"_[A-Z]", plain):
         plain = f"v{plain}"
-    return f"{plain}_" if plain in KEYWORDS or plain in LIBRARY else plain
+    return f"{plain}_" if plain in KEYWORDS or plain in LIBRARY or _FAMILIES.fullmatch(plain) else plain
 
 
 def remark(text: str) -> str:

@@ -204,26 +204,33 @@ def definitions(work: Translator) -> str:
 
 
 def _told_to_compilers(work: Translator) -> str:
-    """How compilers are told that sums keep their order in a function, and that inline functions are meant so."""
-    name = f"{work.prefix.upper()}_KEEPS_ORDER"
+    """How gcc is told that sums keep their order in a function, and that a function of the header is worth inlining."""
+    upper = work.prefix.upper()
     return (
-        "/* Where a compiler is allowed to change the order of sums, these functions are an exception. */\n"
-        f"#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)\n"
-        f'#define {name} __attribute__((optimize("no-associative-math")))\n'
-        f"#else\n#define {name}\n#endif\n\n"
-        "/* Short functions are inline, also those of the header. Their prototypes are not: other files can call them\n"
-        "   (C99, 6.7.4), and they may use what is static here, of which clang warns all the same. */\n"
-        '#if defined(__clang__)\n#pragma clang diagnostic ignored "-Wstatic-in-inline"\n#endif'
+        "/* gcc only. Where it may change the order of sums, some functions are an exception. Short functions are\n"
+        "   inline, also those of the header, which other files call all the same: their prototypes are not inline\n"
+        "   (C99, 6.7.4). clang inlines without being asked. */\n"
+        "#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)\n"
+        f'#define {upper}_KEEPS_ORDER __attribute__((optimize("no-associative-math")))\n'
+        f"#define {upper}_INLINED inline\n"
+        f"#else\n#define {upper}_KEEPS_ORDER\n#define {upper}_INLINED\n#endif"
     )
 
 
 def _function(work: Translator, unit: Unit) -> str:
-    kept = f"{work.prefix.upper()}_KEEPS_ORDER " if unit.function.options.ordered else ""
-    # a hint that matters where there are few numbers: a call then costs as much as what it does
-    hint = "inline " if len(unit.body) <= _SHORT and not kept else ""
-    before = f"{'' if unit.public else 'static '}{hint}{kept}"
     comment = [] if unit.public else _comment(unit.function)
-    return "\n".join([*comment, _wrapped(before + unit.signature.replace("@", unit.name)), "{", *unit.body, "}"])
+    signature = _wrapped(_hints(work, unit) + unit.signature.replace("@", unit.name))
+    return "\n".join([*comment, signature, "{", *unit.body, "}"])
+
+
+def _hints(work: Translator, unit: Unit) -> str:
+    """What stands before the result: a call of a short function costs as much as what it does."""
+    upper, linkage = work.prefix.upper(), "" if unit.public else "static "
+    if unit.function.options.ordered:
+        return f"{linkage}{upper}_KEEPS_ORDER "
+    if len(unit.body) > _SHORT:
+        return linkage
+    return f"{upper}_INLINED " if unit.public else "static inline "
 
 
 def spelled_cost(work: Translator, kind: str) -> str:

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from symdual.export.expressions import Expressions
+from symdual.export.expressions import LARGEST, Expressions
 from symdual.export.kinds import ANY, INT, REAL, Array, Record, Several
 from symdual.export.values import PRIMARY, PRODUCT, SUM, UNARY, Value, whole
+
+TABLE = "a table of known numbers"  # the root of what lies in one
 
 
 class Subscripts(Expressions):
@@ -26,16 +28,18 @@ class Subscripts(Expressions):
             if index is None or not 0 <= index < len(base.kind.items):
                 raise self.fault(node, f"{ast.unparse(node)} needs a known index")
             return Value(base.kind.items[index], f"{base.at(PRIMARY)}.item{index}", reads=base.reads)
+        if isinstance(base, np.ndarray) and isinstance(node.slice, ast.Slice):
+            return self._table_run(node, node.slice, base)
         if isinstance(base, np.ndarray | tuple):
             return self._entry(node, base)
         raise self.fault(node, f"the translator does not know {ast.unparse(node)}")
 
     def _shape(self, node: ast.Subscript, base: Any) -> Value:
         axis = self.whole_number(node.slice).constant
-        if isinstance(base, np.ndarray) and axis is not None:
+        if isinstance(base, np.ndarray) and axis in range(base.ndim):
             return whole(base.shape[axis])
-        if isinstance(base, Value) and isinstance(base.kind, Array) and axis is not None:
-            return self.length(base, axis)
+        if isinstance(base, Value) and isinstance(base.kind, Array) and axis in range(len(base.kind.shape)):
+            return self.length(node, base, axis)
         raise self.fault(node, f"the translator does not know {ast.unparse(node)}")
 
     def _entry(self, node: ast.Subscript, table: Any) -> Value:
@@ -44,8 +48,11 @@ class Subscripts(Expressions):
         indices = [self.whole_number(part) for part in parts]
         if all(index.constant is not None for index in indices):
             found = table
-            for index in indices:
-                found = found[index.constant]
+            try:
+                for index in indices:
+                    found = found[index.constant]
+            except (IndexError, TypeError) as problem:
+                raise self.fault(node, f"{ast.unparse(node)} is not an entry of its table") from problem
             if isinstance(found, Value):
                 return found
             if isinstance(found, int | float | np.number):
@@ -61,6 +68,14 @@ class Subscripts(Expressions):
         name = self.translator.table(self.function.module, ast.unparse(node.value), array)
         code = name + "".join(f"[{index.code}]" for index in indices)
         return Value(INT if array.dtype.kind == "i" else REAL, code).with_reads(*indices)
+
+    def _table_run(self, node: ast.Subscript, part: ast.Slice, table: Any) -> Value:
+        """A run of entries of a table, which nobody may write."""
+        if table.ndim != 1 or table.dtype.kind not in "if" or not table.size:
+            raise self.fault(node, f"{ast.unparse(node)} is not a part of a table of numbers")
+        name = self.translator.table(self.function.module, ast.unparse(node.value), table)
+        kind = Array(INT if table.dtype.kind == "i" else REAL, table.shape)
+        return self._run(node, part, Value(kind, name, sizes=(str(table.size),), roots=frozenset({TABLE})))
 
     def _literal(self, number: Any) -> Value:
         if isinstance(number, int | np.integer):
@@ -137,9 +152,14 @@ class Subscripts(Expressions):
 
     def _count(self, node: ast.AST, part: ast.Slice, first: Value, base: Value) -> tuple[int | None, str]:
         """How many entries a slice has."""
-        upper = self.length(base, 0) if part.upper is None else self.whole_number(part.upper)
+        assert isinstance(base.kind, Array)
+        length = base.kind.shape[0]
+        last = LARGEST if length is None or length == ANY else length
+        upper = self.length(node, base, 0) if part.upper is None else self.whole_number(part.upper)
+        if any(end.constant is not None and not 0 <= end.constant <= last for end in (first, upper)):
+            raise self.fault(node, f"{ast.unparse(node)} reaches beyond its array, or counts from its end")
         if first.constant is not None and upper.constant is not None:
-            count = upper.constant - first.constant
+            count = max(upper.constant - first.constant, 0)
             return count, str(count)
         ends, begins = part.upper, part.lower
         sum_ = isinstance(ends, ast.BinOp) and isinstance(ends.op, ast.Add) and begins is not None

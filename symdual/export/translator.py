@@ -17,6 +17,14 @@ from symdual.export.program import Function, Program
 from symdual.export.unit import Unit, translate
 from symdual.export.values import Numbers, Untranslatable
 
+#: macros of an exported controller itself; a constant of the same name has that of its module before it
+TAKEN = frozenset(
+    """
+    IS_INCLUDED INLINED KEEPS_ORDER INFINITY NAN PLAN_STEPS COST_TIMES CONTROLLER_BYTES CE CAUTIOUS BEB DUAL PLANNED
+    FINE LIMITED STUCK ENDED INFINITE_MEASUREMENT LOST_BELIEF LOST_PLAN NOT_READY REFUSED NO_SIGNAL
+    """.split()
+)
+
 
 @dataclass
 class Translator:
@@ -61,13 +69,13 @@ class Translator:
         return next((name for name, own in self._types.items() if own == kind), None)
 
     def _several_meanings(self) -> set[str]:
-        """Constants that have one name and several values in different modules."""
+        """Constants that have one name and several values in different modules, or a name that is taken."""
         values: dict[str, set[float]] = {}
         for module in self.program.names:
             for name, value in vars(self.program.module(module)).items():
                 if name.isupper() and isinstance(value, int | float | np.number):
                     values.setdefault(name, set()).add(float(value))
-        return {name for name, found in values.items() if len(found) > 1}
+        return {name for name, found in values.items() if len(found) > 1} | TAKEN
 
     # ------------------------------------------------------------ functions
 

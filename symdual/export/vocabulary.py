@@ -152,8 +152,10 @@ def _shapes(translator: Translator, function: Function) -> dict[str, tuple[int, 
     if other is not None:
         named = {one.name: one for one in translator.program.functions("kernels")}
         found = _shapes(translator, named[other[1]])
-    for name, sizes in re.findall(r"(\w+) \(([\d+ ,]+)\)", text[1]):
-        found[name] = tuple(sum(int(n) for n in part.split("+")) for part in sizes.split(",") if part.strip())
+    own = vars(translator.program.module("kernels"))
+    for name, sizes in re.findall(r"(\w+) \(([\w+ ,]+)\)", text[1]):
+        terms = [part.replace(" ", "").split("+") for part in sizes.split(",") if part.strip()]
+        found[name] = tuple(sum(int(n) if n.isdigit() else int(own[n]) for n in part) for part in terms)
     return found
 
 

@@ -57,6 +57,15 @@ def test_every_function_agrees_with_plain_python(name: str, through_c: Callable[
         assert close(got, exact, 1e-10), what
 
 
+def test_a_long_step_by_stages_agrees_with_plain_python(through_c: Callable[[str], LoadedPackage]) -> None:
+    package = through_c("staged")
+    python: Any = InPython(package)
+    task = checks._Task(python, around_one(package), np.random.default_rng(1))
+    exact, got = (list(task._kernels(calls)) for calls in (_plain_calls(python, package), checks._calls(package)))
+    for (what, right), (_, own) in zip(exact, got, strict=True):
+        assert close(own, right, 1e-12), what
+
+
 def _plain_calls(python: Any, package: LoadedPackage) -> Any:
     return {
         (module, name): getattr(getattr(python, module), name)

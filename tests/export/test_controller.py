@@ -19,13 +19,14 @@ from symdual.export.compilation import compile_files
 from symdual.export.controller import Exported, Settings, export
 from symdual.export.precision import losses
 from symdual.export.target import COMPILER, Sections, sections
+from symdual.export.translator import TAKEN
 from symdual.runtime import evaluate
 from symdual.runtime.controller import controller
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Problem, problem
 from symdual.runtime.signals import signals_of
 
-from .conftest import STRICT, close, other_compiler
+from .conftest import ROOT, STRICT, close, other_compiler
 
 YS = np.array([[np.nan, np.nan], [0.02, 0.31], [0.05, np.nan], [np.nan, np.nan], [0.3, 1.1]])
 
@@ -243,7 +244,7 @@ def test_what_single_precision_would_lose_is_said_in_numbers(task: Problem) -> N
     assert any("the state cost goes from" in text for text in losses(vast))
 
 
-@pytest.mark.parametrize("prefix", ["int", "2swing", "a b", "", "sin", "x" * 40, "naïve", "class"])
+@pytest.mark.parametrize("prefix", ["int", "2swing", "a b", "", "sin", "x" * 40, "naïve", "class", "limits", "fp"])
 def test_a_prefix_that_is_no_name_is_refused(prefix: str, task: Problem) -> None:
     with pytest.raises(SymdualError, match="the prefix"):
         export(task, Settings(prefix))
@@ -263,6 +264,16 @@ def test_nothing_is_left_to_the_target(exported: Exported) -> None:
     assert len(defined) > 80 and all(name.startswith("swing_") for name in defined)
     macros = re.findall(r"^#define (\w+)", exported.files["swing.h"] + text, re.M)
     assert all(name.startswith("SWING_") for name in macros)
+
+
+def test_no_constant_has_the_name_of_another_macro(exported: Exported) -> None:
+    """A package has a constant SHORT, one by stages another H: neither may be a macro of the header or the C file."""
+    templates = "".join((ROOT / "templates" / f"controller.{end}.jinja").read_text() for end in ("h", "c"))
+    own = set(re.findall(r"#define \{\{ P \}\}_(\w+)", templates)) | {one.name.upper() for one in exported.choices}
+    own |= {name.removeprefix("SWING_") for name in re.findall(r"#define (\w+)", exported.files["swing.c"])}
+    assert own == set(TAKEN) - {"INFINITY", "NAN"}
+    macros = re.findall(r"#define (\w+)", exported.files["swing.h"])
+    assert len(macros) == len(set(macros))
 
 
 def test_structs_say_what_they_are(exported: Exported) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from symdual.export import source
+from symdual.export import source, vocabulary
 from symdual.export.names import safe
 from symdual.export.program import Program
+from symdual.export.translator import Translator
 from symdual.export.values import Untranslatable
 
 from .conftest import close, files_of
@@ -179,13 +180,138 @@ def test_what_is_not_known_is_named_with_file_and_line(after: str, sentence: str
     assert named in (line, line + 1) or "calls itself" in sentence
 
 
+PROBE = """
+import math
+import numpy as np
+
+TABLE = np.array([1.0, 2.0])
+
+
+def bump(v):
+    v[0] += 1.0
+    return v[0]
+
+
+def two(x):
+    return x, x
+
+
+def probe(a, b, x, y, v, n, M, flag):
+    {}
+    return x
+"""
+MEANINGS = {
+    **{"a": "int", "b": "int", "x": "real", "y": "real", "flag": "bool"},
+    **{"v": "real[4]", "n": "int[3]", "M": "real[3,3]"},
+}
+
+
+def probed(statement: str) -> str:
+    """The C of a function with one statement, put beside the modules of the toy package."""
+    program = Program({**files_of("toy"), "probe.py": PROBE.format(statement).encode()})
+    (function,) = (one for one in program.functions("probe") if one.name == "probe")
+    work = Translator(program, "toy", "p", "double")
+    return work.publish(function, vocabulary.kinds_of(work, function, MEANINGS)).text
+
+
+@pytest.mark.parametrize(
+    ("statement", "sentence"),
+    [
+        # what C would compute otherwise, without a word
+        ("x = a or b", "is one of its numbers in Python"),
+        ("x = v[-2:][0]", "counts from its end"),
+        ("x = v[:-1][0]", "counts from its end"),
+        ("x = v[:9][0]", "reaches beyond its array"),
+        ("n[0] /= 2", "does not know n[0] /= 2"),
+        ("x = v[0] + bump(v)", "before or after the call"),
+        ("x = max(v[0], bump(v))", "before or after the call"),
+        ("v[0] += bump(v)", "before or after the call"),
+        ("x = bump(v) - bump(v)", "before or after the call"),
+        ("v[n[0]] = bump(v)", "before or after the call"),
+        ("flag = bump(v) > 1.0 and False", "contains a call that writes"),
+        ("a = a + 3000000000", "does not fit into 32 bits"),
+        ("a = 100000 * 100000", "does not fit into 32 bits"),
+        ("if a > 1:\n        return", "does not return a number on every way"),
+        # what a C compiler would refuse, without saying where in Python it comes from
+        ("TABLE[a] = 1.0", "TABLE[a] is no variable of the function"),
+        ("TABLE[0] += 1.0", "TABLE[0] is no variable of the function"),
+        ("x = math.log(x, 2.0)", "with 2 arguments"),
+        ("x = math.atan2(x)", "with 1 arguments"),
+        ("x = abs()", "with 0 arguments"),
+        # and what ended in an exception
+        ("x = (1.0, 2.0)[5]", "is not an entry of its table"),
+        ("x = TABLE[7]", "is not an entry of its table"),
+        ("x = np.float64(x).view(np.int64) > 3", "compares values of different types"),
+    ],
+)
+def test_what_c_would_take_differently_is_refused(statement: str, sentence: str) -> None:
+    line = PROBE.split("\n").index("    {}") + 1
+    with pytest.raises(Untranslatable, match=rf"toy/probe\.py:({line}|{line + 1}|{line + 2}): ") as caught:
+        probed(statement)
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "x = bump(v)",
+        "x = max(x, bump(v)) - 2.0 * y",
+        "v[a] = bump(v)",
+        "flag = flag and v[1] > 0.0 and bump(v) > 1.0",
+        "x = bump(v) if flag else v[0]",
+        "if a and b:\n        x = 1.0",
+        "x = math.log(0.0)",
+        "x = v[1:3][0]",
+    ],
+)
+def test_what_c_takes_alike_is_not_refused(statement: str) -> None:
+    assert "x" in probed(statement)
+
+
+EFFECTS = """
+def bump(v):
+    v[0] += 1.0
+    return v[0]
+
+
+def forgotten(v):
+    status = 2.0 * bump(v) + 1.0
+    total = 0.0
+    total += bump(v)
+    return v[0]
+
+
+def truths(n):
+    return bool(n) == True, bool(n) + 1, bool(n) and n > 1
+
+
+def named(v, n):
+    v_0 = 3
+    return v_0 + v[0, 0] + v.shape[0] * n
+"""
+
+
+def test_nothing_is_lost_with_a_number_that_nobody_reads(compiled_probe: Callable[..., tuple[Any, Any]]) -> None:
+    python, compiled = compiled_probe(EFFECTS.partition("def named")[0], {"v": "real[2]", "n": "int"})
+    assert [module.forgotten(np.zeros(2)) for module in (python, compiled)] == [2.0, 2.0]
+    assert [compiled.truths(n) for n in (0, 1, 3)] == [python.truths(n) for n in (0, 1, 3)]
+
+
+def test_the_length_of_an_array_keeps_its_name(compiled_probe: Callable[..., tuple[Any, Any]]) -> None:
+    text = "def named" + EFFECTS.partition("def named")[2]
+    python, compiled = compiled_probe(text, {"v": "real[:,2]", "n": "int"})
+    assert compiled.named(np.ones((5, 2)), 10) == python.named(np.ones((5, 2)), 10) == 54.0
+
+
 def test_an_argument_that_nobody_knows_is_named() -> None:
     program = changed("calls", "def begin(k, end, belief, desk):", "def begin(k, end, belief, desk, novelty):")
     with pytest.raises(Untranslatable, match=r"toy/calls\.py:\d+: .*argument novelty of begin"):
         source.translated(program, "toy", "toy")
 
 
-@pytest.mark.parametrize("name", ["greenhouse", "iterated", "known", "mixing", "rooted_mixing", "rough", "squared"])
+@pytest.mark.parametrize(
+    "name", ["greenhouse", "iterated", "known", "mixing", "rooted_mixing", "rough", "squared", "staged"]
+)
 def test_every_form_of_package_is_translated(name: str) -> None:
     work = source.translated(Program(files_of(name)), name, "p", "float")
     text = source.definitions(work)
@@ -194,6 +320,7 @@ def test_every_form_of_package_is_translated(name: str) -> None:
 
 
 def test_names_that_mean_something_else_in_c_are_changed() -> None:
+    assert all(safe(name) == f"{name}_" for name in ("sinf", "sqrtf", "expl", "M_PI", "FP_NAN", "INT32_MAX", "isless"))
     assert [safe(name) for name in ("double", "register", "gamma", "x", "_I", "θ")] == [
         "double_",
         "register_",
