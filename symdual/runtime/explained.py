@@ -22,6 +22,7 @@ from symdual.runtime.closed_loop import Luck
 from symdual.runtime.controller import Controller, controller
 from symdual.runtime.costs import cost_kind
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.noise import jolt, smear
 from symdual.runtime.objective import limits_of
 from symdual.runtime.problem import Array, Belief, Problem
 from symdual.runtime.results import Chunk
@@ -203,15 +204,17 @@ class _Loop:
 
     def _moved(self, k: int, u: Array) -> Array:
         """Move the plant and measure it."""
-        plant = self._plant(k)
-        x = evaluate.dynamics(plant, self._states[-1], u, self._truths[-1], k) + self._luck.process[0, k]
+        plant, before = self._plant(k), self._states[-1]
+        shaken = jolt(plant, k, before, u, self._luck.process[0, k])
+        x = evaluate.dynamics(plant, before, u, self._truths[-1], k) + shaken
         if not np.isfinite(x).all():
             raise SymdualError(f"the plant's state is not finite at step {k + 1}")
         wander = self._luck.wander
         self._states.append(x)
         self._truths.append(wander[0, k] if wander.shape[1] else self._truth)
-        seen = evaluate.observation(self._plant(k + 1), x, self._truths[-1], k + 1)
-        return np.asarray(seen + self._luck.measurement[0, k])
+        plant = self._plant(k + 1)
+        seen = evaluate.observation(plant, x, self._truths[-1], k + 1)
+        return np.asarray(seen + smear(plant, k + 1, x, self._luck.measurement[0, k]))
 
     def _plant(self, k: int) -> LoadedPackage:
         """The plant with its signals of a step."""

@@ -118,9 +118,18 @@ def _fault_of_plant(
     if found is not None:
         return found
     at_step = tuned(plant, here)
-    Q = evaluate.process_noise(at_step, x, u, k)
-    moved = evaluate.dynamics(at_step, x, u, theta, k) + _lower_root(Q) @ luck.process[n, k, :nx]
+    moved = evaluate.dynamics(at_step, x, u, theta, k) + jolt(at_step, k, x, u, luck.process[n, k, :nx])
     return fault_of_measurement(plant, k + 1, moved, there)
+
+
+def jolt(plant: LoadedPackage, k: int, x: Array, u: Array, drawn: Array) -> Array:
+    """The noise of step k of the true system, from what was drawn for it; the signals of the step are in the plant."""
+    return _lower_root(evaluate.process_noise(plant, x, u, k)) @ drawn if is_noisy(plant) else drawn
+
+
+def smear(plant: LoadedPackage, k: int, x: Array, drawn: Array) -> Array:
+    """The noise of the measurement at step k of the true system, likewise."""
+    return _lower_root(evaluate.measurement_noise(plant, x, k)) @ drawn if is_noisy(plant) else drawn
 
 
 def _lower_root(matrix: Array) -> Array:
