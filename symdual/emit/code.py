@@ -105,6 +105,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
             moving = facts.transition != "identity"
             optional.append(File("limits", "limits", LimitsContext(name, with_inputs(model))))
             optional.append(File("spread", "spread", SpreadContext(name, moving)))
+            optional.append(File("narrowing", "narrowing", NameContext(name)))
             optional.append(File("distances", "distances", DistancesContext(name, facts.lowrank)))
             if facts.lowrank:
                 optional.append(File("spread_lowrank", "spread_lowrank", NameContext(name)))
