@@ -121,6 +121,6 @@ class _Decision:
         """The least cost of a few draws of the free inputs beside the combinations."""
         best = np.inf
         for candidate in candidates if not self._switched.all() else ():
-            for drawn in random.uniform(*limits, size=(DRAWS, len(candidate))):
+            for drawn in random.uniform(limits[0], limits[1], size=(DRAWS, len(candidate))):
                 best = min(best, self._dense(np.where(self._switched, candidate, drawn))[0])
         return best
