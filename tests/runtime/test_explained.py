@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import symdual
+from symdual.export import compilation
 from symdual.runtime.explained import Explained
 from symdual.runtime.loading import LoadedPackage
 
+MODELS = Path(__file__).resolve().parents[1] / "models"
 RUN, SEED = 3, 5
 
 
@@ -27,6 +32,19 @@ def test_it_is_the_run_of_the_simulation(explained: Explained, name: str) -> Non
     np.testing.assert_allclose([b.mean for b in story.beliefs], held.means[RUN], rtol=1e-8)
     np.testing.assert_array_equal(story.truths[0], held.truths[RUN])
     assert story.failure is None
+
+
+def test_it_is_the_run_of_the_simulation_where_noise_depends(shared_models: Callable[[Path], Path]) -> None:
+    """On the state and on a signal; the square-root form besides. Through C, which compiles in no time."""
+    try:
+        compilation.compiler()
+    except compilation.NoCompiler as missing:
+        pytest.skip(str(missing))
+    task = symdual.problem(symdual.load(shared_models(MODELS / "noises.py") / "lit_rooted", backend="c"))
+    held = symdual.simulate(task, "ce", RUN + 1, SEED)["ce"]
+    story = symdual.explain(task, "ce", run=RUN, seed=SEED, points=3)["ce"]
+    np.testing.assert_allclose(story.states, held.states[RUN], rtol=1e-9)
+    np.testing.assert_allclose([b.mean for b in story.beliefs], held.means[RUN], rtol=1e-8)
 
 
 def test_the_chosen_input_has_the_least_cost(explained: Explained) -> None:
