@@ -172,7 +172,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         File("planned", "planned", PlannedContext(name, facts.diffusion, noisy, limited, facts.arbitrating)),
         File("calls", "calls", CallsContext(name, facts.lowrank, expressed, limited)),
         File("candidates", "candidates", CandidatesContext(name, _search_limits(search, facts.switched))),
-        File("search", search, NameContext(name)),
+        File("search", search, LimitedContext(name, limited)),
         *([File("switches", "switches", LimitedContext(name, limited))] if facts.switched else []),
         File("decision", "decision", DecisionContext(name, costs, expressed, limited, facts.switched)),
         File("controller", "controller", controller),
