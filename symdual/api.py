@@ -14,6 +14,7 @@ from symdual.checks.exported import check_exported
 from symdual.checks.kernels import BlockResult, check_kernels
 from symdual.checks.likelihood import check_likelihood
 from symdual.checks.recursions import check_recursions
+from symdual.checks.switches import check_switches
 from symdual.derive.derivation import Derivation, derive
 from symdual.emit.package import input_digest, package
 from symdual.emit.write import clear_up, exclusive, is_unchanged, write
@@ -212,6 +213,7 @@ def check(
         results[name] = check_kernels(work.model, loaded, points, progress=first, scenarios=work.scenarios)
         if recursions:
             results[name] += check_recursions(work.model, loaded, progress=second, scenarios=work.scenarios)
+            results[name] += check_switches(work.model, loaded, scenarios=work.scenarios)
             results[name] += check_likelihood(work.model, loaded, progress=third, scenarios=work.scenarios)
         results[name] += [BlockResult(f"file {file}", "manifest", 1, math.inf, False) for file in edited[name]]
     return results

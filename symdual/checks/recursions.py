@@ -11,17 +11,20 @@ from copy import copy
 from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from symdual.checks import dense
 from symdual.checks.exact_plan import ExactPlan, active_entries
 from symdual.checks.kernels import EPSILON, TOLERANCE, BlockResult
 from symdual.checks.objective import local_cost
+from symdual.checks.packaged import dense_model
 from symdual.checks.places import Place, places
 from symdual.checks.processes import COMBINED, ProcessTask
 from symdual.checks.slopes import slopes
 from symdual.checks.tuned import Tuned, at
 from symdual.numbers import Array
 from symdual.runtime import evaluate
+from symdual.runtime.border import Desk, Records
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.noise import is_noisy
 from symdual.runtime.objective import Objective, has_objective, limits_of
@@ -50,20 +53,14 @@ def check_recursions(
     scenarios: Sequence[Scenario] = (),
 ) -> list[BlockResult]:
     """Compare filter, dual cost and plans with dense numpy, where the model lives; one result per quantity."""
-    homes = _finite_places(package, places(model, scenarios, np.random.default_rng(seed)))
+    homes = finite_places(package, places(model, scenarios, np.random.default_rng(seed)))
 
     def home(random: np.random.Generator) -> Place:
         return homes[int(random.integers(len(homes)))]
 
     if package.PROCESSES:
         return _judged(lambda random: ProcessTask(model, package, home(random), random), "Gram matrix", seed, progress)
-    signals = _signals(package, np.random.default_rng(seed + 2))
-    reference, iterated = dense_model(package, signals), model.filter == "iterated"
-    asked = model.objective
-
-    def task(random: np.random.Generator) -> _Task:
-        return _Task(package, reference, home(random), random, iterated, asked, signals)
-
+    task = tasks(model, package, homes, seed)
     results = _judged(task, "dense", seed, progress)
     random = np.random.default_rng(seed + 1)
     gains = [task(random).left_to_gain() for _ in range(PROBLEMS)]
@@ -73,7 +70,21 @@ def check_recursions(
     return [*results, plan, *_exact_slope(model, package, task(random))]
 
 
-def _exact_slope(model: Model, package: LoadedPackage, task: _Task) -> list[BlockResult]:
+def tasks(
+    model: Model, package: LoadedPackage, homes: list[Place], seed: int, bounds: Array | None = None
+) -> Callable[[np.random.Generator], Task]:
+    """How random problems are made in these places, within the bounds of the model or others."""
+    signals = _signals(package, np.random.default_rng(seed + 2))
+    reference, iterated = dense_model(package, signals), model.filter == "iterated"
+
+    def task(random: np.random.Generator) -> Task:
+        home = homes[int(random.integers(len(homes)))]
+        return Task(package, reference, home, random, iterated, model.objective, signals, bounds)
+
+    return task
+
+
+def _exact_slope(model: Model, package: LoadedPackage, task: Task) -> list[BlockResult]:
     """The slope of the dual cost along a direction of inputs, against 50-digit differences of the model as written."""
     if not task.slopes_are_exact():
         return []
@@ -91,7 +102,7 @@ def _signals(package: LoadedPackage, random: np.random.Generator) -> Array | Non
     return usual * random.uniform(0.7, 1.3, size=(HORIZON + 1, len(usual))) if len(usual) else None
 
 
-def _finite_places(package: LoadedPackage, groups: list[list[Place]]) -> list[Place]:
+def finite_places(package: LoadedPackage, groups: list[list[Place]]) -> list[Place]:
     """The first group with places at which the kernels are finite."""
     for group in groups:
         fine = [p for p in group if np.all(np.isfinite(evaluate.jacobian(package, p.x, p.u, p.theta).f_x))]
@@ -101,7 +112,7 @@ def _finite_places(package: LoadedPackage, groups: list[list[Place]]) -> list[Pl
 
 
 def _judged(
-    make: Callable[[np.random.Generator], _Task | ProcessTask],
+    make: Callable[[np.random.Generator], Task | ProcessTask],
     oracle: str,
     seed: int,
     progress: Callable[[float], None],
@@ -138,38 +149,7 @@ def _judged(
     ]
 
 
-def dense_model(package: LoadedPackage, signals: Array | None = None) -> dense.DenseModel:
-    """A package's f and h with their derivatives as plain functions of z and u, with signals (T + 1, S) by time."""
-    nx, nz = package.NX, package.NZ
-    if signals is not None:
-        package = cast(LoadedPackage, Tuned(package, signals))
-
-    def jacobian(time: int, z: Array, u: Array) -> Array:
-        found = evaluate.jacobian(at(package, time), z[:nx], u, z[nx:], time)
-        return np.hstack([found.f_x, found.f_theta, found.f_u])
-
-    def hessian(time: int, z: Array, u: Array, lam: Array) -> Array:
-        found = evaluate.hessian(at(package, time), z[:nx], u, z[nx:], lam, time)
-        return np.block([[found.zz, found.uz.T], [found.uz, found.uu]])
-
-    def observation_jacobian(time: int, z: Array) -> Array:
-        found = evaluate.observation_jacobian(at(package, time), z[:nx], z[nx:], time)
-        return np.hstack([found.h_x, found.h_theta])
-
-    return dense.DenseModel(
-        nx=nx,
-        nu=package.NU,
-        ny=package.NY,
-        ntheta=nz - nx,
-        dynamics=lambda time, z, u: evaluate.dynamics(at(package, time), z[:nx], u, z[nx:], time),
-        jacobian=jacobian,
-        hessian=hessian,
-        observation=lambda time, z: evaluate.observation(at(package, time), z[:nx], z[nx:], time),
-        observation_jacobian=observation_jacobian,
-    )
-
-
-class _Task:
+class Task:
     """One random problem: a belief, a cost, inputs, and both ways to compute with them."""
 
     combined = False
@@ -183,6 +163,7 @@ class _Task:
         iterated: bool = False,
         asked: Asked | None = None,
         signals: Array | None = None,
+        bounds: Array | None = None,
     ) -> None:
         self._package, self._reference, self._random = package, reference, random
         self._iterated = iterated
@@ -212,7 +193,7 @@ class _Task:
             np.stack([self._covariance(n) / per_state for _ in range(HORIZON + 1)]),
             np.stack([(self._covariance(m) + np.eye(m)) / per_input for _ in range(HORIZON)]),
             home.x + home.x_spread * random.normal(size=(HORIZON + 1, n)) / 3,
-            np.array([package.numbers["lower"], package.numbers["upper"]]),
+            np.array([package.numbers["lower"], package.numbers["upper"]]) if bounds is None else bounds,
         )
         numbers = None if asked is None else self._objective(home)
         if asked is not None and numbers is not None:
@@ -248,7 +229,7 @@ class _Task:
         numbers = (*terms, np.ones(limits), random.uniform(0.5, 1.5, size=limits))
         return Objective._make([s, N / np.outer(home.u_spread, home.x_spread), *numbers])
 
-    def with_other_last_bits(self) -> _Task:
+    def with_other_last_bits(self) -> Task:
         """The same problem with a belief that differs by rounding."""
         twin = copy(self)
         mean, covariance = self._belief
@@ -305,6 +286,21 @@ class _Task:
         answered = slopes + (g_u @ loop.gains[j] if u is not None else 0.0)
         variances = np.einsum("ci,ij,cj->c", slopes, loop.filtered[j], slopes)
         return np.asarray(np.sqrt(variances + np.einsum("ci,ij,cj->c", answered, loop.spread[j], answered)))
+
+    @property
+    def on_desk(self) -> tuple[Records, Desk, float]:
+        """The belief and the desk as decisions want them, and the least eigenvalue of the first U."""
+        return self._held, self._desk, float(np.linalg.eigvalsh(self._cost.input[0]).min())
+
+    def switch(self, tried: Array, switched: NDArray[np.bool_], learning: bool) -> None:
+        """Let the first inputs be one of these combinations (N, NU) of those that are switched."""
+        self._task["choices"][0, : len(tried)], self._task["combinations"] = tried, len(tried)
+        self._task["switched"], self._task["learning"] = switched, float(learning)
+
+    def dense_cost(self, inputs: Array, learning: bool) -> dense.DualCost:
+        """Jbar and Jd of given inputs, order 1, with full matrices."""
+        given = self._reference, self._noise, self._cost, 0, self._belief, inputs
+        return dense.dual_cost(*given, learning=learning)
 
     # ------------------------------------------------------------ filter
 
@@ -409,7 +405,7 @@ class _Task:
         """Covariances and the motion of the parameters."""
         return self._noise
 
-    def narrowed(self, active: Sequence[int]) -> _Task:
+    def narrowed(self, active: Sequence[int]) -> Task:
         """The same problem in which only some entries of z are uncertain, or will be."""
         twin, nx = copy(self), self._reference.nx
         unsure = np.isin(np.arange(self._reference.nz), active).astype(float)

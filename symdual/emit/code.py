@@ -105,6 +105,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
             moving = facts.transition != "identity"
             optional.append(File("limits", "limits", LimitsContext(name, with_inputs(model))))
             optional.append(File("spread", "spread", SpreadContext(name, moving)))
+            optional.append(File("narrowing", "narrowing", NameContext(name)))
             optional.append(File("distances", "distances", DistancesContext(name, facts.lowrank)))
             if facts.lowrank:
                 optional.append(File("spread_lowrank", "spread_lowrank", NameContext(name)))
@@ -171,7 +172,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         File("planned", "planned", PlannedContext(name, facts.diffusion, noisy, limited, facts.arbitrating)),
         File("calls", "calls", CallsContext(name, facts.lowrank, expressed, limited)),
         File("candidates", "candidates", CandidatesContext(name, _search_limits(search, facts.switched))),
-        File("search", search, NameContext(name)),
+        File("search", search, LimitedContext(name, limited)),
         *([File("switches", "switches", LimitedContext(name, limited))] if facts.switched else []),
         File("decision", "decision", DecisionContext(name, costs, expressed, limited, facts.switched)),
         File("controller", "controller", controller),

@@ -144,6 +144,11 @@ def _note(processes: bool, limited: bool) -> Record:
             Field("sigma", ("NC",), "deviation of each constraint in closed loop"),
             Field("kept_sigma", ("NC",), "the same along the certainty-equivalent plan"),
             Field("kept_distance", ("NC",), "and the distance there"),
+            Field("held", ("NC",), "1 for those that held the plan before distances were moved"),
+            Field("end_sigma", ("2", "NC"), "deviation and"),
+            Field("end_distance", ("2", "NC"), "distance along the plans through both ends of a valley"),
+            Field("end_policy", ("NU", "NX"), "and the policy of the plan through one of them"),
+            Field("end_offset", ("NU",), ""),
         ]
     return Record("NOTE", "what passes over the plan write down for each time, until the next pass", tuple(fields))
 
@@ -434,6 +439,10 @@ def _space(
             Field("half_t", ("NX", "WIDTH"), ""),
             Field("seen_x", ("NX",), "slope of a constraint in closed loop"),
             Field("seen_t", ("WIDTH",), ""),
+            Field("valley", (), "of a search; 2: distances at its ends are known, 1: will be, 0: there is none"),
+            Field("ends", ("2", "NU"), "first inputs there"),
+            Field("judging", (), "1 where it is known what a plan may cost"),
+            Field("hopeless", (), "beyond which it cannot be the best"),
             *(
                 [
                     Field("fed_t", ("NU", "WIDTH"), "L_v M of a step: values"),

@@ -76,6 +76,8 @@ class Table(Protocol):
     def out(self) -> Array: ...  # noqa: D102
     @property
     def report(self) -> Array: ...  # noqa: D102
+    @property
+    def limits(self) -> Array: ...  # noqa: D102
 
 
 class RecordsModule(Protocol):
@@ -212,6 +214,7 @@ class CandidatesModule(Protocol):
     REPORT_UNCERTAIN: int
     REPORT_ITERATIONS: int
     REPORT_ORDER: int
+    SWITCHES: int  # only where inputs have a finite set of values
 
     def table(self) -> Table:
         """A fresh table."""

@@ -177,3 +177,37 @@ def test_distances_shrink_with_learning_and_vanish_for_ce(interpret: Callable[[M
     assert levels["cautious"][0] == pytest.approx(1 / (1 + 1.645 * 0.3**0.5), rel=0.05)
     assert np.all(levels["dual"][2:] > levels["cautious"][2:])
     assert np.all(levels["dual"][2:] > 0.9)
+
+
+# ------------------------------------------------------------------ walls that move
+
+
+@pytest.fixture(scope="module")
+def vessel(interpret: Callable[[Model], Any]) -> Any:
+    """A pump of unknown strength, a brim, and a step that must not be too long."""
+    motion = [x + 0.5 * v, 0.8 * v + unknown("b", 1.0, 0.2) * p]
+    model = Model([x, v], [p], motion, process_noise=1e-3, measurement_noise=1e-3, name="vessel")
+    return interpret(model.asked(Objective(limits=(x - 1.0, v - 0.5))))
+
+
+def test_a_plan_follows_a_wall_that_moves_back(vessel: Any) -> None:
+    """One step leads to where the wall is now; without it the plan would not see the wall, and run far beyond it."""
+    records, ones, noise = vessel.records, np.ones(1), np.diag([1e-3, 1e-3])
+    task = records.make_task(noise, noise, ones, 0.0 * ones, np.array([[-np.inf], [np.inf]]), np.zeros(0))
+    task["limit_weights"], task["quantiles"] = 1e3, 1.645
+    W, U = np.repeat(np.diag([1.0, 0.1])[None], 6, 0), np.full((5, 1, 1), 0.01)
+    desk = records.desk(5, records.make_weights(W, U, np.tile([2.0, 0.0], (6, 1))), task)
+    belief = records.make_belief(np.array([0.3, 0.1, 1.0]), np.diag([1e-3, 1e-3, 0.2]))
+    module, limits, u = vessel.distances, vessel.limits, np.zeros(1)
+    _, _, slot = module.certain_at_distance(0, 5, belief, desk, u)
+    touched = desk.plan["g"][slot] + desk.plan["distance"][slot] > 0.0
+    assert touched.sum() >= 3
+    limits.mark_held(5, slot, desk)
+    desk.plan["distance"] *= 0.6
+    before = module.count_again(0, 5, slot, desk)
+    assert not np.any(desk.plan["near"][slot])
+    after, moved = module.follow_walls(0, 5, np.int64(0), slot, before, desk)
+    settled, _, slot, iterations = vessel.nominal.descend(0, 5, np.int64(0), moved, after, -np.inf, desk)
+    assert after < before
+    assert settled == pytest.approx(after, rel=1e-6) and iterations <= 2
+    assert np.array_equal(desk.plan["near"][slot] > 0.0, touched)

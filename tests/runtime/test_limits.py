@@ -16,6 +16,7 @@ from symdual.errors import ModelError, SymdualError, SymdualWarning
 from symdual.runtime.closed_loop import Settings, simulate
 from symdual.runtime.controller import controller
 from symdual.runtime.costs import task_of
+from symdual.runtime.planning import Planning
 from symdual.runtime.problem import Problem
 from symdual.runtime.results import Results
 from symdual.runtime.summary import summarise
@@ -80,6 +81,26 @@ def test_probability_changes_without_new_code(task: Problem) -> None:
         own = controller(task.changed(probability=probability), "cautious")
         planned[probability] = own.step(own.init())[2].planned_states[2:, 0].max()
     assert planned[0.5] > planned[0.9] > planned[0.99]
+
+
+@pytest.mark.parametrize("name", ["dual", "cautious"])
+def test_a_search_saves_work_only_where_that_changes_nothing(task: Problem, name: str) -> None:
+    """Hopeless inputs are far dearer, and between the ends of a valley costs are those of distances of one's own."""
+    one = controller(task, name)
+    state, tools = one.init(), one.workbench
+    u, _, _ = tools.decide(state)
+    package, table = task.package, tools._table
+    planning = Planning(task, name)
+    planning.begin()
+    least = planning.costs(u[None])[0, 0]
+    assert table.report[package.candidates.REPORT_COST] == pytest.approx(least, rel=1e-4)
+    around = planning.costs(u + np.linspace(-0.03, 0.03, 13)[:, None])[:, 0]
+    assert least <= around.min() * (1 + 1e-5)
+    grid = slice(0, 2 * package.candidates.SIDE + 1)
+    told, alone = table.out[grid, 0], planning.costs(table.candidates[grid])[:, 0]
+    hopeless = np.isinf(told)
+    assert hopeless.sum() > 3 and np.all(alone[hopeless] > 5.0 * least)
+    np.testing.assert_allclose(told[~hopeless], alone[~hopeless], rtol=1e-9)
 
 
 def test_a_start_beyond_a_wall_has_a_plan_and_a_sentence(task: Problem) -> None:
