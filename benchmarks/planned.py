@@ -132,8 +132,8 @@ def ratio(gap: np.ndarray) -> float:
 
 def contenders(column: Column, found: dict[str, Any]) -> list[str]:
     """The others that may be the best."""
-    means = {name: np.nanmean(found[name]["costs"] or [np.nan]) for name in column.others}
-    best = min(means, key=lambda name: means[name] if np.isfinite(means[name]) else np.inf)
+    means = {name: np.nanmean(found[name]["costs"]) if found[name]["costs"] else np.inf for name in column.others}
+    best = min(means, key=means.__getitem__)
 
     def out(name: str) -> bool:
         gap = paired(found, name, best)
@@ -160,10 +160,12 @@ def row(column: Column, found: dict[str, Any]) -> str:
     gap = paired(found, "planned", best)
 
     def mean(name: str) -> str:
+        """That of the best and, for one that was not run as often, what it costs more in the runs that it has."""
         if name not in found or not found[name]["costs"]:
             return "-"
         over = found[name].get("over", [])
-        return f"{np.nanmean(found[name]['costs']):.4f}" + (f" ({100 * np.mean(over):.1f} %)" if over else "")
+        value = float(np.nanmean(found[best]["costs"]) + paired(found, name, best).mean())
+        return f"{value:.4f}" + (f" ({100 * np.mean(over):.1f} %)" if over else "")
 
     return (
         f"| {column.name} | {gap.size} | {mean('ce')} | {mean('dual')} | {best}: {mean(best)} | {mean('planned')} "

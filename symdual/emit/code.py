@@ -167,7 +167,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         File("dual_cost", "dual_cost", dual_cost),
         *adjoint,
         *([File("whole_cost", "whole_cost", NameContext(name))] if limited else []),
-        File("planner", "planner", LimitedContext(name, limited)),
+        File("planner", "planner", dual_cost),
         File("look_ahead", "look_ahead", LookAheadContext(name, facts.processes, expressed, limited)),
         File("starts", "starts", LimitedContext(name, limited)),
         *(arbitration if facts.arbitrating else []),
