@@ -3,8 +3,12 @@
     python benchmarks/planned.py [--runs 400] [--only NAME ...] [--store FILE] [--table]
 
 The others are ce, cautious, beb with tau = .1, 1, 10 and 100, and dual; the best of their means in each column is what
-planned is compared with, in the same episodes. What is done is kept in the store, a JSON file, column by column and
-controller by controller: the command goes on where it was interrupted, and --table prints what there is.
+planned is compared with, in the same episodes. One of them that costs more than the best by over FAR standard errors of
+the paired difference after SURE runs is not run further: it is not the best. Where constraints are to be kept, only
+cautious and dual are compared with: ce and beb keep no distance, and what they save is not theirs to save.
+
+What is done is kept in the store, a JSON file, column by column and controller by controller: the command goes on where
+it was interrupted, and --table prints what there is.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ ROOT = Path(__file__).parent.parent
 PAPER, EXAMPLES = ROOT / "symdual/paper/models", ROOT / "examples"
 BONUSES = (0.1, 1.0, 10.0, 100.0)
 PART = 25  # episodes between two entries in the store
+SURE, FAR = 75, 4.0
 
 SIGN = """
 import sympy as sp
@@ -57,13 +62,19 @@ def soft_landing() -> Problem:
     return task.changed(state_cost=lambda k: [float(k == task.horizon)] * 3)
 
 
+PRIOR, DRIFT = Settings(truth="prior"), Settings(truth="drift")
+KEEPING = ("cautious", "dual")
+OTHERS = ("ce", "cautious", *(f"beb, tau {bonus:g}" for bonus in BONUSES), "dual")
+
+
 @dataclass(frozen=True)
 class Column:
-    """A problem, and how its truth is drawn."""
+    """A problem, how its truth is drawn and how far ahead is planned, and what planned is compared with."""
 
     name: str
     problem: Callable[[], Problem]
-    truth: str = "prior"
+    settings: Settings = PRIOR
+    others: tuple[str, ...] = OTHERS
 
 
 def _file(path: Path) -> Callable[[], Problem]:
@@ -76,35 +87,66 @@ COLUMNS = (
     Column("Exp 3, w variance .1", _file(PAPER / "relevance.py")),
     Column("Exp 3, w variance 1", wide_slopes),
     Column("Exp 4", _file(PAPER / "drift.py")),
-    Column("Exp 4, drift", _file(PAPER / "drift.py"), "drift"),
+    Column("Exp 4, drift", _file(PAPER / "drift.py"), DRIFT),
     Column("interception", _file(PAPER / "tse_bar_shalom.py")),
     Column("soft landing", soft_landing),
-    *(Column(name, _file(EXAMPLES / f"{name}.py")) for name in ("vehicle", "greenhouse", "pendulum", "gym_pendulum")),
+    *(
+        Column(name, _file(EXAMPLES / f"{name}.py"))
+        for name in ("vehicle", "greenhouse", "pendulum", "gym_pendulum", "light_dark")
+    ),
+    *(Column(name, _file(EXAMPLES / f"{name}.py"), others=KEEPING) for name in ("brim", "heated_room")),
+    Column("reactor", _file(EXAMPLES / "reactor.py"), Settings(truth="drift", window=8), KEEPING),
 )
-CONTROLLERS = ("ce", "cautious", *(f"beb, tau {bonus:g}" for bonus in BONUSES), "dual", "planned")
 
 
-def run_more(task: Problem, controller: str, truth: str, runs: int, known: dict[str, Any]) -> dict[str, Any]:
-    """At most PART further runs: their cost per step, and the processor milliseconds of a decision."""
+def run_more(task: Problem, controller: str, settings: Settings, runs: int, known: dict[str, Any]) -> dict[str, Any]:
+    """At most PART further runs: their cost per step, the share of violations, and the milliseconds of a decision."""
     name, _, bonus = controller.partition(", tau ")
-    settings, done = Settings(truth=truth), len(known["costs"])
+    done = len(known["costs"])
     task = plant_problem(task.changed(bonus=float(bonus)) if bonus else task, settings)
     seeds = np.random.SeedSequence(0).spawn(runs)[done : done + PART]
     if done == 0:
         run(task, name, draw(task, settings, seeds[:1]), settings)  # compiles
     start = time.process_time()
-    found = run(task, name, draw(task, settings, seeds), settings).costs / task.horizon
+    episodes = run(task, name, draw(task, settings, seeds), settings)
     spent = 1e3 * (time.process_time() - start) / (len(seeds) * task.horizon)
-    costs = [*known["costs"], *(float(one) for one in found)]
-    return {"costs": costs, "ms": min(spent, known.get("ms", spent))}
+    over = [float(np.nanmean(np.any(one > 0.0, axis=1))) for one in episodes.limits] if episodes.limits.size else []
+    return {
+        "costs": [*known["costs"], *(float(one) for one in episodes.costs / task.horizon)],
+        "over": [*known.get("over", []), *over],
+        "ms": min(spent, known.get("ms", spent)),
+    }
 
 
-def compare(found: dict[str, Any]) -> tuple[str, np.ndarray, np.ndarray]:
-    """The best of the others, and what planned costs more than it and than dual, run by run, where all finished."""
-    arrays = {name: np.array(one["costs"]) for name, one in found.items()}
-    good = np.all([np.isfinite(one) for one in arrays.values()], axis=0)
-    best = min((name for name in arrays if name != "planned"), key=lambda name: float(arrays[name][good].mean()))
-    return best, (arrays["planned"] - arrays[best])[good], (arrays["planned"] - arrays["dual"])[good]
+def paired(found: dict[str, Any], one: str, other: str) -> np.ndarray:
+    """What one costs more than the other, run by run, in the runs that both finished."""
+    count = min(len(found[name]["costs"]) for name in (one, other))
+    gap = np.array(found[one]["costs"][:count]) - np.array(found[other]["costs"][:count])
+    return gap[np.isfinite(gap)]
+
+
+def ratio(gap: np.ndarray) -> float:
+    """The mean of differences in standard errors."""
+    return float(gap.mean() / (gap.std() / np.sqrt(gap.size))) if gap.std() > 0 else 0.0
+
+
+def contenders(column: Column, found: dict[str, Any]) -> list[str]:
+    """The others that may be the best."""
+    means = {name: np.nanmean(found[name]["costs"]) if found[name]["costs"] else np.inf for name in column.others}
+    best = min(means, key=means.__getitem__)
+
+    def out(name: str) -> bool:
+        gap = paired(found, name, best)
+        return gap.size >= SURE and ratio(gap) > FAR
+
+    return [name for name in column.others if not out(name)]
+
+
+def best_of(column: Column, found: dict[str, Any]) -> str:
+    """The best of the others over as many runs as planned has."""
+    rivals = contenders(column, found)
+    full = [name for name in rivals if len(found[name]["costs"]) >= len(found["planned"]["costs"])] or rivals
+    return min(full, key=lambda name: float(np.nanmean(found[name]["costs"])))
 
 
 def written(gap: np.ndarray) -> str:
@@ -112,29 +154,37 @@ def written(gap: np.ndarray) -> str:
     return f"{gap.mean():+.4f} +- {gap.std() / np.sqrt(gap.size):.4f}"
 
 
-def row(column: str, found: dict[str, Any]) -> str:
+def row(column: Column, found: dict[str, Any]) -> str:
     """One line of the table."""
-    mean = {name: float(np.nanmean(one["costs"])) for name, one in found.items()}
-    best, gap, against = compare(found)
-    error = gap.std() / np.sqrt(gap.size)
-    ratio = gap.mean() / error if error > 0 else 0.0
+    best, own = best_of(column, found), found["planned"]
+    gap = paired(found, "planned", best)
+
+    def mean(name: str) -> str:
+        """That of the best and, for one that was not run as often, what it costs more in the runs that it has."""
+        if name not in found or not found[name]["costs"]:
+            return "-"
+        over = found[name].get("over", [])
+        value = float(np.nanmean(found[best]["costs"]) + paired(found, name, best).mean())
+        return f"{value:.4f}" + (f" ({100 * np.mean(over):.1f} %)" if over else "")
+
     return (
-        f"| {column} | {gap.size} | {mean['ce']:.4f} | {mean['dual']:.4f} | {best}: {mean[best]:.4f} "
-        f"| {mean['planned']:.4f} | {written(gap)} ({ratio:+.1f}) | {written(against)} | {found['planned']['ms']:.1f} |"
+        f"| {column.name} | {gap.size} | {mean('ce')} | {mean('dual')} | {best}: {mean(best)} | {mean('planned')} "
+        f"| {written(gap)} ({ratio(gap):+.1f}) | {written(paired(found, 'planned', 'dual'))} | {own['ms']:.1f} |"
     )
 
 
 def table(store: dict[str, Any]) -> str:
-    """The table of all columns that are complete."""
+    """The table of all columns in which planned was run."""
     lines = [
         "| | runs | ce | dual | best of the others | planned | planned - best (ratio) | planned - dual | ms |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    return "\n".join(lines + [row(name, found) for name, found in store.items() if set(found) == set(CONTROLLERS)])
+    done = [column for column in COLUMNS if store.get(column.name, {}).get("planned", {}).get("costs")]
+    return "\n".join(lines + [row(column, store[column.name]) for column in done])
 
 
 def main() -> None:
-    """Run what is missing, and print the table."""
+    """Run what is missing, part by part, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=400)
     parser.add_argument("--only", nargs="*")
@@ -142,20 +192,20 @@ def main() -> None:
     parser.add_argument("--table", action="store_true", help="only print what is there")
     chosen = parser.parse_args()
     store: dict[str, Any] = json.loads(chosen.store.read_text()) if chosen.store.exists() else {}
+    chosen.store.parent.mkdir(parents=True, exist_ok=True)
     for column in COLUMNS if not chosen.table else ():
         if chosen.only and column.name not in chosen.only:
             continue
         found = store.setdefault(column.name, {})
-        if all(len(found.get(name, {}).get("costs", [])) >= chosen.runs for name in CONTROLLERS):
-            continue
-        task = column.problem()
-        for name in CONTROLLERS:
+        for name in (*column.others, "planned"):
             found.setdefault(name, {"costs": []})
-            while len(found[name]["costs"]) < chosen.runs:
-                found[name] = run_more(task, name, column.truth, chosen.runs, found[name])
-                chosen.store.parent.mkdir(parents=True, exist_ok=True)
-                chosen.store.write_text(json.dumps(store))
-        print(row(column.name, found), flush=True)
+        task = column.problem()
+        for least in range(PART, chosen.runs + PART, PART):
+            for name in (*contenders(column, found), "planned"):
+                if len(found[name]["costs"]) < min(least, chosen.runs):
+                    found[name] = run_more(task, name, column.settings, chosen.runs, found[name])
+                    chosen.store.write_text(json.dumps(store))
+        print(row(column, found), flush=True)
     print(table(store))
 
 

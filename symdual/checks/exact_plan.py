@@ -1,26 +1,27 @@
 """The dual cost of a plan with many digits, from the model as written, and its slope along a direction of inputs.
 
     P_{j+1} = A S_j A' + blkdiag(Q, Xi),      S_{j+1} = P_{j+1} - P_{j+1} C' (C P_{j+1} C' + R)^-1 C P_{j+1}
-    K_j = W_j + A' K_{j+1} A - A' K_{j+1} B (U_j + B' K_{j+1} B)^-1 B' K_{j+1} A,                K_T = W_T
+    K_j = W_j + A' K_{j+1} A - M' (U_j + B' K_{j+1} B)^-1 M,      M = N_j + B' K_{j+1} A,        K_T = W_T
     Jd = sum_{j=0..T} tr W_j S_j + sum_{j=0..T-1} tr K_{j+1} (P_{j+1} - S_{j+1})
 
-Jacobians are differences of f and h, the slope is a difference of Jd: no derivative of symdual's is used. Only the
-`active` entries of z are uncertain; inputs at their bounds answer nothing.
+Jacobians are differences of f and h, the slope is a difference of Jd: no derivative of symdual's is used. Q, R, W, N
+and U are those of each point (`exact_cost`). Only the `active` entries of z are uncertain; inputs at their bounds
+answer nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
 
 from symdual.checks import dense
 from symdual.checks.arithmetic import DIGITS, Number
-from symdual.checks.exact import ExactModel, first_difference
+from symdual.checks.exact import first_difference
+from symdual.checks.exact_cost import ExactSurroundings
 from symdual.numbers import Array
-from symdual.spec.model import Model
 
 MOST = 16  #: augmented states that are all active; of more, all states and FEW unknowns are
 FEW = 6
@@ -35,32 +36,32 @@ def active_entries(nx: int, transition: Array) -> list[int]:
     return [*range(nx), *range(nx, nz, max(1, (nz - nx) // FEW))][: nx + FEW]
 
 
+class _Step(NamedTuple):
+    """A step of a plan: A, B, the curvature of its cost, and what the measurement behind it teaches."""
+
+    A: Any
+    B: Any
+    H: Any
+    learned: Any
+
+
 class ExactPlan:
     """Jd of plans from one belief, with learning, as a function of the inputs."""
 
     def __init__(
-        self, model: Model, noise: dense.Noise, cost: dense.Cost, belief: dense.Belief, active: Sequence[int]
+        self, around: ExactSurroundings, noise: dense.Noise, belief: dense.Belief, bounds: Array, active: Sequence[int]
     ) -> None:
-        self._model, self._active, self._nx = ExactModel(model), list(active), len(model.states)
-        self._belief, self._cost = belief, cost
-        own = [place - self._nx for place in active if place >= self._nx]
+        self._around, self._model, self._active = around, around.model, list(active)
+        self._belief, self._bounds, self._nx = belief, bounds, len(around.model.model.states)
+        self._moving = [place - self._nx for place in active if place >= self._nx]
         self._D = mpmath.matrix(noise.transition.tolist()) if noise.transition.size else mpmath.matrix(0)
-        self._moving = own
-        size = len(self._active)
-        with mpmath.workdps(DIGITS):
-            self._Q, self._R = mpmath.zeros(size), mpmath.matrix(noise.measurement.tolist())
-            for i in range(self._nx):
-                for j in range(self._nx):
-                    self._Q[i, j] = mpmath.mpf(noise.process[i, j])
-            for i, a in enumerate(own):
-                for j, b in enumerate(own):
-                    self._Q[self._nx + i, self._nx + j] = mpmath.mpf(noise.diffusion[a, b])
+        self._diffusion = noise.diffusion
 
     def slope(self, inputs: Array, direction: Array) -> float:
         """d Jd(inputs + s direction) / ds at s = 0."""
         with mpmath.workdps(DIGITS):
             up, down = (self._moved(inputs, direction, step) for step in (_STEP, -_STEP))
-            free = (inputs > self._cost.bounds[0]) & (inputs < self._cost.bounds[1])
+            free = (inputs > self._bounds[0]) & (inputs < self._bounds[1])
             return float((self.value(up, free) - self.value(down, free)) / (2 * _STEP))
 
     @staticmethod
@@ -71,36 +72,47 @@ class ExactPlan:
     def value(self, inputs: Sequence[Sequence[Number]], free: Array) -> Number:
         """Jd; `free` (T, NU) says which inputs answer to what is learned."""
         z, total = [mpmath.mpf(v) for v in self._belief.mean], mpmath.mpf(0)
-        S = self._chosen(self._belief.covariance)
-        steps, learned = [], []
+        S, steps = self._chosen(self._belief.covariance), []
         for j, u in enumerate(inputs):
-            total += self._weighted(j, S)
+            self._around.hear(j)
+            H = self._around.curvature(j, z[: self._nx], list(u))
+            total += self._weighted(H, S)
+            Q = self._around.process(j, z[: self._nx], list(u))
             z, A, B = self._linearised(j, z, list(u))
-            P = A * S * A.T + self._Q
+            P = self._shaken(A * S * A.T, Q)
+            self._around.hear(j + 1)
             S = self._measured(j + 1, z, P)
-            steps.append((A, B))
-            learned.append(P - S)
-        total += self._weighted(len(steps), S)
-        K = self._weight(len(steps))
+            steps.append(_Step(A, B, H, P - S))
+        last = self._around.curvature(len(steps), z[: self._nx], None)
+        total += self._weighted(last, S)
+        K = self._weight(last)
         for j in range(len(steps) - 1, -1, -1):
-            total += mpmath.fsum(K[i, c] * learned[j][c, i] for i in range(K.rows) for c in range(K.cols))
+            learned = steps[j].learned
+            total += mpmath.fsum(K[i, c] * learned[c, i] for i in range(K.rows) for c in range(K.cols))
             if j > 0:
-                K = self._weight(j) + self._stepped_back(j, K, *steps[j], [a for a, one in enumerate(free[j]) if one])
+                K = self._stepped_back(K, steps[j], [a for a, one in enumerate(free[j]) if one])
         return total
 
     def _chosen(self, matrix: Array) -> Any:
         return mpmath.matrix(matrix[np.ix_(self._active, self._active)].tolist())
 
-    def _weight(self, j: int) -> Any:
+    def _shaken(self, P: Any, Q: Any) -> Any:
+        """P + blkdiag(Q, Xi)."""
+        for i, c in np.ndindex(self._nx, self._nx):
+            P[i, c] += Q[i, c]
+        for i, a in enumerate(self._moving):
+            for c, b in enumerate(self._moving):
+                P[self._nx + i, self._nx + c] += mpmath.mpf(self._diffusion[a, b])
+        return P
+
+    def _weight(self, H: Any) -> Any:
         W = mpmath.zeros(len(self._active))
-        for i in range(self._nx):
-            for c in range(self._nx):
-                W[i, c] = mpmath.mpf(self._cost.state[j][i, c])
+        for i, c in np.ndindex(self._nx, self._nx):
+            W[i, c] = H[i, c]
         return W
 
-    def _weighted(self, j: int, S: Any) -> Number:
-        W = self._cost.state[j]
-        return mpmath.fsum(mpmath.mpf(W[i, c]) * S[c, i] for i in range(self._nx) for c in range(self._nx))
+    def _weighted(self, H: Any, S: Any) -> Number:
+        return mpmath.fsum(H[i, c] * S[c, i] for i, c in np.ndindex(self._nx, self._nx))
 
     def _linearised(self, k: int, z: list[Number], u: list[Number]) -> tuple[list[Number], Any, Any]:
         """The next z, A by the active entries, and B."""
@@ -125,15 +137,21 @@ class ExactPlan:
         columns = self._differences(lambda p: self._model.observation(k, p[:nx], p[nx:]), z, self._active)
         C = mpmath.matrix(columns).T
         seen = C * P
-        return P - seen.T * (seen * C.T + self._R) ** -1 * seen
+        R = self._around.measurement(k, z[:nx])
+        return P - seen.T * (seen * C.T + R) ** -1 * seen
 
-    def _stepped_back(self, j: int, K: Any, A: Any, B: Any, free: list[int]) -> Any:
+    def _stepped_back(self, K: Any, step: _Step, free: list[int]) -> Any:
+        n, A, H = self._nx, step.A, step.H
+        before = self._weight(H) + A.T * K * A
         if not free:
-            return A.T * K * A
-        own = mpmath.matrix([[B[i, a] for a in free] for i in range(B.rows)])
-        U = mpmath.matrix([[mpmath.mpf(self._cost.input[j][a, b]) for b in free] for a in free])
+            return before
+        own = mpmath.matrix([[step.B[i, a] for a in free] for i in range(step.B.rows)])
+        U = mpmath.matrix([[H[n + a, n + b] for b in free] for a in free])
         M = own.T * K * A
-        return A.T * K * A - M.T * (U + own.T * K * own) ** -1 * M
+        for row, a in enumerate(free):
+            for i in range(n):
+                M[row, i] += H[n + a, i]
+        return before - M.T * (U + own.T * K * own) ** -1 * M
 
     @staticmethod
     def _differences(

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symdual.checks import dense
+from symdual.checks.exact_cost import ExactSurroundings
 from symdual.checks.exact_plan import ExactPlan, active_entries
 from symdual.checks.kernels import EPSILON, TOLERANCE, BlockResult
 from symdual.checks.objective import local_cost
@@ -27,7 +28,7 @@ from symdual.runtime import evaluate
 from symdual.runtime.border import Desk, Records
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.noise import is_noisy
-from symdual.runtime.objective import Objective, has_objective, limits_of
+from symdual.runtime.objective import Objective, limits_of
 from symdual.runtime.signals import place_of
 from symdual.spec.model import Model
 from symdual.spec.objective import Objective as Asked
@@ -195,7 +196,7 @@ class Task:
             home.x + home.x_spread * random.normal(size=(HORIZON + 1, n)) / 3,
             np.array([package.numbers["lower"], package.numbers["upper"]]) if bounds is None else bounds,
         )
-        numbers = None if asked is None else self._objective(home)
+        self._numbers = numbers = None if asked is None else self._objective(home)
         if asked is not None and numbers is not None:
             heard = package if signals is None else cast(LoadedPackage, Tuned(package, signals))
             self._cost = self._cost._replace(other=local_cost(heard, asked, self._cost, numbers))
@@ -254,7 +255,7 @@ class Task:
 
     def slopes_are_exact(self) -> bool:
         """Whether the package has slopes of the dual cost that are no differences."""
-        return not has_objective(self._package) and self._signals is None and not is_noisy(self._package)
+        return not limits_of(self._package)
 
     def _limits(self) -> Iterator[Comparison]:
         """The spread of every constraint along the plan, with and without learning."""
@@ -424,7 +425,9 @@ class Task:
         inside = (self._inputs > self._cost.bounds[0]) & (self._inputs < self._cost.bounds[1])
         direction = self._random.normal(size=self._inputs.shape) * inside
         active = np.flatnonzero(np.diag(self._belief.covariance))
-        wanted = ExactPlan(model, self._noise, self._cost, self._belief, list(active)).slope(self._inputs, direction)
+        around = ExactSurroundings(model, self._noise, self._cost, self._numbers, self._signals)
+        plan = ExactPlan(around, self._noise, self._belief, self._cost.bounds, list(active))
+        wanted = plan.slope(self._inputs, direction)
         got, beside = (float(np.sum(t._slope_by_inputs() * direction)) for t in (self, self.with_other_last_bits()))
         return got, wanted, beside
 

@@ -150,6 +150,20 @@ def terms_program(model: Model, expressions: Iterable[sp.Expr]) -> Program:
     return _build([], tuple(e.expression.xreplace(symbols) for e in prepared), _remarks(prepared))
 
 
+def values_program(expressions: Iterable[sp.Expr]) -> Program:
+    """Expressions in canonical symbols that were prepared before, such as derivatives of a program's outputs."""
+    return _build([], tuple(expressions), ())
+
+
+def expanded_outputs(program: Program) -> tuple[sp.Expr, ...]:
+    """The outputs of a program without families, as expressions in its variables."""
+    known: dict[sp.Symbol, sp.Expr] = {}
+    for node in program.nodes:
+        if isinstance(node, Definition):
+            known[node.symbol] = node.expression.xreplace(known)
+    return tuple(e.xreplace(known) for e in program.outputs)
+
+
 def _runge_kutta(
     moving: _Moving, here: tuple[sp.Expr, ...], number: int
 ) -> tuple[list[Definition], tuple[sp.Expr, ...]]:

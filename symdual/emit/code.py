@@ -114,12 +114,15 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
     selecting = -1 not in s.h_selects
     if limited:
         adjoint = [File("adjoint", "adjoint_apart", ProcessesContext(name, facts.processes))]
-    elif facts.processes or expressed or signals or noisy:
+    elif facts.processes:
         adjoint = [File("adjoint", "adjoint_differences", NameContext(name))]
     else:
+        slopes = AdjointContext(name, s.curved_rows, s.observation_curved_rows, expressed)
         adjoint = [
             File("adjoint_blocks", "adjoint_blocks", AdjointBlocksContext(name, selecting)),
-            File("adjoint", "adjoint", AdjointContext(name, s.curved_rows, s.observation_curved_rows)),
+            *([] if facts.objective is None else [File("adjoint_cost", "adjoint_cost", facts.objective)]),
+            *([File("adjoint_noise", "adjoint_noise", NameContext(name))] if noisy else []),
+            File("adjoint", "adjoint", slopes),
         ]
     futures = FuturesContext(name, facts.diffusion, expressed)
     arbitration = [
@@ -165,7 +168,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         File("dual_cost", "dual_cost", dual_cost),
         *adjoint,
         *([File("whole_cost", "whole_cost", NameContext(name))] if limited else []),
-        File("planner", "planner", LimitedContext(name, limited)),
+        File("planner", "planner", dual_cost),
         File("look_ahead", "look_ahead", LookAheadContext(name, facts.processes, expressed, limited)),
         File("starts", "starts", LimitedContext(name, limited)),
         *(arbitration if facts.arbitrating else []),

@@ -195,6 +195,7 @@ class AdjointContext(NamedTuple):
     name: str
     curved_rows: tuple[int, ...]
     observation_curved_rows: tuple[int, ...]
+    expressed: bool
 
 
 class AdjointBlocksContext(NamedTuple):

@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import sympy as sp
 
-from symdual.derive.calculus import Calculus
+from symdual.derive.branches import derivative, product
+from symdual.derive.calculus import Calculus, differentiate
 from symdual.derive.derivation import Derivation
+from symdual.derive.program import expanded_outputs, values_program
 from symdual.emit.kernels import KernelFunction, equations_text, new_builder, write_jacobian, write_values
 
 
 def cost_functions(derivation: Derivation) -> tuple[KernelFunction, ...]:
-    """Three kernels for the terms of a step, three for those of the end, as far as there are any."""
+    """Three kernels for the terms of a step, three for those of the end, as far as there are any.
+
+    Terms that are no squares have third derivatives too where the slope of the dual cost asks for them.
+    """
     if derivation.objective is None:
         return ()
     objective = derivation.model.objective
     assert objective is not None
     stage, final = derivation.objective.stage, derivation.objective.final
     functions: tuple[KernelFunction, ...] = ()
+    turning = not (objective.limits or derivation.processes)
     if objective.stage:
         functions += _functions(derivation, stage, "stage", derivation.inputs, objective.stage.expressions)
+        functions += (_turns(derivation, stage, "stage", derivation.inputs),) * (
+            turning and not objective.stage.squares
+        )
     if objective.limits:
         functions += _limit_functions(derivation, derivation.objective.limits, objective.limits)
     if objective.final:
         functions += _functions(derivation, final, "final", (), objective.final.expressions)
+        functions += (_turns(derivation, final, "final", ()),) * (turning and not objective.final.squares)
     return functions
 
 
@@ -76,6 +86,46 @@ def _functions(
             bends.build(),
         ),
     )
+
+
+def _turns(derivation: Derivation, calculus: Calculus, role: str, inputs: tuple[sp.Symbol, ...]) -> KernelFunction:
+    """The slope of tr D H, H the second derivatives of costate' t by v = (x, u), for a symmetric D."""
+    variables, terms = (*derivation.states, *inputs), expanded_outputs(calculus.program)
+    places = {
+        sp.Symbol(f"_joint{i}_{j}", real=True): f"joint_in[{i}, {j}]"
+        for i in range(len(variables))
+        for j in range(i + 1)
+    }
+    shares = {sp.Symbol(f"_share{e}", real=True): f"costate[{e}]" for e in range(len(terms))}
+    found = dict.fromkeys(variables, sp.S.Zero)
+    for share, term in zip(shares, terms, strict=True):
+        for symbol, (i, j) in zip(places, _lower(len(variables)), strict=True):
+            bend = derivative(derivative(term, variables[i]), variables[j])
+            for variable in variables:
+                turned = derivative(bend, variable)
+                found[variable] += product(share * symbol * (1 if i == j else 2), turned)
+    program = values_program(found.values())
+    builder = new_builder(derivation, differentiate(program, ()), more=places | shares)
+    own = [f"x_out[{i}]" for i in range(len(derivation.states))] + [f"u_out[{a}]" for a in range(len(inputs))]
+    for place, expression in zip(own, program.outputs, strict=True):
+        builder.write(place, expression)
+    when, size = "a step" if inputs else "the end", len(derivation.states) + len(derivation.inputs)
+    shapes = (
+        _shapes(derivation, len(terms), bool(inputs)) + f", joint_in ({size}, {size}), x_out ({len(derivation.states)})"
+    )
+    return KernelFunction(
+        f"{role}_turns",
+        ("time_index", "z_in", *(["u_in"] if inputs else []), "costate", "joint_in", "data", "work", "x_out")
+        + (("u_out",) if inputs else ()),
+        f"The slope of tr D H, D = joint_in symmetric, H the second derivatives of costate' t of the cost of {when}.",
+        ("what is identically zero is not written",),
+        shapes + (f", u_out ({len(inputs)})" if inputs else ""),
+        builder.build(),
+    )
+
+
+def _lower(size: int) -> list[tuple[int, int]]:
+    return [(i, j) for i in range(size) for j in range(i + 1)]
 
 
 def _limit_functions(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import sympy as sp
@@ -171,8 +172,10 @@ def _shapes(derivation: Derivation, structure: Structure, function: KernelFuncti
     return ", ".join(f"{a} ({', '.join(map(str, shapes[a]))})" for a in function.arguments if a in shapes)
 
 
-def new_builder(derivation: Derivation, calculus: Calculus, work: int = 0) -> KernelBuilder:
-    """A builder that knows where the symbols of a model are read."""
+def new_builder(
+    derivation: Derivation, calculus: Calculus, work: int = 0, more: Mapping[sp.Symbol, str] | None = None
+) -> KernelBuilder:
+    """A builder that knows where the symbols of a model are read, and where `more` are."""
     nx = len(derivation.states)
     scalars = {s: f"z_in[{i}]" for i, s in enumerate(derivation.states)}
     scalars |= {s: f"z_in[{nx + i}]" for i, s in enumerate(derivation.scalars)}
@@ -189,7 +192,7 @@ def new_builder(derivation: Derivation, calculus: Calculus, work: int = 0) -> Ke
         for family in derivation.model.families
         for array in family.data
     }
-    return KernelBuilder(calculus, scalars, indexed, work)
+    return KernelBuilder(calculus, scalars | dict(more or {}), indexed, work)
 
 
 def _indexed(array: str, start: int, row: int | None = None) -> str:

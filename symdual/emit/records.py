@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+ENTRIES_OF_NOISE = "max(NX * (NX + 1), NY * (NY + 1)) // 2"
+
 
 class Field(NamedTuple):
     """One field: its name, its shape in terms of the size constants, and what it holds."""
@@ -53,12 +55,13 @@ def records(
 ) -> tuple[Record, ...]:
     """All records of a package, with those fields only that its model needs."""
     likelihood = () if processes else (_row(), _back(noisy), _h_bend())
+    exact = not (processes or limited)  # slopes of the dual cost are no differences
     return (
         _blocks(square_root),
         _step(expressed, limited),
         _note(processes, limited),
         _bend(),
-        _pull(observation_curved),
+        _pull(observation_curved, expressed and exact, noisy and exact),
         _kept(),
         _story(arbitrating),
         _weights(expressed, signals),
@@ -168,7 +171,7 @@ def _bend() -> Record:
     )
 
 
-def _pull(observation_curved: bool) -> Record:
+def _pull(observation_curved: bool, bent: bool, noisy: bool) -> Record:
     fields = [
         Field("Lx", ("NU", "NX"), "feedback on the estimate: states"),
         Field("Lt", ("NU", "WIDTH"), "parameters"),
@@ -182,6 +185,17 @@ def _pull(observation_curved: bool) -> Record:
         fields += [
             Field("Cx", ("NY", "NX"), "1/2 dJd/dh_x, of the next time"),
             Field("Ct", ("NY", "WIDTH"), "1/2 dJd/dh_theta"),
+        ]
+    if bent:
+        fields += [
+            Field("W", ("NX", "NX"), "dJd/dW of the cost's curvature"),
+            Field("N", ("NU", "NX"), "1/2 dJd/dN"),
+            Field("U", ("NU", "NU"), "dJd/dU"),
+        ]
+    if noisy:
+        fields += [
+            Field("Q", ("NX", "NX"), "1/2 dJd/dQ"),
+            Field("R", ("NY", "NY"), "1/2 dJd/dR, of the next time"),
         ]
     return Record("PULL", "how the dual cost depends on each time of a plan; only for planners", tuple(fields))
 
@@ -430,6 +444,10 @@ def _space(
             Field("e_xx", ("NX", "NX"), ""),
             Field("joint", ("NX + NU", "NX + NU"), "curvature of states and inputs together"),
             Field("axes", ("NX + NU", "NX + NU"), "its eigenvectors"),
+            Field("turned", ("NX + NU", "NX + NU"), "a slope by it in their coordinates"),
+            Field("pulled", ("NX + NU", "NX + NU"), "the same by the curvature as it was before"),
+            Field("along_x", ("NX",), "what second or third derivatives make of a slope: by the states"),
+            Field("along_u", ("NU",), "by the inputs"),
         ]
     if limited:
         fields += [
@@ -457,6 +475,9 @@ def _space(
         fields += [
             Field("root_Q", ("NX", "NX"), "root of Q"),
             Field("root_R", ("NY", "NY"), "root of R"),
+            Field("noise_share", (ENTRIES_OF_NOISE,), "slopes by the entries of Q or R on and below the diagonal"),
+            Field("noise_x", ("NX",), "what goes through them by the states"),
+            Field("noise_u", ("NU",), "and by the inputs"),
         ]
     return Record("SPACE", "scratch of one thread; nothing in it outlives the function that writes it", tuple(fields))
 
@@ -492,9 +513,8 @@ def _row() -> Record:
 
 
 def _back(noisy: bool) -> Record:
-    most = "max(NX * (NX + 1), NY * (NY + 1)) // 2"
     noise = (
-        Field("weights", (most,), "derivatives by the entries of Q or R on and below the diagonal"),
+        Field("weights", (ENTRIES_OF_NOISE,), "derivatives by the entries of Q or R on and below the diagonal"),
         Field("by_x", ("NX",), "what goes through them by x"),
         Field("by_u", ("NU",), "and by u"),
     )

@@ -145,6 +145,7 @@ MODELS: dict[str, Callable[[], Model]] = {
     "far_valley": lambda: Model(
         [x], [u], [unknown("b", 1.0, 0.1) * (0.05 * u - 11 + 11 * sp.exp(-((u / 8) ** 2)))], name="far_valley"
     ),
+    "ripples": lambda: Model([x], [u], [unknown("b", 1.0, 0.1) * (3 * sp.sin(u) + 0.1 * u)], name="ripples"),
     "known": lambda: Model([x], [u], [x + 2 * u], process_noise=0.1, name="known"),
     "offset": lambda: Model([x, v], [u], [x + 0.1 * v, 0.9 * v + u + unknown("c", 0.2, 1.0)], name="offset"),
     "wide": _wide,

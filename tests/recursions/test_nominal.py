@@ -230,6 +230,18 @@ def test_no_plan_is_worse_than_doing_nothing(case: Make) -> None:
     assert cost < held_at(c, 0.0)
 
 
+def test_a_first_plan_is_not_that_of_the_nearest_valley(case: Make) -> None:
+    """The first ripple is too low; from rest one ends there, from the bound in one that is high enough."""
+    c = case("ripples", horizon=2)
+    nearest, _, _ = certain_plan(c, start=0.0, reference=3.6, bound=20.0)
+    desk, first = c.desk(), np.zeros(1)
+    cost, _, slot = c.package.settled.settle(0, 2, c.held, desk, first)
+    inputs = desk.plan["u"][slot, :2].copy()
+    assert cost == pytest.approx(recount(c, inputs), rel=1e-12) and cost < nearest - 0.2
+    np.testing.assert_array_equal(first, inputs[0])
+    np.testing.assert_array_equal(desk.shelf["u"][0, :2], inputs)
+
+
 def test_a_plan_that_has_not_converged_is_repeated_by_its_policy(case: Make) -> None:
     """Candidates start from it: a step that nobody has tried might lead anywhere."""
     c = case("swing", horizon=8)
