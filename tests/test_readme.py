@@ -38,7 +38,9 @@ def test_generate_says_what_is_printed(folder: Path) -> None:
 def test_simulate_and_the_program_work(
     folder: Path, fresh_python: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
-    said = CliRunner().invoke(main, ["simulate", "cart.py", "--controller", "dual", "--controller", "ce", "--runs", "2"])
+    said = CliRunner().invoke(
+        main, ["simulate", "cart.py", "--controller", "dual", "--controller", "ce", "--runs", "2"]
+    )
     assert said.exit_code == 0, said.output
     answer = fresh_python(PROGRAM + "\nprint(u.shape)", folder)
     assert answer.stdout.strip() == "(1,)"

@@ -34,7 +34,7 @@ import symdual
 
 WANTED = 8
 task = symdual.prepare(GALLERY.parent / "brim.py", folder=PACKAGES / "brim")
-found = symdual.simulate(task, ["ce", "cautious", "dual", "planned"], runs=runs(400), truth="prior")
+found = symdual.simulate(task, ["ce", "cautious", "dual", "planned"], runs=runs(200), truth="prior")
 print(table(found, "cautious"))
 print(kept(found, since=WANTED))
 print(sentence(found, "dual", "cautious"))
