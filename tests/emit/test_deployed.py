@@ -117,4 +117,6 @@ def test_every_form(shared_models: Callable[[Path], Path], fresh_python: Run, fi
         if np.isnan(package.numbers.get(f"scenario.{name}.limit_weights", np.zeros(1))).any():
             continue  # which the package says itself
         more = {"signals": dict.fromkeys(package.SIGNALS, 0.5)} if hasattr(package, "SIGNALS") else {}
-        both(package, fresh_python, "dual", [None, [0.1] * package.NY, [0.2] * package.NY], [more, {}], scenario=name)
+        ys = [None, [0.1] * package.NY, [0.2] * package.NY]
+        for controller in ("dual", "planned") if hasattr(package, "LIMITS") else ("dual",):
+            both(package, fresh_python, controller, ys, [more, {}], scenario=name)
