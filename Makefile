@@ -47,4 +47,4 @@ $(READY): pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) out dist build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) out dist build docs/gallery docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache

@@ -22,6 +22,7 @@ extensions = [
     "sphinx_click",
     "sphinx_gallery.gen_gallery",
     "site_tools.executed",
+    "site_tools.evidence",
     "site_tools.docstrings",
     "site_tools.pages",
     "site_tools.formulas",

@@ -130,5 +130,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """All public names, imported or not, so that `help` and completion show them."""
-    return sorted({*globals(), *__all__})
+    """All public names, imported or not, so that `help` and completion show them and nothing else."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

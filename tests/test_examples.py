@@ -26,10 +26,7 @@ NEEDS = {"GymPlant": "gymnasium", "open_results": "pandas", "Labelled": "pandas"
 
 def _own(module: ModuleType) -> list[str]:
     """The public functions and classes of a module that is itself public."""
-    if hasattr(module, "__all__"):
-        return list(module.__all__)
-    own = {name: value for name, value in vars(module).items() if not name.startswith("_")}
-    return [n for n, v in own.items() if inspect.isroutine(v) and v.__module__ == module.__name__]
+    return list(module.__all__)
 
 
 def _public() -> dict[str, Any]:
@@ -39,7 +36,7 @@ def _public() -> dict[str, Any]:
         if name == "__version__":
             continue
         found[name] = value
-        if isinstance(value, ModuleType) and name != "evaluate":
+        if isinstance(value, ModuleType):
             found |= {f"{name}.{own}": getattr(value, own) for own in _own(value)}
     found["Labelled"] = symdual.Simulation.__mro__[1]
     return found

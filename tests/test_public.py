@@ -20,6 +20,14 @@ def test_every_public_name_is_there_and_listed() -> None:
     assert set(promised.split()) <= set(symdual.__all__)
 
 
+def test_completion_shows_what_is_public_and_nothing_else() -> None:
+    assert [name for name in dir(symdual) if not name.startswith("__")] == sorted(
+        set(symdual.__all__) - {"__version__"}
+    )
+    for module in (symdual.features, symdual.covariances, symdual.evaluate, symdual.plot):
+        assert dir(module) == sorted(module.__all__)
+
+
 def test_every_public_name_says_what_it_is() -> None:
     for name in symdual.__all__:
         if name != "__version__":

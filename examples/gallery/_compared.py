@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,15 @@ from symdual import Episodes
 COLOURS = {"ce": "#c8381e", "cautious": "#d69a00", "dual": "#00866b", "planned": "#3b6fc4", "oracle": "#555555"}
 GALLERY = Path(__file__).resolve().parent  # programs that are run to make pages have no __file__
 PACKAGES = GALLERY.parents[1] / "out/gallery"  # a folder for each page: they may be made at the same time
+
+
+class Judged(Protocol):
+    """What a comparison asks of episodes: their costs, and which of them failed (not 0)."""
+
+    @property
+    def costs(self) -> NDArray[np.float64]: ...
+    @property
+    def outcomes(self) -> NDArray[np.int64]: ...
 
 
 def runs(usual: int) -> int:
@@ -28,7 +38,7 @@ def spread(values: NDArray[np.float64]) -> tuple[float, float]:
     return float(done.mean()), float(done.std(ddof=1) / np.sqrt(len(done)))
 
 
-def table(found: Mapping[str, Episodes], baseline: str = "ce") -> str:
+def table(found: Mapping[str, Judged], baseline: str = "ce") -> str:
     """Cost of an episode by controller, and the difference to the baseline, run by run."""
     lines = [f"{'':10s} {'cost of an episode':>22s}   {'minus ' + baseline + ', run by run':>24s}   better in"]
     for name, episodes in found.items():
@@ -42,17 +52,22 @@ def table(found: Mapping[str, Episodes], baseline: str = "ce") -> str:
     return "\n".join(lines)
 
 
+def violated(episodes: Episodes, since: int = 1) -> float:
+    """The share of steps, from one on, at which the constraint was violated."""
+    return float(np.mean(episodes.limits[episodes.outcomes == 0, since:, 0] > 0))
+
+
 def kept(found: Mapping[str, Episodes], since: int = 1) -> str:
     """How often the constraint was violated from some step on, and how far from it the episodes were."""
     lines = [f"{'':10s} {'violated':>12s}   {'mean distance':>14s}   {'largest excess':>14s}"]
     for name, episodes in found.items():
         g = episodes.limits[episodes.outcomes == 0, since:, 0]
         worst = max(float(g.max()), 0.0)
-        lines.append(f"{name:10s} {100 * np.mean(g > 0):10.1f} %   {-g.mean():14.3f}   {worst:14.3f}")
+        lines.append(f"{name:10s} {100 * violated(episodes, since):10.1f} %   {-g.mean():14.3f}   {worst:14.3f}")
     return "\n".join(lines)
 
 
-def sentence(found: Mapping[str, Episodes], name: str, baseline: str = "ce") -> str:
+def sentence(found: Mapping[str, Judged], name: str, baseline: str = "ce") -> str:
     """Whether one controller is better than another, as far as the runs can tell."""
     count = len(found[name].costs)
     gap, error = spread(found[name].costs - found[baseline].costs)
@@ -64,6 +79,27 @@ def sentence(found: Mapping[str, Episodes], name: str, baseline: str = "ce") -> 
         return f"{name} and {baseline} cannot be told apart:\n{told}, less than two standard errors."
     certain = "" if abs(gap) >= 3 * error else " (between two and three standard errors)"
     return f"{name} costs {100 * share:.2g} % {'less' if gap < 0 else 'more'} than {baseline}:\n{told}{certain}."
+
+
+def remember(page: str, found: Mapping[str, Any], baseline: str = "ce", case: str = "", since: int = 0) -> None:
+    """Keep what a page has found for the table of all systems in the documentation.
+
+    A page with several comparisons has a name for each; with `since` the constraint counts from that step on.
+    """
+    if len(sys.argv) > 1:
+        return  # a number of runs that is not the usual one
+    gap, error = spread(found["dual"].costs - found[baseline].costs)
+    row = {
+        "case": case,
+        "runs": len(found["dual"].costs),
+        "baseline": baseline,
+        "costs": {name: spread(episodes.costs)[0] for name, episodes in found.items()},
+        "gap": gap,
+        "error": error,
+        "violated": {name: violated(episodes, since) for name, episodes in found.items()} if since else {},
+    }
+    (PACKAGES / page).mkdir(parents=True, exist_ok=True)
+    (PACKAGES / page / f"evidence{case and '-'}{case}.json").write_text(json.dumps(row, indent=1))
 
 
 def bands(panel: Any, values: NDArray[np.float64], name: str, times: NDArray[np.float64] | None = None) -> None:

@@ -24,7 +24,7 @@ and Tilbury, University of Michigan, "Aircraft pitch"). The loss and the drift a
 
 import numpy as np
 import sympy as sp
-from _compared import PACKAGES, bands, finish, runs, sentence, table
+from _compared import PACKAGES, bands, finish, remember, runs, sentence, table
 from matplotlib import pyplot as plt
 
 import symdual
@@ -74,6 +74,7 @@ found = symdual.simulate(task, ["ce", "cautious", "dual", "oracle"], runs=runs(2
 print(table(found))
 print(sentence(found, "dual"))
 print(sentence(found, "dual", "cautious"))
+remember("aircraft", found)
 
 # %%
 # What they do, and what they believe

@@ -27,7 +27,7 @@ resistance is 0.07 ohm in the middle range). Ageing and noise are assumptions.
 
 import numpy as np
 import sympy as sp
-from _compared import COLOURS, PACKAGES, bands, finish, runs, sentence, table
+from _compared import COLOURS, PACKAGES, bands, finish, remember, runs, sentence, table
 from matplotlib import pyplot as plt
 
 import symdual
@@ -75,6 +75,7 @@ found = symdual.simulate(task, ["ce", "cautious", "dual", "oracle"], runs=runs(4
 print(table(found))
 print(sentence(found, "dual"))
 print(sentence(found, "dual", "cautious"))
+remember("battery", found)
 
 # %%
 # What they do

@@ -22,7 +22,7 @@ metre to its middle, 10 N. Frictions are left out; the prior and the noise are a
 
 import numpy as np
 import sympy as sp
-from _compared import PACKAGES, bands, finish, runs, sentence, spread, table
+from _compared import PACKAGES, bands, finish, remember, runs, sentence, spread, table
 from matplotlib import pyplot as plt
 
 import symdual
@@ -69,6 +69,7 @@ task = symdual.prepare(scenario, folder=PACKAGES / "cartpole")
 found = symdual.simulate(task, ["ce", "dual", "oracle"], runs=runs(100), truth="prior")
 print(table(found))
 print(sentence(found, "dual"))
+remember("cartpole", found)
 
 gap, error = spread(found["oracle"].costs - found["ce"].costs)
 print(f"An oracle, which knows pole and motor, costs {gap:+.2g} +- {error:.1g}: so much there was to gain.")

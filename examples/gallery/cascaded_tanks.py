@@ -72,14 +72,14 @@ alone = Scenario(tanks_alone, horizon=50, start=[5.0, 5.0, 0.0], start_covarianc
 learned = Scenario(tanks_learned, horizon=50, start=[5.0, 5.0, 0.0], start_covariance=[4.0, 0.1, 0.1])
 
 
-def judged(scenario: str, recording: Path, folder: Path) -> tuple[Fit, Validation]:
+def judged(scenario: Scenario, recording: Path, folder: Path) -> tuple[Fit, Validation]:
     """Fit on the estimation half, simulate the validation half."""
     rows = np.genfromtxt(recording, delimiter=",", skip_header=1, usecols=(0, 1, 2, 3))
     estimation = {"pump": rows[:, 0], "y0": rows[:, 2]}
     validation = {"pump": rows[:, 1], "y0": rows[:, 3]}
     held = ["process_noise[upper]", "process_noise[lower]"]
-    result = symdual.fit(__file__, estimation, scenario=scenario, hold=held, starts=3, folder=folder)
-    (seen,) = symdual.validate(__file__, result, validation, scenario=scenario, folder=folder)
+    result = symdual.fit(scenario, estimation, hold=held, starts=3, folder=folder)
+    (seen,) = symdual.validate(scenario, result, validation, folder=folder)
     return result, seen
 
 
@@ -116,9 +116,9 @@ def main() -> None:
     if chosen.recording is None or not chosen.recording.is_file():
         sys.exit("the recording is not here: it is the cascaded tanks of nonlinearbenchmark.org")
     found = {}
-    for scenario in ("alone", "learned"):
-        found[scenario] = result, seen = judged(scenario, chosen.recording, chosen.folder)
-        print(f"{scenario}: {len(result.estimates)} numbers fitted, log-likelihood {result.log_likelihood:.1f}")
+    for name, scenario in (("alone", alone), ("learned", learned)):
+        found[name] = result, seen = judged(scenario, chosen.recording, chosen.folder)
+        print(f"{name}: {len(result.estimates)} numbers fitted, log-likelihood {result.log_likelihood:.1f}")
         for e in result.estimates:
             print(f"  {e.name:28s} {e.value:9.4f}" + ("" if e.deviation is None else f" +- {e.deviation:.2g}"))
         made = seen.simulation

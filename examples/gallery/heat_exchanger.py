@@ -78,7 +78,7 @@ alone = Scenario(exchanger_alone, horizon=50, **BEGIN)
 learned = Scenario(exchanger_learned, horizon=50, **BEGIN)
 
 
-def judged(scenario: str, recording: Path, folder: Path) -> tuple[Fit, Validation]:
+def judged(scenario: Scenario, recording: Path, folder: Path) -> tuple[Fit, Validation]:
     """Fit on the first part, simulate the last."""
     rows = np.genfromtxt(recording, delimiter=",", skip_header=1)
     # the flow of a row has acted until its time, while the inputs of a recording act from their time on
@@ -86,8 +86,8 @@ def judged(scenario: str, recording: Path, folder: Path) -> tuple[Fit, Validatio
     estimation = {key: column[:ESTIMATION] for key, column in table.items()}
     validation = {key: column[ESTIMATION:] for key, column in table.items()}
     held = [f"process_noise[{cell.name}]" for cell in cells]
-    result = symdual.fit(__file__, estimation, scenario=scenario, hold=held, starts=2, folder=folder)
-    (seen,) = symdual.validate(__file__, result, validation, scenario=scenario, folder=folder)
+    result = symdual.fit(scenario, estimation, hold=held, starts=2, folder=folder)
+    (seen,) = symdual.validate(scenario, result, validation, folder=folder)
     return result, seen
 
 
@@ -125,9 +125,9 @@ def main() -> None:
     if chosen.recording is None or not chosen.recording.is_file():
         sys.exit("the recording is not here: it is the liquid-saturated steam heat exchanger of the DaISy collection")
     found = {}
-    for scenario in ("alone", "learned"):
-        found[scenario] = result, seen = judged(scenario, chosen.recording, chosen.folder)
-        print(f"{scenario}: {len(result.estimates)} numbers fitted, log-likelihood {result.log_likelihood:.1f}")
+    for name, scenario in (("alone", alone), ("learned", learned)):
+        found[name] = result, seen = judged(scenario, chosen.recording, chosen.folder)
+        print(f"{name}: {len(result.estimates)} numbers fitted, log-likelihood {result.log_likelihood:.1f}")
         for e in result.estimates:
             print(f"  {e.name:28s} {e.value:9.4f}" + ("" if e.deviation is None else f" +- {e.deviation:.2g}"))
         made = seen.simulation

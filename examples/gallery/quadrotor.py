@@ -24,7 +24,7 @@ assumptions (motion capture, a load of 0 to 15 g).
 
 import numpy as np
 import sympy as sp
-from _compared import PACKAGES, bands, finish, runs, sentence, table
+from _compared import PACKAGES, bands, finish, remember, runs, sentence, table
 from matplotlib import pyplot as plt
 
 import symdual
@@ -80,6 +80,7 @@ found = symdual.simulate(task, ["ce", "dual", "oracle"], runs=runs(24), truth="p
 print(table(found))
 print(sentence(found, "oracle"))
 print(sentence(found, "dual"))
+remember("quadrotor", found)
 
 # %%
 # What they do, and what they learn

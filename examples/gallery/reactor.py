@@ -25,10 +25,8 @@ which running at the limit taught everybody the same; two unknowns; and the limi
 Step and length of the plans were then chosen to save computing time.
 """
 
-from pathlib import Path
-
 import numpy as np
-from _compared import PACKAGES, bands, finish, kept, runs, sentence, table
+from _compared import GALLERY, PACKAGES, bands, finish, kept, remember, runs, sentence, table
 from matplotlib import pyplot as plt
 
 import symdual
@@ -40,12 +38,13 @@ from symdual import Settings
 # Plans of sixteen minutes, episodes of an hour. The cost is minus the B that flows out, and something for changes of
 # the flow; it does not contain the limit, so that the table is to be read together with what is below it.
 
-task = symdual.prepare(Path(__file__).resolve().parents[1] / "reactor.py", folder=PACKAGES / "reactor")
+task = symdual.prepare(GALLERY.parent / "reactor.py", folder=PACKAGES / "reactor")
 settings = Settings("drift", window=8)
-found = symdual.simulate(task, ["ce", "cautious", "dual", "oracle"], runs=runs(400), settings=settings)
+found = symdual.simulate(task, ["ce", "cautious", "dual", "oracle"], runs=runs(100), settings=settings)
 print(table(found))
 print(kept(found, since=5))
 print(sentence(found, "dual", "cautious"))
+remember("reactor", found, "cautious", since=5)
 
 # %%
 # What they do, and what they learn

@@ -23,10 +23,8 @@ small test house, "Identifying suitable models for the heat dynamics of building
 kWh/K, 5.29 K/kW, 7.89 m2. Prices, weather, priors and noise are assumptions.
 """
 
-from pathlib import Path
-
 import numpy as np
-from _compared import PACKAGES, bands, finish, kept, runs, sentence, table
+from _compared import GALLERY, PACKAGES, bands, finish, kept, remember, runs, sentence, table
 from matplotlib import pyplot as plt
 
 import symdual
@@ -37,11 +35,12 @@ import symdual
 # A day in steps of an hour, from midnight on. The cost is what the heat costs. The limit is soft and not part of it, so
 # that the table is to be read together with what is below it.
 
-task = symdual.prepare(Path(__file__).resolve().parents[1] / "heated_room.py", folder=PACKAGES / "room")
-found = symdual.simulate(task, ["ce", "cautious", "dual", "oracle"], runs=runs(400), truth="prior")
+task = symdual.prepare(GALLERY.parent / "heated_room.py", folder=PACKAGES / "room")
+found = symdual.simulate(task, ["ce", "cautious", "dual", "oracle"], runs=runs(100), truth="prior")
 print(table(found))
 print(kept(found))
 print(sentence(found, "dual", "cautious"))
+remember("room", found, "cautious", since=1)
 
 # %%
 # What they do, and what they learn

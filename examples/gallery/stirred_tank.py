@@ -24,7 +24,7 @@ continuous stirred tank reactors", Chemical Engineering Science 29 (1974), with 
 
 import numpy as np
 import sympy as sp
-from _compared import PACKAGES, bands, finish, runs, sentence, table
+from _compared import PACKAGES, bands, finish, remember, runs, sentence, table
 from matplotlib import pyplot as plt
 
 import symdual
@@ -78,6 +78,7 @@ found = symdual.simulate(task, ["ce", "dual", "oracle"], runs=runs(100), setting
 print(table(found))
 print(sentence(found, "oracle"))
 print(sentence(found, "dual"))
+remember("stirred_tank", found)
 
 # %%
 # What they do, and what they learn

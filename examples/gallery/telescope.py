@@ -26,7 +26,7 @@ seconds) are typical numbers, not a measured mount.
 
 import numpy as np
 import sympy as sp
-from _compared import COLOURS, PACKAGES, finish, runs, sentence, table
+from _compared import COLOURS, PACKAGES, finish, remember, runs, sentence, table
 from matplotlib import pyplot as plt
 
 import symdual
@@ -81,6 +81,7 @@ guiders = {"plain": follower["ce"], "process": process["ce"]}
 print(table(guiders, "plain"))
 print(sentence(guiders, "process", "plain"))
 print(sentence(process, "dual", "ce"))
+remember("telescope", process)
 
 # %%
 # The star on the sensor

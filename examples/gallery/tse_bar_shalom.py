@@ -22,7 +22,7 @@ were several times those of the dual controller, over 20 runs; their second task
 """
 
 import numpy as np
-from _compared import PACKAGES, bands, finish, runs, sentence, table
+from _compared import PACKAGES, bands, finish, remember, runs, sentence, table
 from matplotlib import pyplot as plt
 
 import symdual
@@ -39,6 +39,7 @@ names = ["ce", "cautious", "dual", "oracle"]
 found = symdual.simulate(task, names, runs=runs(400), truth="scenario")
 print(table(found))
 print(sentence(found, "dual"))
+remember("tse_bar_shalom", found, case="theirs")
 
 # %%
 # And with another plant in each run, drawn from the prior, which is the fairer test of a Bayesian controller:
@@ -47,6 +48,7 @@ drawn = symdual.simulate(task, names, runs=runs(400), truth="prior")
 print(table(drawn))
 print(sentence(drawn, "dual"))
 print(sentence(drawn, "dual", "cautious"))
+remember("tse_bar_shalom", drawn, case="drawn")
 
 # %%
 # What they do

@@ -46,7 +46,7 @@ def decisions_page(explained: Explained) -> str:
         section("costs", "What the input costs", _cost_keys()),
         section("states", "Trajectory and plan", _state_keys()),
         section("inputs", "Inputs, applied and planned"),
-        section("unknowns", "What is believed about the unknowns", element("p", left_out, class_="note")),
+        section("unknowns", "What is believed about the unknowns", _unknown_keys(left_out)),
         Markup('<script type="application/json" id="data">{}</script>').format(Markup(safe_json(content))),
     ]
     title = f"{plan.problem.name}: decisions of {names}"
@@ -109,7 +109,7 @@ def _cost_keys() -> Markup:
 def _state_keys() -> Markup:
     text = (
         "Bands are two standard deviations: of the belief so far; of the plan if nothing were measured (wide), and "
-        "with the measurements that it expects (narrow)."
+        "with the measurements that it expects (narrow). Dotted: what is wanted."
     )
     keys = [
         _key("ink", "true state"),
@@ -117,6 +117,14 @@ def _state_keys() -> Markup:
         _key("accent", "plan", "dashed"),
     ]
     return element("p", text, class_="note") + element("p", *keys, class_="keys note")
+
+
+def _unknown_keys(left_out: str) -> Markup:
+    text = (
+        "Bands are two standard deviations: of the belief so far, and from this step on of the belief that the plan "
+        "expects. Dotted: the truth."
+    )
+    return element("p", text, class_="note") + element("p", left_out, class_="note")
 
 
 # ------------------------------------------------------------ numbers

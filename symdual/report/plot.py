@@ -30,10 +30,16 @@ if TYPE_CHECKING:
     from symdual.spec.model import Model
     from symdual.spec.scenario import Scenario
 
+__all__ = ["cost", "episode", "function", "plan"]
 WIDTH = 2.0  #: standard deviations of a band
 PARTS = {"certainty_equivalent": "#c8381e", "caution": "#d69a00", "probing": "#3b6fc4"}
 _TRUE, _BELIEF = "#1a1a1a", "#00866b"
 _MOST = 12  # panels; more make a figure that nobody reads
+
+
+def __dir__() -> list[str]:
+    """What is public, for completion."""
+    return __all__
 
 
 def episode(results: Labelled, controller: str | None = None, run: int = 0, path: str | Path | None = None) -> Figure:

@@ -15,7 +15,22 @@ from numpy.typing import ArrayLike, NDArray
 from symdual.errors import SymdualError
 from symdual.runtime.loading import LoadedPackage
 
+__all__ = [
+    "dynamics",
+    "hessian",
+    "hessians",
+    "jacobian",
+    "linearise",
+    "observation",
+    "observation_hessian",
+    "observation_jacobian",
+]
 Array = NDArray[np.float64]
+
+
+def __dir__() -> list[str]:
+    """What is public, for completion."""
+    return __all__
 
 
 class Jacobian(NamedTuple):
@@ -68,7 +83,11 @@ def whole_number(value: object, what: str, least: int = 1, most: int | None = No
 
 
 def dynamics(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLike, k: int = 0) -> Array:
-    """f(x, u, theta), the expected next state."""
+    """f(x, u, theta), the expected next state.
+
+    >>> symdual.evaluate.dynamics(task.package, [1.0], [0.5], [2.0])
+    array([2.])
+    """
     z, inputs = _point(package, x, theta), argument(u, (package.NU,), "u")
     out = np.zeros(package.NX)
     package.kernels.dynamics(int(k), z, inputs, package.numbers["data"], np.zeros(package.WORK), out)
@@ -78,7 +97,12 @@ def dynamics(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLik
 def linearise(
     package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLike, k: int = 0
 ) -> tuple[Array, Array, Array]:
-    """f with its Jacobians by state and input, f_x and f_u."""
+    """f with its Jacobians by state and input, f_x and f_u.
+
+    >>> f, f_x, f_u = symdual.evaluate.linearise(task.package, [1.0], [0.5], [2.0])
+    >>> f_u
+    array([[2.]])
+    """
     z, inputs = _point(package, x, theta), argument(u, (package.NU,), "u")
     f, f_x, f_u = np.zeros(package.NX), np.zeros((package.NX, package.NX)), np.zeros((package.NX, package.NU))
     package.kernels.linearise(int(k), z, inputs, package.numbers["data"], np.zeros(package.WORK), f, f_x, f_u)
@@ -86,7 +110,11 @@ def linearise(
 
 
 def jacobian(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLike, k: int = 0) -> Jacobian:
-    """f with its Jacobians by state, input and unknowns."""
+    """f with its Jacobians by state, input and unknowns.
+
+    >>> symdual.evaluate.jacobian(task.package, [1.0], [0.5], [2.0]).f_theta
+    array([[0.5]])
+    """
     z, inputs = _point(package, x, theta), argument(u, (package.NU,), "u")
     f, f_x, f_u = np.zeros(package.NX), np.zeros((package.NX, package.NX)), np.zeros((package.NX, package.NU))
     rows = np.zeros((package.NR, package.NTHETA))
@@ -100,7 +128,11 @@ def jacobian(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLik
 def hessian(
     package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLike, costate: ArrayLike, k: int = 0
 ) -> Hessian:
-    """The second derivatives of costate' f."""
+    """The second derivatives of costate' f.
+
+    >>> symdual.evaluate.hessian(task.package, [1.0], [0.5], [2.0], costate=[3.0]).uz
+    array([[0., 3.]])
+    """
     z, inputs = _point(package, x, theta), argument(u, (package.NU,), "u")
     weight = argument(costate, (package.NX,), "costate")
     blocks = _HessianBlocks(package, package.HESSIAN_DIAGONALS, package.NPAIRS)
@@ -113,7 +145,11 @@ def hessian(
 
 
 def hessians(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLike, k: int = 0) -> Array:
-    """The second derivatives of each component of f by (z, u), dense: shape (n, nz + m, nz + m)."""
+    """The second derivatives of each component of f by (z, u), dense: shape (n, nz + m, nz + m).
+
+    >>> symdual.evaluate.hessians(task.package, [1.0], [0.5], [2.0])[0, 1, 2]
+    np.float64(1.0)
+    """
     z, inputs = _point(package, x, theta), argument(u, (package.NU,), "u")
     blocks = _HessianBlocks(package, package.HESSIAN_DIAGONALS, package.NPAIRS)
     uz, uu = np.zeros((package.NU, package.NZ)), np.zeros((package.NU, package.NU))
@@ -126,14 +162,22 @@ def hessians(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLik
 
 
 def observation(package: LoadedPackage, x: ArrayLike, theta: ArrayLike, k: int = 0) -> Array:
-    """h(x, theta), the expected measurement."""
+    """h(x, theta), the expected measurement.
+
+    >>> symdual.evaluate.observation(task.package, [1.0], [2.0])
+    array([1.])
+    """
     out = np.zeros(package.NY)
     package.kernels.observation(int(k), _point(package, x, theta), package.numbers["data"], np.zeros(package.WORK), out)
     return out
 
 
 def observation_jacobian(package: LoadedPackage, x: ArrayLike, theta: ArrayLike, k: int = 0) -> ObservationJacobian:
-    """h with its Jacobians by state and unknowns."""
+    """h with its Jacobians by state and unknowns.
+
+    >>> symdual.evaluate.observation_jacobian(task.package, [1.0], [2.0]).h_x
+    array([[1.]])
+    """
     h, h_x, rows = (
         np.zeros(package.NY),
         np.zeros((package.NY, package.NX)),
@@ -149,7 +193,11 @@ def observation_jacobian(package: LoadedPackage, x: ArrayLike, theta: ArrayLike,
 def observation_hessian(
     package: LoadedPackage, x: ArrayLike, theta: ArrayLike, costate: ArrayLike, k: int = 0
 ) -> Array:
-    """The second derivatives of costate' h by (z, z), dense."""
+    """The second derivatives of costate' h by (z, z), dense.
+
+    >>> symdual.evaluate.observation_hessian(task.package, [1.0], [2.0], costate=[3.0]).shape
+    (2, 2)
+    """
     weight = argument(costate, (package.NY,), "costate")
     blocks = _HessianBlocks(package, package.OBSERVATION_DIAGONALS, package.OBSERVATION_PAIRS)
     data, work = package.numbers["data"], np.zeros(package.WORK)

@@ -34,6 +34,11 @@ Points = tuple[sp.Symbol, ...]
 Namer = Callable[[str, float], Constant]
 
 
+def __dir__() -> list[str]:
+    """What is public, for completion."""
+    return __all__
+
+
 @dataclass(frozen=True)
 class Covariance:
     """A covariance function that is still to be told its arguments; combine two with `+` or `*`.

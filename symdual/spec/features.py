@@ -44,6 +44,11 @@ from symdual.spec.symbols import (
 __all__ = ["custom", "fourier", "gaussian_process", "linear", "logistic", "matern", "polynomial", "rbf"]
 
 
+def __dir__() -> list[str]:
+    """What is public, for completion."""
+    return __all__
+
+
 def linear(name: str, arguments: Arguments, mean: ArrayLike = 0.0, variance: ArrayLike = 1.0) -> sp.Expr:
     """Return sum_i v_i x_i over the given arguments, with unknown weights whose names are `name` and a number.
 

@@ -56,7 +56,7 @@ def both(
     np.testing.assert_array_equal(covariance, belief.covariance)
 
 
-@pytest.mark.parametrize("name", ["ce", "cautious", "dual"])
+@pytest.mark.parametrize("name", ["ce", "cautious", "dual", "planned"])
 def test_to_the_end_of_a_scenario(toy_package: LoadedPackage, fresh_python: Run, name: str) -> None:
     both(toy_package, fresh_python, name, [None, [0.3], [-0.2]], [{}, {}])
 
@@ -76,6 +76,31 @@ def test_with_signals(shared_models: Callable[[Path], Path], fresh_python: Run) 
     both(package, fresh_python, "ce", [None, [0.1] * ny, [0.2] * ny, [0.3] * ny], forecast)
 
 
+LIVES = """
+    import copy, json, pickle, sys
+    from pathlib import Path
+    sys.modules["symdual"] = None  # nobody may import it
+    sys.path.insert(0, {folder!r})
+    from {name} import Controller
+    kept = Path("kept.pickle")
+    if kept.exists():
+        lives = [pickle.loads(kept.read_bytes())]
+    else:
+        own = Controller("dual", window=2)
+        own.act([1.1])
+        kept.write_bytes(pickle.dumps(own))
+        lives = [copy.copy(own), own]
+    print(json.dumps([[[life.act(y).tolist() for y in ([0.4], [0.1])], life.mean.tolist()] for life in lives]))
+"""
+
+
+def test_copies_and_pickles_go_on_by_themselves(toy_package: LoadedPackage, fresh_python: Run, tmp_path: Path) -> None:
+    code = LIVES.format(folder=str(toy_package.folder.parent), name=toy_package.name)
+    copied, own = json.loads(fresh_python(code, tmp_path, with_symdual=False).stdout)
+    (woken,) = json.loads(fresh_python(code, tmp_path, with_symdual=False).stdout)
+    assert copied == own == woken and own[0][0] != own[0][1]
+
+
 def test_what_it_does_not_know(toy_package: LoadedPackage) -> None:
     for options, sentence in (({"name": "duel"}, "there is no controller"), ({"scenario": "?"}, "no scenario")):
         with pytest.raises(ValueError, match=sentence):
@@ -92,4 +117,6 @@ def test_every_form(shared_models: Callable[[Path], Path], fresh_python: Run, fi
         if np.isnan(package.numbers.get(f"scenario.{name}.limit_weights", np.zeros(1))).any():
             continue  # which the package says itself
         more = {"signals": dict.fromkeys(package.SIGNALS, 0.5)} if hasattr(package, "SIGNALS") else {}
-        both(package, fresh_python, "dual", [None, [0.1] * package.NY, [0.2] * package.NY], [more, {}], scenario=name)
+        ys = [None, [0.1] * package.NY, [0.2] * package.NY]
+        for controller in ("dual", "planned") if hasattr(package, "LIMITS") else ("dual",):
+            both(package, fresh_python, controller, ys, [more, {}], scenario=name)
