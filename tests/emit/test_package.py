@@ -203,10 +203,10 @@ def test_imports_and_decorators(zoo_model: Model) -> None:
         *("observation", "observation_jacobian", "observation_hessian"),
     }
     for function in functions:
-        (decorator,) = function.decorator_list
-        options = {k.arg: ast.literal_eval(k.value) for k in decorator.keywords}  # type: ignore[attr-defined]
         if function.name == "_sincos":  # called by compiled code only
             continue
+        (decorator,) = function.decorator_list
+        options = {k.arg: ast.literal_eval(k.value) for k in decorator.keywords}  # type: ignore[attr-defined]
         exact = function.name.startswith(("_sincos", "_exp", "_logistic"))
         fast = {"contract"} if exact else {"contract", "reassoc"}
         assert options.pop("forceinline", True) is True  # of short kernels
