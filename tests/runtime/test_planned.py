@@ -113,8 +113,8 @@ def test_a_plan_is_never_worse_than_the_one_before_continued(
     if start != 0.0:
         assert np.diff(forgotten).max() > 0.01 * kept[0]
         assert forgotten[-1] > 1.01 * kept[-1]
-    else:  # here a fresh plan finds another valley, which no continued one would
-        assert kept[-1] < 0.8 * kept[0]
+    else:  # from the linearisation alone a first plan of 38.35 is found; from inputs at a bound a better valley
+        assert kept[0] < 30.0
 
 
 @pytest.mark.soak
