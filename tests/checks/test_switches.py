@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import symdual
+from symdual.checks import switches
 from symdual.checks.kernels import BlockResult
 from symdual.checks.switches import check_switches
 from symdual.export import compilation
@@ -81,6 +82,7 @@ def test_a_wrong_choice_is_noticed(
     named: set[str],
 ) -> None:
     monkeypatch.setattr(valved.decision, "decide_at", spoil(valved))
+    monkeypatch.setattr(switches, "COSTS", switches.COSTS[1:2])
     assert named <= _failed(valved)[1]
 
 

@@ -8,12 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy as sp
 
+from symdual import Model
+from symdual.derive.derivation import derive
+from symdual.emit.package import package
 from symdual.export import source, vocabulary
+from symdual.export.backend import library_text
 from symdual.export.names import safe
 from symdual.export.program import Program
 from symdual.export.translator import Translator
 from symdual.export.values import Untranslatable
+from symdual.spec.objective import Objective
 
 from .conftest import close, files_of
 
@@ -307,6 +313,14 @@ def test_an_argument_that_nobody_knows_is_named() -> None:
     program = changed("calls", "def begin(k, end, belief, desk):", "def begin(k, end, belief, desk, novelty):")
     with pytest.raises(Untranslatable, match=r"toy/calls\.py:\d+: .*argument novelty of begin"):
         source.translated(program, "toy", "toy")
+
+
+def test_constraints_without_any_unknown_are_translated() -> None:
+    """Everything about parameters has no entries there."""
+    x, u = sp.symbols("x u")
+    model = Model([x], [u], [0.9 * x + u], process_noise=0.1, name="certain")
+    program = Program(package(derive(model.asked(Objective(limits=(x - 1,))))).files)
+    assert "save_gains" in library_text(source.translated(program, "certain", "p"))
 
 
 @pytest.mark.parametrize(
