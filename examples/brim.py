@@ -4,10 +4,10 @@ For eight steps nothing is asked for; then the level is worth most as near to 1 
 with a probability of 0.95. Who does not know the pump has to keep away from the brim by what a stroke may do.
 `examples/gallery/brim.py` runs all controllers, counts and draws.
 
-While it waits, `dual` draws the level far down, where strong strokes are safe and tell most; it knows the pump better when
-it matters, and goes nearer to the brim than `cautious`. `ce` is over the brim at every second step. The cost L counts
-without the constraint: by that, what `dual` gains at the brim does not quite pay for its strokes in these thirteen steps.
-`planned` weighs all its strokes against the distance that they save, and learns as much as pays.
+While it waits, `dual` draws the level far down, where strong strokes are safe and tell most; it knows the pump better
+when it matters, and goes nearer to the brim than `cautious`. `ce` is over the brim at every second step. The cost L
+counts without the constraint: by that, what `dual` gains at the brim does not quite pay for its strokes in these
+thirteen steps. `planned` weighs all its strokes against the distance that they save, and learns as much as pays.
 """
 
 import sympy as sp
