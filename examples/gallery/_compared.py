@@ -119,3 +119,4 @@ def finish(panels: Any, labels: list[str], below: str, above: str = "medians, an
         panel.spines[["top", "right"]].set_visible(False)
     panels[0].legend(frameon=False, fontsize=8)
     panels[-1].set_xlabel(below)
+    panels[0].figure.align_ylabels(panels)
