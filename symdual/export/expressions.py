@@ -286,8 +286,8 @@ class Expressions(ABC):
         sign, level, compute = _COMPARISONS[type(op)]
         if left.constant is not None and right.constant is not None:
             return truth(bool(compute(left.constant, right.constant)))
-        if BITS in (left.kind, right.kind):
-            left, right = _as_bits(left), _as_bits(right)
+        if isinstance(op, ast.Eq | ast.NotEq) and {left.kind, right.kind} == {BITS, INT}:
+            left, right = _as_bits(left), _as_bits(right)  # these have no order: C's have no sign, Python's have one
         kind = joined(left.kind, right.kind)
         if kind is None:
             raise self.fault(node, f"{ast.unparse(node)} compares values of different types")
