@@ -153,7 +153,7 @@ def test_the_story_tells_what_was_tried_and_what_was_chosen(sign: Problem) -> No
 
 def test_the_story_tells_how_sure_the_race_was(sign: Problem) -> None:
     """The default leads the list; a rival wins only beyond a standard error, and its plan is the one that is kept."""
-    planned = controller(sign, "planned", foresight=Foresight(look_ahead=False, samples=32, seed=3))
+    planned = controller(sign, "planned", foresight=Foresight(samples=32, seed=3))
     state, u, info = planned.step(planned.init())
     told = info.planned
     assert told is not None
@@ -162,9 +162,9 @@ def test_the_story_tells_how_sure_the_race_was(sign: Problem) -> None:
     np.testing.assert_array_equal(winner.u, u)
     np.testing.assert_array_equal(info.planned_inputs[0], u)
     assert (winner.u == default.u).all() or winner.gap + winner.error < 0.0
-    again = controller(sign, "planned", foresight=Foresight(look_ahead=False, samples=32, seed=3)).act()
+    again = controller(sign, "planned", foresight=Foresight(samples=32, seed=3)).act()
     np.testing.assert_array_equal(again, u)
-    other = controller(sign, "planned", foresight=Foresight(look_ahead=False, samples=32, seed=4))
+    other = controller(sign, "planned", foresight=Foresight(samples=32, seed=4))
     race = other.step(other.init())[2].planned.race  # type: ignore[union-attr]
     assert [one.cost for one in race] != [one.cost for one in told.race]
     sure = controller(sign.changed(prior_mean={"b": 1.0}, prior_covariance={"b": 1e-6}), "planned")
