@@ -3,16 +3,16 @@
 What the room loses, what the sun brings through its windows and how strong the heater is are known to 20 or 25 %.
 Weather, prices and the least temperature are signals; at noon the weather turns out a degree colder than forecast,
 and cloudy. The numbers of the house are those that Bacher and Madsen (Energy and Buildings 43, 2011) found for a
-small test house. `examples/gallery/room.py` runs and draws it. Over 100 runs of a day, with the truth drawn from
+small test house. `examples/gallery/room.py` runs and draws it. Over 400 runs of a day, with the truth drawn from
 the prior (seed 0):
 
              too cold, 7 to 22 h   mean distance   L (price of heat)
-    ce       37.3 %                1.2 K           16.27 +- 0.62
-    cautious 0.7 %                 3.7 K           21.02 +- 0.64
-    dual     0.9 %                 3.5 K           20.32 +- 0.63
-    oracle   24.1 %                1.5 K           16.42 +- 0.64
+    ce       36.9 %                1.2 K           15.95 +- 0.30
+    cautious 0.4 %                 3.8 K           20.80 +- 0.31
+    dual     0.5 %                 3.6 K           20.15 +- 0.31
+    oracle   22.7 %                1.5 K           16.08 +- 0.31
 
-Run by run, `dual` pays 0.70 +- 0.12 less than `cautious` (3 %) for the same comfort: it counts on what it will have
+Run by run, `dual` pays 0.66 +- 0.06 less than `cautious` (3 %) for the same comfort: it counts on what it will have
 learned by the morning and heats less at midnight. Both keep more distance than the 5 % that are allowed would need,
 and pay for it. `ce` is the cheapest and too cold in every third hour; `oracle`, which knows the weather too, keeps
 no distance either.

@@ -36,17 +36,17 @@ def local_cost(
         package = at(given, time)
         t, t_x, t_u = evaluate.cost_terms(package, x, u, time)
         slopes = np.hstack([t_x, t_u])
-        value, slope = float(error @ weight @ error), weight @ error
+        value, slope, near = float(error @ weight @ error), weight @ error, np.zeros_like(weight)
         if len(asked.limits):
             excess, near, pull = near_limits(package, asked, numbers, time, x, u, theta)
-            value, slope, weight = value + excess, slope + pull, weight + near
+            value, slope = value + excess, slope + pull
         if squares:
-            curvature = weight + slopes.T @ (shares[:, None] * slopes)
+            curvature = weight + near + slopes.T @ (shares[:, None] * slopes)
             exact = curvature + evaluate.cost_bends(package, x, u, shares * t, time)
             return LocalCost(value + float(shares @ t**2), slope + slopes.T @ (shares * t), curvature, exact)
         exact = weight + evaluate.cost_bends(package, x, u, 0.5 * shares, time)
         value, slope = value + float(shares @ t), slope + 0.5 * slopes.T @ shares
-        return LocalCost(value, slope, _convex(exact), exact)
+        return LocalCost(value, slope, _convex(exact) + near, exact + near)
 
     return cost
 

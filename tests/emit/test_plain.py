@@ -17,7 +17,7 @@ from symdual.spec.loading import gathered
 x, v, u = sp.symbols("x v u")
 sun = signal("sun", usual=0.5)
 NOISE = {"process_noise": [0.01, 0.02], "measurement_noise": 0.01}
-MODULES = {"objective.py", "limits.py", "distances.py", "spread.py", "signals.py", "switches.py", "cost_bends.py"}
+MODULES = {"objective.py", "limits.py", "narrowing.py", "distances.py", "spread.py", "signals.py", "switches.py"}
 #: words that only models have which use them; `lower`, `upper` and the like are everybody's
 WORDS = re.compile(
     r"signal|previous|constraint|probabilit|quantile|limit_|_limits?\\b|choice|switch|combination|objective|"

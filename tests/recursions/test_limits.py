@@ -43,6 +43,13 @@ def _many() -> Model:
     return model.asked(Objective(limits=(x - 0.2, -v - 0.3)))
 
 
+def _priced() -> Model:
+    """Walls that are felt, beside a cost by an expression: at order 2 both have their curvature."""
+    b = unknown("b", 1.0, 0.2)
+    model = Model([x], [p], [x + 0.5 * b * p], process_noise=0.01, measurement_noise=0.01, name="priced")
+    return model.asked(Objective(Terms((x**2 + 0.1 * x * p,), squares=False), limits=(x + 1.0, p + 0.2 * x + 0.5)))
+
+
 def _hidden() -> Model:
     """Constraints on a state, and on a state with an input, beside an unknown function."""
     slope = features.gaussian_process("g", x, lengthscale=2.0, memory=20)
@@ -50,7 +57,7 @@ def _hidden() -> Model:
     return model.asked(Objective(limits=(x - 0.2, v + 0.3 * p - 0.4)))
 
 
-@pytest.mark.parametrize("make", [_curved, _many, _hidden])
+@pytest.mark.parametrize("make", [_curved, _many, _priced, _hidden])
 def test_spreads_costs_and_kernels_agree_with_dense_numpy(
     make: Callable[[], Model], interpret: Callable[..., Any]
 ) -> None:
