@@ -59,6 +59,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": ["gallery"],
     "filename_pattern": r"/[a-z]\w*\.py",
     "ignore_pattern": "|".join(["^_", *left_out]),
+    "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "parallel": 2,
     "only_warn_on_example_error": False,

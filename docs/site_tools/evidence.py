@@ -65,7 +65,7 @@ def difference(gap: float, error: float, own: float) -> str:
     """A paired difference with its error, and a share of the cost where it is more than two of them."""
     if max(abs(gap), error) < 1e-9 * abs(own):
         return "0"
-    told = f"{gap:+.2g} +- {error:.2g}"
+    told = f"{gap:+.3g} +- {error:.2g}"
     if abs(gap) < 2 * error:
         return f"{told}: not told apart"
     return f"{told}: {100 * abs(gap / own):.2g} % {'less' if gap < 0 else 'more'}"

@@ -83,6 +83,7 @@ class Page:
             os.environ.pop("COLUMNS") if width is None else os.environ.update(COLUMNS=width)
         if block["language"] == "console":
             block.children[:] = [nodes.Text(printed)]
+            block["language"] = "text"  # to others, a comment in what is printed is a command of root's
             block.rawsource = printed
             return []
         shown: list[nodes.Node] = []

@@ -16,8 +16,8 @@ stroke against the distance that it saves.
 fill instead; and if the distance to the brim costs little, `cautious` is simpler and as good. The cost is without the
 constraint: what `dual` gains at the brim has to pay for its strokes first.
 
-*Source.* None: the system is made up, to show a constraint with little around it (`examples/brim.py`). Those of the
-:doc:`reactor` and the :doc:`room` are from the literature.
+*Source.* None: the system is made up, to show a constraint with little around it (`examples/brim.py`). Those of
+the :doc:`reactor <reactor>` and the :doc:`room <room>` are from the literature.
 """
 
 import numpy as np

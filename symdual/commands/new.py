@@ -27,19 +27,20 @@ from symdual import Model, Scenario, unknown
 # What the system is described by: states, and inputs that you choose.
 position, velocity, force = sp.symbols("position velocity force")
 
-# What is not known, with what you would bet on before the first measurement: a mean and a variance.
-# Be honest with the variance. For whole functions that are unknown see symdual.features.
-gain = unknown("gain", mean=1.0, variance=0.5)  # how strongly the motor pulls, perhaps even backwards
+# What is not known, with what you would bet on before the first measurement: a mean and a
+# variance. Be honest with the variance. For whole functions see symdual.features.
+gain = unknown("gain", mean=1.0, variance=0.5)  # of the motor, perhaps even backwards
 friction = unknown("friction", mean=0.3, variance=0.05)
 
-# The equations, in continuous time. For a model in steps give dynamics=[the next state, ...] and no step.
+# The equations, in continuous time.
+# For a model in steps give dynamics=[the next state, ...] and no step.
 model = Model(
     states=[position, velocity],
     inputs=[force],
     derivatives=[velocity, gain * force - friction * velocity],
     step=0.2,  # seconds from one input to the next
     process_noise=[1e-4, 1e-3],  # variances of what disturbs each state in a step
-    observation=[position],  # what is measured; the states themselves if you leave this out
+    observation=[position],  # what is measured; without this, the states themselves
     measurement_noise=1e-3,  # and the variance of its errors
     bounds={{"force": (-3.0, 3.0)}},
 )
@@ -53,7 +54,8 @@ scenario = Scenario(
     reference=[1.0, 0.0],
     start=[0.0, 0.0],
     start_covariance=[1e-2, 1e-2],
-    # truth={{"gain": 0.6, "friction": 0.4}},  # to simulate one system; without it, systems are drawn from the prior
+    # To simulate one system, and not such that are drawn from the prior:
+    # truth={{"gain": 0.6, "friction": 0.4}},
 )
 '''
 
