@@ -55,9 +55,9 @@ class Statements(Calls):
         if name not in self._names:
             wanted = safe(name)
             prefix = self.spelling.prefix
-            while (
-                wanted in self._names.values() or wanted.lower().startswith(f"{prefix.lower()}_") or wanted == "memory"
-            ):
+            if wanted.lower().startswith(f"{prefix.lower()}_"):  # would look like a function of ours
+                wanted = f"a_{wanted}"
+            while wanted in self._names.values() or wanted == "memory":
                 wanted += "_"
             self._names[name] = wanted
         return self._names[name]
