@@ -44,9 +44,11 @@ class Variables(Calls):
         """The name of a variable in C."""
         if name not in self._names:
             wanted = safe(name)
-            prefix = self.spelling.prefix
+            prefix = self.spelling.prefix.lower()
+            if wanted.lower().startswith(f"{prefix}_"):  # would look like a function of ours
+                wanted = f"{'a' if prefix != 'a' else 'b'}_{wanted}"
             taken = {*self._names.values(), *self._lengths, "memory"}
-            while wanted in taken or wanted.lower().startswith(f"{prefix.lower()}_"):
+            while wanted in taken:
                 wanted += "_"
             self._names[name] = wanted
         return self._names[name]

@@ -315,6 +315,14 @@ def test_an_argument_that_nobody_knows_is_named() -> None:
         source.translated(program, "toy", "toy")
 
 
+@pytest.mark.parametrize("prefix", ["small", "a"])
+def test_a_variable_that_begins_like_the_prefix_has_another_name(prefix: str) -> None:
+    """The pivots of a small matrix are compared with `small_pivot`; a translator that only appends never ends."""
+    text = library_text(source.translated(Program(files_of("toy")), "toy", prefix))
+    assert ("a_small_pivot" if prefix == "small" else "small_pivot") in text
+    assert not re.search(rf"real_t {prefix}_\w+ =", text)
+
+
 def test_constraints_without_any_unknown_are_translated() -> None:
     """Everything about parameters has no entries there."""
     x, u = sp.symbols("x u")
