@@ -19,6 +19,7 @@ from markupsafe import Markup
 from symdual.numbers import Array
 from symdual.report.html import element, join, page, section, write_page
 from symdual.runtime.explained import Decision, Explained, Story
+from symdual.runtime.objective import limits_of
 from symdual.runtime.problem import processes_of
 
 _UNKNOWNS = 8  # that have a row of their own
@@ -43,7 +44,7 @@ def decisions_page(explained: Explained) -> str:
         element("p", lead, class_="lead"),
         _controls(plan.steps),
         section("decision", "The decision"),
-        section("costs", "What the input costs", _cost_keys()),
+        section("costs", "What the input costs", _cost_keys(explained)),
         section("states", "Trajectory and plan", _state_keys()),
         section("inputs", "Inputs, applied and planned"),
         section("unknowns", "What is believed about the unknowns", _unknown_keys(left_out)),
@@ -91,12 +92,17 @@ def _key(colour: str, words: str, class_: str = "") -> Markup:
     return element("span", element("i", style=f"color: var(--{colour})", class_=class_ or None), words)
 
 
-def _cost_keys() -> Markup:
+def _cost_keys(explained: Explained) -> Markup:
+    limited = bool(limits_of(explained.plan.problem.package))
+    if limited and not any(d.curves for story in explained.values() for d in story.decisions):
+        return element("p", "Of a task with constraints and several inputs the cost is not drawn.", class_="note")
     text = (
         "The cost of the plan through each input, as dual counts it under this controller's belief: what certainty "
         "would make of it, what uncertainty adds if nothing is learned, and what the planned learning takes off. "
         "The dashed line is the chosen input."
     )
+    if limited:
+        text += " Beside constraints the last two are not told apart, and stand together under caution."
     keys = [
         _key("ink", "cost"),
         _key("certain", "certainty-equivalent"),

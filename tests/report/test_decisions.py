@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -141,3 +142,13 @@ def test_a_script_that_is_not_ours_does_not_run(explained: Explained, browser: B
     (tmp_path / "page.html").write_text(broken, encoding="utf-8")
     browser.open(tmp_path / "page.html", 1280)
     assert browser.run("return document.title").startswith("toy")
+
+
+def test_costs_that_are_not_drawn_are_said(explained: Explained, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "not told apart" not in decisions_page(explained)
+    monkeypatch.setattr("symdual.report.decisions.limits_of", lambda package: ("x - 1 <= 0",))
+    assert "not told apart" in decisions_page(explained)
+    bare = {
+        name: replace(s, decisions=tuple(replace(d, curves=()) for d in s.decisions)) for name, s in explained.items()
+    }
+    assert "is not drawn" in decisions_page(Explained(explained.plan, explained.run, bare))
