@@ -154,10 +154,12 @@ class _Lowering:
                 changed = True
 
     def _count_uses(self) -> dict[sp.Symbol, int]:
+        """In how many places each symbol stands, two in one expression being two: put into both, a state would double."""
         uses: dict[sp.Symbol, int] = {}
         for expression in self._all_expressions():
-            for symbol in expression.free_symbols:
-                uses[symbol] = uses.get(symbol, 0) + 1
+            for part in sp.preorder_traversal(expression):
+                if part.is_Symbol:
+                    uses[part] = uses.get(part, 0) + 1
         return uses
 
     def _all_expressions(self) -> Iterable[sp.Expr]:

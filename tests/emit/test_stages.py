@@ -111,6 +111,14 @@ def test_code_grows_gently_with_the_states() -> None:
     assert lengths[1] < 2.2 * lengths[0]
 
 
+def test_code_grows_gently_with_the_substeps() -> None:
+    """A state that the next step meets twice has a name: put into its places it would double with every step."""
+    growth = [unknown("a", 1.0) * x * (1 - x) + u]
+    models = [Model([x], [u], derivatives=growth, step=0.1, substeps=n, name="growth") for n in (10, 20)]
+    lengths = [len(package(derive(model)).files["kernels.py"]) for model in models]
+    assert lengths[1] < 2.2 * lengths[0]
+
+
 def test_patterns_are_those_of_the_whole_step() -> None:
     """In one step a push on the first mass reaches the next three at most: four stages, four links."""
     pattern = structure(derive(chain(8)))
