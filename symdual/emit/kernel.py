@@ -154,7 +154,7 @@ class _Lowering:
                 changed = True
 
     def _count_uses(self) -> dict[sp.Symbol, int]:
-        """In how many places each symbol stands, two in one expression being two: put into both, a state would double."""
+        """In how many places each symbol stands, two in one expression being two: put into both, it would double."""
         uses: dict[sp.Symbol, int] = {}
         for expression in self._all_expressions():
             for part in sp.preorder_traversal(expression):
