@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -82,7 +83,7 @@ _MATH = types.SimpleNamespace(
 def _execute(source: str) -> types.ModuleType:
     plain = source.replace("from numba import njit", "def njit(**options):\n    return lambda function: function\n")
     plain = plain.replace("from . import one_name\n\n__name__ = one_name(__spec__)\n", "")
-    plain = plain.replace("import math\n", "").replace("from .options import INNER\n", "INNER = {}\n")
+    plain = re.sub(r"from \.options import .*\n", "INNER = ORDERED = {}\n", plain.replace("import math\n", ""))
     module = types.ModuleType("interpreted")
     module.__dict__["math"] = _MATH
     exec(compile(plain, "interpreted", "exec"), module.__dict__)
