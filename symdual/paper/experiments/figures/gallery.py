@@ -12,7 +12,7 @@ from symdual.paper.experiments.figures.kernel import kernel_figure
 from symdual.paper.experiments.figures.style import Picture, styled
 from symdual.paper.experiments.figures.toy import toy_figure
 from symdual.paper.experiments.run import Recorded
-from symdual.paper.experiments.timing import measure
+from symdual.paper.experiments.timing import measure_apart
 from symdual.runtime.problem import Problem
 
 SHOWN_RUNS = 50  # as in the paper
@@ -31,7 +31,7 @@ def gallery(
     if "toy" in problems:
         found.append(lambda: toy_figure(problems["toy"], seed, samples))
     if "schedule" in problems:
-        found.append(lambda: flow_figure(measure(problems["schedule"])))
+        found.append(lambda: flow_figure(measure_apart(problems["schedule"])))
         found.append(lambda: kernel_figure(problems["schedule"].package, seed))
     for number, truth in runs:
         own = runs[number, truth]
