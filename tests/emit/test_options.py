@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 
 import numba
 import numpy as np
@@ -60,3 +61,13 @@ def test_an_inner_function_that_is_called_from_python_says_so(toy_package: Loade
     weights = toy_package.records.make_weights(np.eye(1)[None], np.eye(1)[None], np.zeros((1, 1)))
     with pytest.raises(KeyError, match="state_cost is called by compiled code only"):
         toy_package.trajectory.state_cost(weights[0], np.zeros(1))
+
+
+def test_what_is_not_finite_stays_visible_however_sums_are_reordered(toy_package: LoadedPackage) -> None:
+    """numba asks by x - x whether x is finite; some liberties of LLVM's make that zero."""
+
+    @numba.njit(**toy_package.options.FAST)
+    def finite(values: np.ndarray) -> bool:
+        return math.isfinite(values[0])
+
+    assert [finite(np.array([value])) for value in (1.0, math.nan, math.inf)] == [True, False, False]
