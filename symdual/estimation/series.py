@@ -227,7 +227,9 @@ def first_far(errors: Array, deviations: Array, noise: Array) -> tuple[int, int]
     The first row in which one is far may throw a filter off for good, whatever is measured later; in this row it is the
     one that is farthest. What has no noise (NY,) is not judged.
     """
-    off = np.where(np.isfinite(errors) & (noise > 0), np.abs(errors) / np.maximum(deviations, 1e-300), 0.0)
+    judged = np.isfinite(errors) & (noise > 0)
+    with np.errstate(over="ignore"):  # a filter that is off expects anything later
+        off = np.where(judged, np.abs(errors) / np.maximum(deviations, 1e-300), 0.0)
     rows = np.flatnonzero((off > FAR).any(axis=1))
     return (int(rows[0]), int(np.argmax(off[rows[0]]))) if len(rows) else None
 

@@ -115,5 +115,6 @@ def test_the_first_row_that_is_far_and_its_farthest_column() -> None:
     errors, deviations, noise = np.zeros((5, 3)), np.full((5, 3), 0.1), np.array([1.0, 1.0, 0.0])
     errors[0, 0], errors[1, 2] = np.nan, 1e9  # what has no noise is not judged
     assert first_far(errors, deviations, noise) is None
-    errors[2, :2], errors[3, 0] = (150.0, 5000.0), 1e6  # row 2 has thrown row 3 off
+    errors[2, :2], errors[3, 0] = (150.0, 5000.0), 1e20  # row 2 has thrown row 3 off
+    deviations[3, 0] = 0.0
     assert first_far(errors, deviations, noise) == (2, 1)
