@@ -35,5 +35,6 @@ class SymdualWarning(UserWarning):
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean "..."?` for the closest known name, or nothing."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return f'; did you mean "{close[0]}"?' if close else ""
+    spelled = {one.casefold(): one for one in known}
+    close = difflib.get_close_matches(name.casefold(), list(spelled), n=1, cutoff=0.6)
+    return f'; did you mean "{spelled[close[0]]}"?' if close else ""

@@ -17,7 +17,7 @@ from symdual.estimation.objective import Objective
 from symdual.estimation.quantities import START, Quantities, Setting, choose, unknown_names
 from symdual.estimation.result import Estimate, FirstState, Fit
 from symdual.estimation.search import Optimum, Report, maximise
-from symdual.estimation.series import FAR, Series, Source, far_off, oddities
+from symdual.estimation.series import Series, Source, far_off, first_far, oddities
 from symdual.estimation.surroundings import Surroundings, read_series, surroundings
 from symdual.runtime.loading import LoadedPackage, load
 from symdual.runtime.noise import fault_of_measurement, fault_of_step, is_noisy
@@ -296,15 +296,11 @@ def _require_sense(about: Subject, series: Sequence[Series]) -> None:
         mean = np.concatenate([_first_state(about, one), about.prior.mean[nx:]]) if about.flat else about.prior.mean
         filtered = whole_filter(about, mean, one.signals).run(one.inputs, one.measurements)
         _require_noise(about, one, filtered)
-        for label, column in about.package.MEASUREMENTS.items():
-            # the first one that is far may throw the filter off for good; what comes after it is not counted
-            deviation = np.sqrt(np.maximum(filtered.spreads[:, column], 0.0))
-            off = np.abs(one.measurements[:, column] - filtered.outputs[:, column])
-            far = np.flatnonzero((off > FAR * deviation) & (noise[column] > 0))
-            if not len(far):
-                continue
-            k = int(far[0])
-            raise far_off(one, k, label, column, float(filtered.outputs[k, column]), float(deviation[k]))
+        deviations = np.sqrt(np.maximum(filtered.spreads, 0.0))
+        far = first_far(one.measurements - filtered.outputs, deviations, noise)
+        if far is not None:
+            label = next(name for name, place in about.package.MEASUREMENTS.items() if place == far[1])
+            raise far_off(one, far[0], label, far[1], float(filtered.outputs[far]), float(deviations[far]))
 
 
 def _require_noise(about: Subject, one: Series, filtered: Filtered) -> None:

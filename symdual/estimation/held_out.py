@@ -97,12 +97,14 @@ def refit(about: Subject, result: Fit) -> Refit:
 def factors(recordings: Sequence[Series], fitted_without: Refit, length: int) -> Factors:
     """Judge a fit by parts of its own recordings; factors are one where these are too short."""
     outputs = recordings[0].measurements.shape[1]
+    as_it_says = Wider(np.ones(outputs), np.zeros(outputs))
     if min(len(one.times) for one in recordings) < SHORTEST * (PARTS + 1):
-        as_it_says = Wider(np.ones(outputs), np.zeros(outputs))
         return Factors((as_it_says,) * length, as_it_says)
     found = [part for number in range(1, PARTS + 1) for part in judged(recordings, fitted_without, number, length)]
-    ahead = tuple(_wider([part.ahead[:, steps] for part in found]) for steps in range(length))
-    return Factors(ahead, _wider([part.simulation for part in found]))
+    ahead: list[Wider] = []
+    for steps in range(length):  # farther than a part is long, what was found nearer is all that is known
+        ahead.append(_wider([part.ahead[:, steps] for part in found], ahead[-1] if ahead else as_it_says))
+    return Factors(tuple(ahead), _wider([part.simulation for part in found], as_it_says))
 
 
 def judged(recordings: Sequence[Series], fitted_without: Refit, number: int, length: int) -> Iterator[Part]:
@@ -142,17 +144,20 @@ def _part(own: Filter, inputs: Array, measured: Array, length: int) -> Part:
     return Part(ahead, (measured - alone.outputs) / np.sqrt(alone.spreads))
 
 
-def _wider(parts: Sequence[Array]) -> Wider:
-    """The factor of each measurement from errors (rows, NY) of all parts."""
-    found = np.array([factor([part[:, a] for part in parts]) for a in range(parts[0].shape[1])])
-    return Wider(found[:, 0], found[:, 1])
+def _wider(parts: Sequence[Array], otherwise: Wider) -> Wider:
+    """The factor of each measurement from errors (rows, NY) of all parts; `otherwise` where these say nothing."""
+    found = [factor([part[:, a] for part in parts]) or known for a, known in enumerate(zip(*otherwise, strict=True))]
+    return Wider(*np.array(found).T)
 
 
-def factor(parts: Sequence[Array]) -> tuple[float, float]:
-    """By how much a band is wider, and the scale of log m, from errors (rows,) of each part in expected deviations."""
+def factor(parts: Sequence[Array]) -> tuple[float, float] | None:
+    """By how much a band is wider, and the scale of log m, from errors (rows,) of each part in expected deviations.
+
+    None if fewer than two parts have errors.
+    """
     known = [part for part in parts if np.any(part[np.isfinite(part)])]
     if len(known) < 2:
-        return 1.0, 0.0
+        return None
     counts = np.array([np.isfinite(part).sum() for part in known])
     freedom = effective_squares(known) * counts / counts.sum()
     levels = np.log([np.nanmean(part**2) for part in known]) + 1.0 / freedom

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -127,7 +128,9 @@ class Identification(NamedTuple):
         if len(stays) > 5:
             yield f"and {len(stays) - 5} more combinations"
         if self.moving:
-            yield f"{', '.join(self.moving)} drift: what is said of them is as if they stood still"
+            several = len(self.moving) > 1
+            drifts, of, stood = ("drift", "them", "they") if several else ("drifts", "it", "it")
+            yield f"{', '.join(self.moving)} {drifts}: what is said of {of} is as if {stood} stood still"
 
     def to_json(self) -> dict[str, Any]:
         """The result as plain data."""
@@ -267,8 +270,9 @@ def _judged(about: Subject, written: Model, series: Series, kind: str) -> Identi
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
     scaled = root @ gathered[-1] @ root
     eigenvalues, eigenvectors = np.linalg.eigh(0.5 * (scaled + scaled.T))
-    eigenvalues, eigenvectors = eigenvalues[::-1], eigenvectors[:, ::-1]
+    eigenvalues, eigenvectors = eigenvalues[::-1], eigenvectors[:, ::-1].copy()
     known = eigenvalues > RANK * max(float(eigenvalues[0]), 1e-300)
+    eigenvectors[:, ~known] = _plainest(eigenvectors[:, ~known])
     history = np.array([np.sqrt(np.diag(_after(root, part))) for part in gathered])
     names = unknown_names(package)
     moving = np.diag(own.process_noise)[nx:] > 0
@@ -294,6 +298,27 @@ def _judged(about: Subject, written: Model, series: Series, kind: str) -> Identi
         ambiguities=ambiguities(written, begins),
         moving=tuple(names[i] for i, m in zip(kept, moving, strict=True) if m),
     )
+
+
+def _plainest(basis: Array) -> Array:
+    """The same space by orthonormal columns with few large entries each.
+
+    Of combinations that an experiment does not show at all, any mixture is an eigenvector too. Columns are turned in
+    pairs until the sum of the fourth powers of all entries is largest (quartimax): with x and y, by a quarter of the
+    angle of sum (x + iy)^4.
+    """
+    turned = basis.copy()
+    for _ in range(100):
+        widest = 0.0
+        for i, j in combinations(range(turned.shape[1]), 2):
+            fourth = complex(np.sum((turned[:, i] + 1j * turned[:, j]) ** 4))
+            angle = 0.25 * math.atan2(fourth.imag, fourth.real)
+            c, s = math.cos(angle), math.sin(angle)
+            turned[:, [i, j]] = turned[:, [i, j]] @ np.array([[c, -s], [s, c]])
+            widest = max(widest, abs(angle))
+        if widest < 1e-12:
+            break
+    return turned
 
 
 def _after(root: Array, information: Array) -> Array:

@@ -221,6 +221,19 @@ def _held(times: Array, values: Array, grid: Array, unit: float) -> Array:
     return np.ascontiguousarray(means)
 
 
+def first_far(errors: Array, deviations: Array, noise: Array) -> tuple[int, int] | None:
+    """Row and column of the measurement that cannot be meant, from errors (K, NY) and what is expected of them.
+
+    The first row in which one is far may throw a filter off for good, whatever is measured later; in this row it is the
+    one that is farthest. What has no noise (NY,) is not judged.
+    """
+    judged = np.isfinite(errors) & (noise > 0)
+    with np.errstate(over="ignore"):  # a filter that is off expects anything later
+        off = np.where(judged, np.abs(errors) / np.maximum(deviations, 1e-300), 0.0)
+    rows = np.flatnonzero((off > FAR).any(axis=1))
+    return (int(rows[0]), int(np.argmax(off[rows[0]]))) if len(rows) else None
+
+
 def far_off(one: Series, k: int, label: str, column: int, expected: float, deviation: float) -> SymdualError:
     """What is said of a measurement in row k that cannot be meant."""
     value = one.measurements[k, column]

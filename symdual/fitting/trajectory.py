@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from symdual.emit.facts import measurement_names
-from symdual.estimation.series import FAR, far_off
+from symdual.estimation.series import far_off, first_far
 from symdual.fitting.evidence import CovarianceFunction, Evidence, Posterior
 from symdual.fitting.linearised import Lineariser, MeanFunction
 from symdual.fitting.task import Indices, Task
@@ -88,7 +88,9 @@ class Trajectories:
     def _require_sense(self, task: Task, row: int, used: Indices, residual: Array, deviations: Array) -> None:
         """Refuse a measurement that is so far from what the model expects, with all that it does not know."""
         noise = np.diag(task.measurement_noise)[used]
-        for i in np.flatnonzero((np.abs(residual) > FAR * deviations) & (noise > 0)):
+        far = first_far(residual[None], deviations[None], noise)
+        if far is not None:
+            i = far[1]
             lengths = np.cumsum([len(one.times) for one in task.series])
             number = int(np.searchsorted(lengths, row, side="right"))
             k, column = int(task.clock[row]), int(used[i])

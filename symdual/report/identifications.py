@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _BEFORE, _AFTER, _INPUT = "#b0b0b0", "#00866b", "#3b6fc4"
+_LINES = ("-", "--", "-.")
 SHOWN = 30  #: unknowns that are listed and drawn; the JSON has them all
 
 
@@ -32,7 +33,8 @@ def identification_table(found: Identification) -> Table:
     table.add_row("", "before", "after", "left")
     for name, before, after in list(zip(found.unknowns, found.before, found.after, strict=True))[:SHOWN]:
         share = 100 * after / before if before > 0 else 100.0
-        table.add_row(f"  {name}", f"+- {before:.3g}", f"+- {after:.3g}", f"{share:.2g} %")
+        left = f"{share:.0f}" if share >= 10 else f"{share:.2g}"
+        table.add_row(f"  {name}", f"+- {before:.3g}", f"+- {after:.3g}", f"{left} %")
     if len(found.unknowns) > SHOWN:
         table.add_row(f"  and {len(found.unknowns) - SHOWN} more")
     return table
@@ -61,7 +63,8 @@ def identification_figure(found: Identification, path: Path) -> Path:
 def _left_over_time(axes: Axes, found: Identification, shown: int) -> None:
     for i in range(shown):
         share = found.history[:, i] / found.before[i] if found.before[i] > 0 else np.ones(len(found.history))
-        axes.plot(found.times, share, lw=1.1, label=found.unknowns[i])
+        # those that show only together have the same share: dashes let the one below be seen
+        axes.plot(found.times, share, ls=_LINES[i % len(_LINES)], lw=1.1, label=found.unknowns[i])
     axes.axhline(1.0, color=_BEFORE, lw=0.8, ls="--")
     axes.set_yscale("log")
     axes.set_title("deviation left of each unknown, as a share of its prior")

@@ -1,4 +1,4 @@
-"""Figures of a validation, one for each question: prediction, horizon, whiteness, consistency, simulation."""
+"""Figures of a validation, one for each question: how far ahead, whiteness, consistency, and the model left alone."""
 
 from __future__ import annotations
 
@@ -54,12 +54,15 @@ def _band(axes: Axes, times: Any, made: Prediction, a: int, label: str) -> None:
     axes.set_xlabel("time")
 
 
+def _errors(axes: Axes, times: Any, errors: Any, spread: Any, label: str) -> None:
+    axes.fill_between(times, -spread, spread, color=_MODEL, alpha=0.2, lw=0, label="95 %")
+    axes.plot(times, errors, ".", color=_DATA, ms=2, label=f"measured minus {label}")
+    axes.set_xlabel("time")
+
+
 def _one_step(axes: Axes, one: Validation, a: int) -> None:
     made = one.ahead[0]
-    spread = made.band[:-1, a]
-    axes.fill_between(one.times[1:], -spread, spread, color=_MODEL, alpha=0.2, lw=0, label="95 %")
-    axes.plot(one.times[1:], made.errors[:-1, a], ".", color=_DATA, ms=2, label="measured minus predicted")
-    axes.set_xlabel("time")
+    _errors(axes, one.times[1:], made.errors[:-1, a], made.band[:-1, a], "predicted")
 
 
 def _horizon(axes: Axes, one: Validation, a: int) -> None:
@@ -107,10 +110,17 @@ def _simulation(axes: Axes, one: Validation, a: int) -> None:
     axes.set_xlabel(f"time; root mean square error {one.simulation.rms[a]:.3g}")
 
 
+def _left_alone(axes: Axes, one: Validation, a: int) -> None:
+    """The same errors by themselves: beside signals that swing widely their band cannot be seen."""
+    made = one.simulation
+    _errors(axes, one.times, made.errors[:, a], made.band[:, a], "simulated")
+
+
 _QUESTIONS: tuple[tuple[str, str, Callable[[Any, Validation, int], None]], ...] = (
     ("prediction", "are the errors one step ahead as large as the model expects?", _one_step),
     ("horizon", "how far ahead can it predict?", _horizon),
     ("whiteness", "is there something left in the innovations? Their autocorrelation", _whiteness),
     ("consistency", "are the innovations distributed as they should be? Their quantiles", _consistency),
     ("simulation", "left alone from an estimated start, where does the model go?", _simulation),
+    ("left_alone", "left alone, are its errors as large as the bands say?", _left_alone),
 )

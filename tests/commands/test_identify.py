@@ -49,7 +49,7 @@ def test_a_fit_is_printed_written_and_validated(here: Path) -> None:
     assert "process_noise[velocity]" in answer.output and "one: start[position]" in answer.output
     assert "2 of 2 starts end here" in answer.output
     assert "unseen: position: error" in answer.output
-    assert len(report["figures"]) == 5 and all(Path(path).is_file() for path in report["figures"])
+    assert len(report["figures"]) == 6 and all(Path(path).is_file() for path in report["figures"])
     assert report["validation"][0]["consistency"]["verdict"] in ("consistent", "overconfident", "underconfident")
 
 

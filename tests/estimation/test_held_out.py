@@ -21,6 +21,12 @@ def swaying(rows: int, seed: int) -> dict[str, Array]:
     return table | {"position": table["position"] + 0.8 * np.sin(k / 23 + seed) * np.sin(k / 57 + 2 * seed)}
 
 
+def known(parts: list[Array]) -> tuple[float, float]:
+    found = factor(parts)
+    assert found is not None
+    return found
+
+
 @pytest.fixture(scope="module")
 def fitted(cart: Subject) -> Fit:
     return fit_series(cart, read_all(ride(300, 11), cart.package), starts=1)
@@ -64,7 +70,7 @@ def test_another_part_lies_in_the_band(apart: float, own: float) -> None:
     random, narrow, wide = np.random.default_rng(6), [], []
     for _ in range(150):
         parts = np.exp(apart * random.standard_normal((5, 1))) * random.standard_normal((5, 120))
-        wider, _ = factor(list(parts[:4]))
+        wider, _ = known(list(parts[:4]))
         narrow.append(np.mean(np.abs(parts[4]) < 1.96))
         wide.append(np.mean(np.abs(parts[4]) < 1.96 * wider))
     assert np.mean(narrow) == pytest.approx(own, abs=0.015)
@@ -73,13 +79,21 @@ def test_another_part_lies_in_the_band(apart: float, own: float) -> None:
 
 def test_errors_twice_as_large_make_bands_twice_as_wide() -> None:
     random = np.random.default_rng(7)
-    assert factor(list(2.0 * random.standard_normal((4, 3000))))[0] == pytest.approx(2.0, rel=0.05)
-    assert factor(list(0.5 * random.standard_normal((4, 3000))))[0] == 1.0
+    assert known(list(2.0 * random.standard_normal((4, 3000))))[0] == pytest.approx(2.0, rel=0.05)
+    assert known(list(0.5 * random.standard_normal((4, 3000))))[0] == 1.0
     # a level that each part knows well, but every part another, is not known for the next one
-    wider, unsure = factor([s * random.standard_normal(3000) for s in (0.5, 1.0, 1.0, 2.0)])
+    wider, unsure = known([s * random.standard_normal(3000) for s in (0.5, 1.0, 1.0, 2.0)])
     assert wider > 1.5 and unsure == pytest.approx(np.sqrt(1.25) * np.std(np.log([0.25, 1, 1, 4]), ddof=1), rel=0.1)
 
 
 def test_short_recordings_say_nothing(cart: Subject, fitted: Fit) -> None:
     found = factors(read_all(ride(30, 5), cart.package), refit(cart, fitted), 3)
     assert [wider.factor[0] for wider in (*found.ahead, found.simulation)] == [1.0] * 4
+
+
+def test_farther_than_the_parts_are_long_the_factor_stays(cart: Subject) -> None:
+    wrong = fit_series(cart, read_all(swaying(60, 3), cart.package), starts=1, only=["drive", "friction", "start"])
+    found = factors(wrong.recordings, refit(cart, wrong), 14)  # parts of 12 rows: 11 steps ahead at most
+    assert factor([np.full(12, np.nan)] * PARTS) is None
+    assert found.ahead[10].factor[0] > 1.05
+    assert found.ahead[10] == found.ahead[11] == found.ahead[13] != found.ahead[9]

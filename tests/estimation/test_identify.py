@@ -16,6 +16,7 @@ from symdual import Model, unknown
 from symdual.errors import SymdualError
 from symdual.estimation.experiment import after, best_experiment
 from symdual.estimation.fit import Subject, fit_series
+from symdual.estimation.identify import _plainest
 from symdual.estimation.likelihood import Filter
 from symdual.estimation.series import read_all
 from symdual.report.identifications import identification_figure, write_plan
@@ -116,3 +117,13 @@ def test_experiments_that_cannot_be(cart_file: Path, packages: Path, toy_package
     toy = Path(__file__).parents[2] / "symdual/paper/models/toy.py"
     with pytest.raises(SymdualError, match='the input "u" has no bounds'):
         symdual.identify(toy, folder=packages)
+
+
+def test_what_is_not_shown_at_all_is_named_as_plainly_as_can_be() -> None:
+    # b alone, and a against c: any mixture spans the same space
+    plain = np.array([[0.0, np.sqrt(0.5)], [1.0, 0.0], [0.0, -np.sqrt(0.5)]])
+    c, s = np.cos(0.7), np.sin(0.7)
+    found = _plainest(plain @ np.array([[c, -s], [s, c]]))
+    order = np.argsort(-np.abs(found[1]))
+    np.testing.assert_allclose(np.abs(found[:, order]), np.abs(plain), atol=1e-12)
+    assert found[0, order[1]] * found[2, order[1]] < 0

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from symdual.errors import SymdualError
-from symdual.estimation.series import oddities, read_all, resampled
+from symdual.estimation.series import first_far, oddities, read_all, resampled
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.replay import Recording
 
@@ -109,3 +109,12 @@ def test_a_plan_needs_no_measurements(toy_package: LoadedPackage, tmp_path: Path
     assert one.measured == 2
     with pytest.raises(SymdualError, match='no column "u"'):
         read_all(written(tmp_path, "time,v\n0,1\n1,2\n"), toy_package, measured=False)
+
+
+def test_the_first_row_that_is_far_and_its_farthest_column() -> None:
+    errors, deviations, noise = np.zeros((5, 3)), np.full((5, 3), 0.1), np.array([1.0, 1.0, 0.0])
+    errors[0, 0], errors[1, 2] = np.nan, 1e9  # what has no noise is not judged
+    assert first_far(errors, deviations, noise) is None
+    errors[2, :2], errors[3, 0] = (150.0, 5000.0), 1e20  # row 2 has thrown row 3 off
+    deviations[3, 0] = 0.0
+    assert first_far(errors, deviations, noise) == (2, 1)

@@ -104,6 +104,6 @@ def test_the_statistic_is_that_of_ljung_and_box() -> None:
 def test_one_figure_for_each_question(cart: Subject, fitted: Fit, tmp_path: Path) -> None:
     judged = validate_series(cart, fitted, read_all(ride(50, 15), cart.package), length=4)
     drawn = validation_figures(judged, cart.package, tmp_path / "figures")
-    questions = ["prediction", "horizon", "whiteness", "consistency", "simulation"]
+    questions = ["prediction", "horizon", "whiteness", "consistency", "simulation", "left_alone"]
     assert [path.name for path in drawn] == [f"recording0_{name}.png" for name in questions]
     assert all(path.stat().st_size > 8000 for path in drawn)

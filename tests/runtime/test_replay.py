@@ -92,6 +92,7 @@ def test_the_band_is_that_of_chi_square() -> None:
         ("time,u,x\n", "data.csv has a header but no rows"),
         ("time,u,xx\n0,1,1\n", 'data.csv has no column "x".*needs the columns time, u, x'),
         ("Time,u,x\n0,1,1\n", 'has no column "time"; did you mean "Time"'),
+        ("time,U,x\n0,1,1\n", 'has no column "u"; did you mean "U"'),
         ("time,u,x,x\n0,1,1,1\n", 'has two columns called "x"'),
         ("time,u,x\n0,1,1\n1,one,2\n", 'line 3: "one" in the column "u" is not a number'),
         ("time,u,x\n0,1,1\n1,1_000,2\n", 'line 3: "1_000" in the column "u" is not a number'),
