@@ -64,7 +64,7 @@ def test_an_inner_function_that_is_called_from_python_says_so(toy_package: Loade
 
 
 def test_what_is_not_finite_stays_visible_however_sums_are_reordered(toy_package: LoadedPackage) -> None:
-    """numba asks by x - x whether x is finite; where x is a sum, LLVM may be allowed to find zero (nsz beside reassoc)."""
+    """numba asks by x - x whether x is finite; where x is a sum, nsz beside reassoc makes that zero."""
 
     @numba.njit(**toy_package.options.FAST)
     def finite(values: np.ndarray) -> bool:
