@@ -14,8 +14,8 @@ pump drawn from the prior (seed 0; violations and distances from step 8 on):
     planned  1.2 +- 0.4 %     0.050           0.016                                 2.001 +- 0.048
 
 `dual` knows the pump twice as well as `cautious` when it matters and goes nearer to the brim; `ce` is over it at every
-second step. L counts without the constraint: by that, what `dual` gains at the brim does not quite pay for its strokes in
-these thirteen steps (0.022 +- 0.010 more than `cautious`, run by run). `planned` weighs all its strokes against the
+second step. L counts without the constraint: by that, what `dual` gains at the brim does not quite pay for its strokes
+in these thirteen steps (0.022 +- 0.010 more than `cautious`, run by run). `planned` weighs all its strokes against the
 distance that they save: 0.033 +- 0.009 less than `dual`, and not to be told from `cautious` (-0.011 +- 0.007).
 """
 
