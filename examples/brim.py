@@ -4,10 +4,19 @@ For eight steps nothing is asked for; then the level is worth most as near to 1 
 with a probability of 0.95. Who does not know the pump has to keep away from the brim by what a stroke may do.
 `examples/gallery/brim.py` runs all controllers, counts and draws.
 
-While it waits, `dual` draws the level far down, where strong strokes are safe and tell most; it knows the pump better
-when it matters, and goes nearer to the brim than `cautious`. `ce` is over the brim at every second step. The cost L
-counts without the constraint: by that, what `dual` gains at the brim does not quite pay for its strokes in these
-thirteen steps. `planned` weighs all its strokes against the distance that they save, and learns as much as pays.
+While it waits, `dual` draws the level far down, where strong strokes are safe and tell most. Over 400 runs with the
+pump drawn from the prior (seed 0; violations and distances from step 8 on):
+
+             over the brim    mean distance   deviation of the strength at step 8   L
+    ce       51.0 +- 1.8 %    0.008           0.030                                 1.698 +- 0.051
+    cautious 0.6 +- 0.2 %     0.058           0.022                                 2.012 +- 0.051
+    dual     1.7 +- 0.5 %     0.037           0.011                                 2.033 +- 0.049
+    planned  1.2 +- 0.4 %     0.050           0.016                                 2.001 +- 0.048
+
+`dual` knows the pump twice as well as `cautious` when it matters and goes nearer to the brim; `ce` is over it at every
+second step. L counts without the constraint: by that, what `dual` gains at the brim does not quite pay for its strokes
+in these thirteen steps (0.022 +- 0.010 more than `cautious`, run by run). `planned` weighs all its strokes against the
+distance that they save: 0.033 +- 0.009 less than `dual`, and not to be told from `cautious` (-0.011 +- 0.007).
 """
 
 import sympy as sp

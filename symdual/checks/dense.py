@@ -56,11 +56,17 @@ class Noise(NamedTuple):
 
     def of_step(self, time: int, z: Array, u: Array) -> Array:
         """Q at a point."""
-        return self.process if self.process_at is None else self.process_at(time, z, u)
+        return self.process if self.process_at is None else semidefinite(self.process_at(time, z, u))
 
     def of_measurement(self, time: int, z: Array) -> Array:
         """R at a point."""
-        return self.measurement if self.measurement_at is None else self.measurement_at(time, z)
+        return self.measurement if self.measurement_at is None else semidefinite(self.measurement_at(time, z))
+
+
+def semidefinite(matrix: Array) -> Array:
+    """The matrix if it is a covariance, else NaN: nothing is to be compared where there is none."""
+    fine = np.all(np.isfinite(matrix)) and np.linalg.eigvalsh(matrix).min() >= -1e-12 * np.abs(matrix).max()
+    return matrix if fine else np.full_like(matrix, np.nan)
 
 
 class LocalCost(NamedTuple):
@@ -176,6 +182,8 @@ def update_iterated(model: DenseModel, noise: Noise, time: int, belief: Belief, 
     measured = ~np.isnan(y)
     whole = noise.of_measurement(time, belief.mean)  # that of the prediction: it stays while z moves
     R = whole[np.ix_(measured, measured)]
+    if not (np.all(np.isfinite(belief.covariance)) and np.all(np.isfinite(R))):
+        return Belief(np.full_like(belief.mean, np.nan), np.full_like(belief.covariance, np.nan))
     start, z = belief.mean, belief.mean
 
     def unlikely(at: Array) -> float:

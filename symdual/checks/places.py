@@ -14,6 +14,7 @@ import numpy as np
 
 from symdual.checks.arithmetic import Number
 from symdual.checks.exact import ExactModel
+from symdual.choices import narrowed
 from symdual.numbers import Array
 from symdual.spec.model import Model
 from symdual.spec.scenario import Scenario
@@ -43,21 +44,28 @@ class Place:
 
 def places(model: Model, scenarios: Sequence[Scenario], random: np.random.Generator) -> list[list[Place]]:
     """The places of a model: all those of its scenarios, or guesses that are to be tried one after the other."""
-    u, u_spread = _inputs(model)
     found = [
         place
         for scenario in scenarios
         if scenario.model.name == model.name
-        for place in _of_scenario(model, scenario, u, u_spread, random)
+        for place in _of_scenario(model, scenario, *_inputs(input_bounds(model, [scenario])), random)
     ]
-    return [found] if found else [[guess] for guess in _guesses(model, u, u_spread)]
+    return [found] if found else [[guess] for guess in _guesses(model, *_inputs(input_bounds(model)))]
 
 
-def _inputs(model: Model) -> tuple[Array, Array]:
+def input_bounds(model: Model, scenarios: Sequence[Scenario] = ()) -> Array:
+    """The bounds (2, NU) of the inputs, narrowed to the choices of the first scenario of the model that has some."""
+    given = np.array([model.lower, model.upper])
+    chosen = next((s.choices for s in scenarios if s.model.name == model.name and s.combinations), None)
+    return given if chosen is None else narrowed(given, chosen)
+
+
+def _inputs(bounds: Array) -> tuple[Array, Array]:
     """The middle of the bounds and a quarter of their distance, where there are two."""
-    bounded = np.isfinite(model.lower) & np.isfinite(model.upper)
-    low, high = np.where(bounded, model.lower, 0.0), np.where(bounded, model.upper, 0.0)
-    one_sided = np.where(np.isfinite(model.lower), model.lower, np.where(np.isfinite(model.upper), model.upper, 0.0))
+    lower, upper = bounds
+    bounded = np.isfinite(lower) & np.isfinite(upper)
+    low, high = np.where(bounded, lower, 0.0), np.where(bounded, upper, 0.0)
+    one_sided = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper, 0.0))
     middle = np.where(bounded, (low + high) / 2, one_sided)
     return middle, np.where(bounded & (high > low), (high - low) / 4, USUAL)
 

@@ -19,7 +19,7 @@ from symdual.checks.exact_plan import ExactPlan, active_entries
 from symdual.checks.kernels import EPSILON, TOLERANCE, BlockResult
 from symdual.checks.objective import local_cost
 from symdual.checks.packaged import dense_model
-from symdual.checks.places import Place, places
+from symdual.checks.places import Place, input_bounds, places
 from symdual.checks.processes import COMBINED, ProcessTask
 from symdual.checks.slopes import slopes
 from symdual.checks.tuned import Tuned, at
@@ -61,7 +61,7 @@ def check_recursions(
 
     if package.PROCESSES:
         return _judged(lambda random: ProcessTask(model, package, home(random), random), "Gram matrix", seed, progress)
-    task = tasks(model, package, homes, seed)
+    task = tasks(model, package, homes, seed, input_bounds(model, scenarios))
     results = _judged(task, "dense", seed, progress)
     random = np.random.default_rng(seed + 1)
     gains = [task(random).left_to_gain() for _ in range(PROBLEMS)]

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from symdual.checks.kernels import TOLERANCE, BlockResult
-from symdual.checks.places import places
+from symdual.checks.places import input_bounds, places
 from symdual.checks.recursions import CONDITION, HORIZON, OPTIMALITY, PROBLEMS, Task, finite_places, tasks
-from symdual.choices import combinations, narrowed
+from symdual.choices import combinations
 from symdual.numbers import Array
 from symdual.runtime.loading import LoadedPackage
 from symdual.spec.model import Model
@@ -55,8 +55,8 @@ def check_switches(
     if chosen is None or package.PROCESSES:
         return []
     homes = finite_places(package, places(model, scenarios, np.random.default_rng(seed)))
-    bounds = narrowed(np.array([package.numbers["lower"], package.numbers["upper"]]), chosen)
-    task, random, results = tasks(model, package, homes, seed, bounds), np.random.default_rng(seed), []
+    task = tasks(model, package, homes, seed, input_bounds(model, scenarios))
+    random, results = np.random.default_rng(seed), []
     for number, (kind, learning, name) in enumerate(COSTS):
         found = [_Decision(task(random), package, chosen, kind, learning).compared(random) for _ in range(PROBLEMS)]
         results += _judged(found, name, any_free=bool(np.isnan(chosen[:, 0]).any()))
