@@ -7,6 +7,8 @@ derivatives come from differences that are exact to far more digits than float64
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 import mpmath
 import sympy as sp
@@ -16,6 +18,14 @@ from symdual.spec.model import Model
 from symdual.spec.symbols import Family, FeatureSum
 
 STEP = mpmath.mpf(10) ** -25  #: difference step: errors of order STEP**2, far below 50 digits
+_REMEMBERED = 4096  # summands: a difference by one coordinate moves few of them
+
+
+class _Part(NamedTuple):
+    """Some expressions of a model, with the numbers of the sums over features that they need."""
+
+    functions: Arithmetic
+    sums: list[int]
 
 
 class ExactModel:
@@ -39,7 +49,7 @@ class ExactModel:
         symbols = [*self._scalars, *(symbol for symbol, _ in self._sums)]
         self._arguments = [Arithmetic(symbols, feature.points) for _, feature in self._sums]
         self._summands = {id(f): self._summand(f) for f in model.families}
-        self._motion, self._measured, self._others = (Arithmetic(symbols, part) for part in (motion, measured, more))
+        self._motion, self._measured, self._others = (self._part(symbols, part) for part in (motion, measured, more))
 
     def _without_families(self, expression: sp.Expr) -> sp.Expr:
         def visit(part: sp.Expr) -> sp.Expr:
@@ -54,10 +64,22 @@ class ExactModel:
 
         return visit(expression)
 
+    def _part(self, symbols: list[sp.Symbol], expressions: list[sp.Expr]) -> _Part:
+        needed: set[sp.Basic] = set().union(*(e.free_symbols for e in expressions))
+        sums: list[int] = []
+        for position in reversed(range(len(self._sums))):  # a sum may stand in the arguments of a later one
+            symbol, feature = self._sums[position]
+            if symbol in needed:
+                needed |= set().union(*(p.free_symbols for p in feature.points))
+                sums.append(position)
+        return _Part(Arithmetic(symbols, expressions), sums[::-1])
+
     @staticmethod
-    def _summand(family: Family) -> Arithmetic:
+    def _summand(family: Family) -> Callable[..., list[Number]]:
         arrays = [*(w.symbol for w in family.weights), *(d.symbol for d in family.data)]
-        return Arithmetic([*family.arguments, *arrays, *family.constants], family.summands)
+        arithmetic = Arithmetic([*family.arguments, *arrays, *family.constants], family.summands)
+        # the precision is an argument because a number means another one there
+        return lru_cache(_REMEMBERED)(lambda precision, *numbers: arithmetic.values(numbers))
 
     # ------------------------------------------------------------ values
 
@@ -67,7 +89,7 @@ class ExactModel:
 
     def _evaluate(
         self,
-        functions: Arithmetic,
+        part: _Part,
         k: Number,
         x: list[Number],
         u: list[Number],
@@ -83,10 +105,11 @@ class ExactModel:
         ]
         values += [mpmath.mpf(0)] * len(self._sums)
         offset = len(self._scalars)
-        for position, (_, feature) in enumerate(self._sums):
+        for position in part.sums:
+            _, feature = self._sums[position]
             points = self._arguments[position].values(values)
             values[offset + position] = self._sum(feature, points, theta)
-        return functions.values(values)
+        return part.functions.values(values)
 
     def _sum(self, feature: FeatureSum, points: list[Number], theta: list[Number]) -> Number:
         family = feature.family
@@ -95,12 +118,12 @@ class ExactModel:
             if other is family:
                 break
             start += other.size
-        summands = self._summands[id(family)]
+        summands, precision = self._summands[id(family)], mpmath.mp.prec
         weights = [theta[start + n * family.count : start + (n + 1) * family.count] for n in range(len(family.weights))]
         data = [[mpmath.mpf(float(v)) for v in array.values] for array in family.data]
         constants = [mpmath.mpf(c.value) for c in family.constants]
         rows = zip(*weights, *data, strict=True)
-        return mpmath.fsum(summands.values([*points, *row, *constants])[feature.output] for row in rows)
+        return mpmath.fsum(summands(precision, *points, *row, *constants)[feature.output] for row in rows)
 
     def dynamics(self, k: int, x: list[Number], u: list[Number], theta: list[Number]) -> list[Number]:
         """The next state, discretised with numbers if the model is in continuous time."""

@@ -144,7 +144,8 @@ class ProcessTask:
     def _linearised(self, k: int, z: Array, u: Array, data: Array) -> Linearised:
         p = self._package
         f, f_x, f_u = np.zeros(p.NX), np.zeros((p.NX, p.NX)), np.zeros((p.NX, p.NU))
-        points = np.zeros((p.process.POINTS, p.process.SCRATCH_WIDTH))
+        longest = max(len(family.arguments) for family in self._families)
+        points = np.zeros((p.process.POINTS, longest))
         gains = np.zeros((p.NX, p.process.VALUES))
         work = np.zeros(p.WORK)
         p.kernels.linearise(k, z, u, data, work, f, f_x, f_u)

@@ -117,6 +117,19 @@ def test_the_model_as_written_is_summed_feature_by_feature() -> None:
         assert float(h) == pytest.approx(total**2, rel=1e-14)
 
 
+def test_a_sum_in_the_arguments_of_another_is_taken_where_only_the_outer_one_is_written() -> None:
+    inner = features.linear("inner", x)
+    outer = features.rbf("outer", inner, centres=[0.0, 1.0], lengthscale=1.0)
+    model = Model([x], [u], [x + u], observation=[outer], name="m")
+    with mpmath.workdps(DIGITS):
+        exact = ExactModel(model)
+        number = mpmath.mpf
+        for slope in (1.0, 2.0):  # the second one must not be what is remembered of the first
+            (h,) = exact.observation(0, [number("0.2")], [number(slope), number(3), number(5)])
+            bells = [np.exp(-0.5 * (0.2 * slope - centre) ** 2) for centre in (0.0, 1.0)]
+            assert float(h) == pytest.approx(3 * bells[0] + 5 * bells[1], rel=1e-14)
+
+
 def test_a_hand_edited_file_is_checked_as_it_is(tmp_path: Path) -> None:
     """Not written again and found right: the edit is in the report, and so is the block that it broke."""
     model = Model([x], [u], [x + 3 * u], name="edited")
