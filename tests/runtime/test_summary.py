@@ -29,7 +29,7 @@ SIZES = {
     "parameter": 2,
     "process": 1,
     "loss": 3,
-    "limit": 2,
+    "limit": 0,
 }
 TASK = {"reference": np.zeros((5, 1)), "state_cost": np.ones((5, 1, 1)), "input_cost": np.ones((4, 1, 1))}
 
