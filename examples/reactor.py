@@ -7,18 +7,18 @@ hardly shows in it: what makes more B from A makes more C from B.
 
 Rates and feed are those of the benchmark of Chen, Kremling and Allgoewer ("Nonlinear predictive control of a
 benchmark CSTR", European Control Conference 1995) at its operating temperature, which the jacket is taken to hold;
-drift, noise and limit are assumptions. `examples/gallery/reactor.py` runs and draws it. Over 320 runs of an hour,
+drift, noise and limit are assumptions. `examples/gallery/reactor.py` runs and draws it. Over 400 runs of an hour,
 with the truth drawn from the prior and drifting, plans of 8 steps (seed 0, the first 10 minutes not counted among
 the violations):
 
              over the limit   mean distance   deviation of the activity at the end   L (minus what was made)
-    ce       44.7 %           0.021           0.099                                  -34.12 +- 0.17
-    cautious 4.0 %            0.121           0.066                                  -30.07 +- 0.13
-    dual     1.1 %            0.137           0.059                                  -28.50 +- 0.17
-    oracle   55.7 %           -0.001          0                                      -34.93 +- 0.18
+    ce       44.5 %           0.021           0.098                                  -34.10 +- 0.15
+    cautious 4.2 %            0.121           0.066                                  -30.07 +- 0.12
+    dual     1.2 %            0.138           0.059                                  -28.47 +- 0.15
+    oracle   55.6 %           -0.001          0                                      -34.92 +- 0.16
 
 `dual` lowers the flow every quarter of an hour, where B tells most, and knows the catalyst best. Here that does not
-pay: run by run it makes 1.57 +- 0.09 less than `cautious` (5 %), and is over the limit in 2.9 +- 0.7 % fewer steps,
+pay: run by run it makes 1.60 +- 0.08 less than `cautious` (5 %), and is over the limit in 3.0 +- 0.6 % fewer steps,
 where 5 % are allowed to both. `ce` learns nothing at the limit, knows no more at the end than at the start, and does
 not notice. (`oracle`, like `ce`, keeps no distance, and noise does the rest.)
 """
