@@ -35,6 +35,9 @@ def mutants(source: str) -> Iterator[Mutant]:
         for node in ast.walk(function):
             if isinstance(node, (ast.Assign, ast.AugAssign)) and not _is_trivial(node.value):
                 line, value = lines[node.lineno - 1], node.value
+                if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):  # sine and cosine at once
+                    assert isinstance(value, ast.Call)
+                    (value,) = value.args
                 assert node.lineno == node.end_lineno
                 negation = "not " if isinstance(value, (ast.Compare, ast.BoolOp)) else "-"
                 shown = line[value.col_offset : value.end_col_offset]
