@@ -106,20 +106,23 @@ def _turns(derivation: Derivation, calculus: Calculus, role: str, inputs: tuple[
                 found[variable] += product(share * symbol * (1 if i == j else 2), turned)
     program = values_program(found.values())
     builder = new_builder(derivation, differentiate(program, ()), more=places | shares)
-    own = [f"x_out[{i}]" for i in range(len(derivation.states))] + [f"u_out[{a}]" for a in range(len(inputs))]
+    own = [f"turns_x_out[{i}]" for i in range(len(derivation.states))] + [
+        f"turns_u_out[{a}]" for a in range(len(inputs))
+    ]
     for place, expression in zip(own, program.outputs, strict=True):
         builder.write(place, expression)
     when, size = "a step" if inputs else "the end", len(derivation.states) + len(derivation.inputs)
     shapes = (
-        _shapes(derivation, len(terms), bool(inputs)) + f", joint_in ({size}, {size}), x_out ({len(derivation.states)})"
+        _shapes(derivation, len(terms), bool(inputs))
+        + f", joint_in ({size}, {size}), turns_x_out ({len(derivation.states)})"
     )
     return KernelFunction(
         f"{role}_turns",
-        ("time_index", "z_in", *(["u_in"] if inputs else []), "costate", "joint_in", "data", "work", "x_out")
-        + (("u_out",) if inputs else ()),
+        ("time_index", "z_in", *(["u_in"] if inputs else []), "costate", "joint_in", "data", "work", "turns_x_out")
+        + (("turns_u_out",) if inputs else ()),
         f"The slope of tr D H, D = joint_in symmetric, H the second derivatives of costate' t of the cost of {when}.",
         ("what is identically zero is not written",),
-        shapes + (f", u_out ({len(inputs)})" if inputs else ""),
+        shapes + (f", turns_u_out ({len(inputs)})" if inputs else ""),
         builder.build(),
     )
 
