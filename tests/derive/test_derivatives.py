@@ -20,7 +20,7 @@ RNG = np.random.default_rng(0)
 
 
 def test_every_kind_of_model_agrees_with_both_oracles(zoo_model: Model, interpreted: Callable[[Model], Any]) -> None:
-    results = compare(interpreted(zoo_model), references(zoo_model, points=2))
+    results = compare(interpreted(zoo_model), references(zoo_model, points=4))
     assert [r for r in results if not r.passed] == []
     assert {r.oracle for r in results} == {"50 digits", "as written", "differences"}
 
