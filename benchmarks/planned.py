@@ -1,6 +1,6 @@
 """The planning controller beside the others, truth drawn from the prior: cost per step and paired differences.
 
-    python benchmarks/planned.py [--runs 400] [--only NAME ...] [--store FILE] [--table]
+    python benchmarks/planned.py [--runs 400] [--only NAME ...] [--store FILE] [--backend c] [--table]
 
 The others are ce, cautious, beb with tau = .1, 1, 10 and 100, and dual; the best of their means in each column is what
 planned is compared with, in the same episodes. One of them that costs more than the best by over FAR standard errors of
@@ -44,21 +44,21 @@ scenario = Scenario(sign, horizon=10, input_cost=0.1, start=2.0)
 """
 
 
-def unknown_sign() -> Problem:
+def unknown_sign(backend: str) -> Problem:
     """A gain of unknown sign."""
     folder = Path(tempfile.mkdtemp())  # the package is read from there as long as the process runs
     (folder / "sign.py").write_text(SIGN)
-    return api.prepare(folder / "sign.py", folder=folder)
+    return api.prepare(folder / "sign.py", folder=folder, backend=backend)
 
 
-def wide_slopes() -> Problem:
+def wide_slopes(backend: str) -> Problem:
     """Exp 3 with slopes of variance 1."""
-    return api.prepare(PAPER / "relevance.py").changed(prior_covariance={"net_w": 1.0})
+    return _file(PAPER / "relevance.py")(backend).changed(prior_covariance={"net_w": 1.0})
 
 
-def soft_landing() -> Problem:
+def soft_landing(backend: str) -> Problem:
     """The plant of Tse and Bar-Shalom, all of whose last state counts."""
-    task = api.prepare(PAPER / "tse_bar_shalom.py")
+    task = _file(PAPER / "tse_bar_shalom.py")(backend)
     return task.changed(state_cost=lambda k: [float(k == task.horizon)] * 3)
 
 
@@ -72,13 +72,13 @@ class Column:
     """A problem, how its truth is drawn and how far ahead is planned, and what planned is compared with."""
 
     name: str
-    problem: Callable[[], Problem]
+    problem: Callable[[str], Problem]
     settings: Settings = PRIOR
     others: tuple[str, ...] = OTHERS
 
 
-def _file(path: Path) -> Callable[[], Problem]:
-    return lambda: api.prepare(path)
+def _file(path: Path) -> Callable[[str], Problem]:
+    return lambda backend: api.prepare(path, backend=backend)
 
 
 COLUMNS = (
@@ -189,6 +189,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=400)
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--store", type=Path, default=Path("results/planned.json"))
+    parser.add_argument("--backend", choices=("numba", "c"), default="numba", help="c compiles in no time")
     parser.add_argument("--table", action="store_true", help="only print what is there")
     chosen = parser.parse_args()
     store: dict[str, Any] = json.loads(chosen.store.read_text()) if chosen.store.exists() else {}
@@ -199,7 +200,7 @@ def main() -> None:
         found = store.setdefault(column.name, {})
         for name in (*column.others, "planned"):
             found.setdefault(name, {"costs": []})
-        task = column.problem()
+        task = column.problem(chosen.backend)
         for least in range(PART, chosen.runs + PART, PART):
             for name in (*contenders(column, found), "planned"):
                 if len(found[name]["costs"]) < min(least, chosen.runs):
