@@ -102,8 +102,10 @@ def factors(recordings: Sequence[Series], fitted_without: Refit, length: int) ->
         return Factors((as_it_says,) * length, as_it_says)
     found = [part for number in range(1, PARTS + 1) for part in judged(recordings, fitted_without, number, length)]
     ahead: list[Wider] = []
-    for steps in range(length):  # farther than a part is long, what was found nearer is all that is known
-        ahead.append(_wider([part.ahead[:, steps] for part in found], ahead[-1] if ahead else as_it_says))
+    for steps in range(length):
+        # a part has few errors farther ahead than half its length: what was found nearer is all that is known there
+        long_enough = [part.ahead[:, steps] for part in found if 2 * (steps + 1) <= len(part.ahead)]
+        ahead.append(_wider(long_enough, ahead[-1] if ahead else as_it_says))
     return Factors(tuple(ahead), _wider([part.simulation for part in found], as_it_says))
 
 

@@ -91,9 +91,9 @@ def test_short_recordings_say_nothing(cart: Subject, fitted: Fit) -> None:
     assert [wider.factor[0] for wider in (*found.ahead, found.simulation)] == [1.0] * 4
 
 
-def test_farther_than_the_parts_are_long_the_factor_stays(cart: Subject) -> None:
-    wrong = fit_series(cart, read_all(swaying(60, 3), cart.package), starts=1, only=["drive", "friction", "start"])
-    found = factors(wrong.recordings, refit(cart, wrong), 14)  # parts of 12 rows: 11 steps ahead at most
+def test_farther_than_half_a_part_the_factor_stays(cart: Subject) -> None:
+    wrong = fit_series(cart, read_all(swaying(100, 3), cart.package), starts=1, only=["drive", "friction", "start"])
+    found = factors(wrong.recordings, refit(cart, wrong), 13)  # parts of 20 rows: 10 steps ahead at most
     assert factor([np.full(12, np.nan)] * PARTS) is None
-    assert found.ahead[10].factor[0] > 1.05
-    assert found.ahead[10] == found.ahead[11] == found.ahead[13] != found.ahead[9]
+    assert found.ahead[9].factor[0] > 1.05
+    assert found.ahead[9] == found.ahead[10] == found.ahead[12] != found.ahead[8]
