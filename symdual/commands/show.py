@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +14,11 @@ from symdual.commands.terminal import headed, new_console, new_progress, print_r
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from symdual.derive.derivation import Derivation
+    from symdual.derive.display import Equation
+    from symdual.derive.structure import Structure
+    from symdual.emit.kernels import KernelFunction
 
 
 @click.command()
@@ -33,7 +39,7 @@ def show(model_file: Path, html_file: Path | None, no_check: bool, json_file: Pa
     from symdual.derive.display import equations
     from symdual.derive.structure import structure
     from symdual.emit.kernels import kernel_functions
-    from symdual.report.terminal import derivation_view, kernel_table, left_side, model_summary, right_side
+    from symdual.report.terminal import derivation_view, kernel_table, model_summary
     from symdual.spec.loading import load_model_file
 
     console = new_console()
@@ -44,30 +50,36 @@ def show(model_file: Path, html_file: Path | None, no_check: bool, json_file: Pa
         functions = kernel_functions(derivation, pattern)
         console.print(headed(name))
         console.print(model_summary(model, pattern))
-        console.print(derivation_view(derivation))
+        listed = equations(derivation)
+        console.print(derivation_view(derivation, listed))
         console.print()
         console.print(kernel_table(functions))
         print_remarks(console, derivation.remarks)
-        report.append(
-            {
-                "name": name,
-                "structure": {key: getattr(pattern, key) for key in pattern.__dataclass_fields__},
-                "equations": [
-                    {
-                        "block": e.block,
-                        "left": left_side(e),
-                        "right": right_side(e),
-                        "operations": e.operations,
-                    }
-                    for e in equations(derivation)
-                ],
-                "operations": {f.name: f.kernel.operations for f in functions},
-                "remarks": derivation.remarks,
-            }
-        )
+        if json_file is not None:
+            report.append(_described(name, derivation, pattern, listed, functions))
     write_json(json_file, {"models": report})
     if html_file is not None:
         _write_derivation_page(console, model_file, html_file, checked=not no_check)
+
+
+def _described(
+    name: str,
+    derivation: Derivation,
+    pattern: Structure,
+    listed: Sequence[Equation],
+    functions: Sequence[KernelFunction],
+) -> dict[str, Any]:
+    from symdual.report.terminal import left_side, right_side
+
+    return {
+        "name": name,
+        "structure": {key: getattr(pattern, key) for key in pattern.__dataclass_fields__},
+        "equations": [
+            {"block": e.block, "left": left_side(e), "right": right_side(e), "operations": e.operations} for e in listed
+        ],
+        "operations": {f.name: f.kernel.operations for f in functions},
+        "remarks": derivation.remarks,
+    }
 
 
 def _write_derivation_page(console: Console, model_file: Path, html_file: Path, checked: bool) -> None:

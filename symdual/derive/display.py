@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from symdual.derive.structure import hessian_diagonals
 from symdual.spec.symbols import power
 
 INDEX = sp.Symbol("i", integer=True)
-LARGEST = 4000  #: operations of an expression beyond which it is not shown
+LARGEST = 1000  #: operations of an expression beyond which it is not shown
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,8 @@ class Display:
         arrays = [b.symbol for b in derivation.weights]
         arrays += [a.symbol for family in derivation.model.families for a in family.data]
         self._elements = {s: sp.Indexed(sp.IndexedBase(s.name), INDEX) for s in arrays}
-        self._known: dict[sp.Symbol, sp.Expr | None] = {}
+        self._known: dict[sp.Symbol, sp.Expr] = {}
+        self._sizes: dict[sp.Symbol, int] = {}
         names = [s.name for s in derivation.states]
         self._costate = {
             s: sp.Symbol(f"lam_{names[i] if calculus is derivation.dynamics else i}", real=True)
@@ -159,29 +161,40 @@ class Display:
         return expression.xreplace(self._costate).xreplace(self._elements)
 
     def written_out(self, expression: sp.Expr) -> sp.Expr | None:
-        """Replace definitions by what they stand for and sums by `Sum` over the generic index."""
-        rule: dict[sp.Symbol, sp.Expr] = {}
-        for symbol in sorted(expression.free_symbols, key=lambda s: str(s.name)):
-            value = self._resolve(symbol)
-            if value is None:
-                return None
-            rule[symbol] = value
-        full = expression.xreplace(rule).replace(power, lambda *arguments: power(*arguments).formula)
-        return full if sp.count_ops(full) <= LARGEST else None
+        """Replace definitions by what they stand for and sums by `Sum` over the generic index; None if it is large."""
+        return self._full(expression) if self._size(expression) <= LARGEST else None
 
-    def _resolve(self, symbol: sp.Symbol) -> sp.Expr | None:
-        if symbol in self._costate:
-            return self._costate[symbol]
+    def _size(self, expression: sp.Expr) -> int:
+        """Operations of an expression when it is written out, term by term: known without writing it out."""
+        names = Counter(node for node in sp.preorder_traversal(expression) if node.is_Symbol)
+        return int(sp.count_ops(expression)) + sum(count * self._size_of(name) for name, count in names.items())
+
+    def _size_of(self, symbol: sp.Symbol) -> int:
+        if symbol not in self._sizes:
+            meaning = self._meaning(symbol)
+            self._sizes[symbol] = 0 if meaning is None else self._size(meaning)
+        return self._sizes[symbol]
+
+    def _meaning(self, symbol: sp.Symbol) -> sp.Expr | None:
+        """What a definition, or an element of a sum, stands for."""
+        if symbol in self._calculus.sums:
+            return self._calculus.sums[symbol].body
+        return self._calculus.definitions.get(symbol)
+
+    def _full(self, expression: sp.Expr) -> sp.Expr:
+        rule = {symbol: self._resolve(symbol) for symbol in sorted(expression.free_symbols, key=lambda s: str(s.name))}
+        return expression.xreplace(rule).replace(power, lambda *arguments: power(*arguments).formula)
+
+    def _resolve(self, symbol: sp.Symbol) -> sp.Expr:
+        meaning = self._meaning(symbol)
+        if meaning is None:
+            return self._costate.get(symbol, symbol)
         if symbol not in self._known:
-            if symbol in self._calculus.definitions:
-                self._known[symbol] = self.written_out(self._calculus.definitions[symbol])
-            elif symbol in self._calculus.sums:
-                total = self._calculus.sums[symbol]
-                body = self.written_out(total.body)
-                limits = (INDEX, 1, total.point.family.count)
-                self._known[symbol] = None if body is None else sp.Sum(body.xreplace(self._elements), limits)
-            else:
-                return symbol
+            full = self._full(meaning)
+            if symbol in self._calculus.sums:
+                limits = (INDEX, 1, self._calculus.sums[symbol].point.family.count)
+                full = sp.Sum(full.xreplace(self._elements), limits)
+            self._known[symbol] = full
         return self._known[symbol]
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from symdual.checks.kernels import BlockResult
 from symdual.derive.derivation import Derivation
-from symdual.derive.display import Abbreviations, Equation, equations, letters, one_line
+from symdual.derive.display import Abbreviations, Equation, letters, one_line
 from symdual.derive.structure import Structure
 from symdual.emit.kernels import KernelFunction
 from symdual.spec.model import Model
@@ -100,12 +100,11 @@ def kernel_table(functions: Sequence[KernelFunction]) -> Table:
     return table
 
 
-def derivation_view(derivation: Derivation) -> RenderableType:
+def derivation_view(derivation: Derivation, listed: Sequence[Equation]) -> RenderableType:
     """The equations of a derivation, block by block; long ones with names for parts of them, which are said below.
 
     Where the long ones of a function need more names than anybody reads in a terminal, they are counted instead.
     """
-    listed = equations(derivation)
     long = [e for e in listed if e.right is None or len(right_side(e)) > LONGEST_LINE]
     briefs: dict[int, sp.Expr] = {}
     notes: list[RenderableType] = []

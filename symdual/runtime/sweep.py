@@ -99,7 +99,7 @@ class Sweep:
             "names": names,
             "processes": capacities(package),
             "outcomes": list(recording.REASONS),
-            "versions": versions(),
+            "versions": versions() | ({"backend": "c"} if package.backend == "c" else {}),
         }
         if has_objective(package):
             identity["cost"] = package.COST

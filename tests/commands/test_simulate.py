@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from symdual.commands import main
+from symdual.export import compilation
 from symdual.report import figures
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Belief, problem
@@ -77,7 +78,7 @@ def test_a_controller_that_finished_nothing_is_exit_status_1_with_the_reason(
     """From 1e200 the plan costs more than there are numbers; the oracle alone is as lost as ce."""
     task = problem(toy_package)
     far = replace(task, prior=Belief(np.array([1e200, 1.0]), task.prior.covariance))
-    monkeypatch.setattr("symdual.api.prepare", lambda file, scenario: far)
+    monkeypatch.setattr("symdual.api.prepare", lambda file, scenario, backend: far)
     result = run(TOY, "--runs", 3, "--controller", "ce", "--controller", "oracle", "--json", "s.json")
     assert result.exit_code == 1
     reason = "the plan is not finite"
@@ -136,6 +137,23 @@ def test_resuming_with_another_seed_is_refused(place: Path) -> None:
     result = run(TOY, "--runs", 3, "--controller", "ce", "--seed", 1, "--resume")
     assert result.exit_code == 2
     assert "results/toy/results.npz holds a sweep with seed 0, not 1; choose another folder with -o" in result.output
+
+
+def test_through_c_the_same_comes_out_and_the_two_are_not_mixed(place: Path) -> None:
+    try:
+        compilation.compiler()
+    except compilation.NoCompiler as missing:
+        pytest.skip(str(missing))
+    costs = {}
+    for folder, backend in (("numba", ()), ("c", ("--c",))):
+        result = run(TOY, "--runs", 3, "-o", folder, *backend)
+        assert result.exit_code == 0, result.output
+        with np.load(place / folder / "toy/results.npz") as stored:
+            costs[folder] = stored["dual.costs"]
+    np.testing.assert_allclose(costs["c"], costs["numba"], rtol=1e-10)
+    for folder, backend in (("c", ()), ("numba", ("--c",))):
+        mixed = run(TOY, "--runs", 4, "-o", folder, "--resume", *backend)
+        assert mixed.exit_code == 2 and "holds a sweep with backend" in mixed.output
 
 
 def test_another_seed_does_not_overwrite_results_unless_it_is_told_to(place: Path) -> None:
