@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -21,6 +22,8 @@ from symdual.whole_file.packages import (
     verified,
 )
 
+PATIENCE = 60.0  #: seconds that a generator waits for another one
+
 
 def is_unchanged(folder: Path, name: str, input_digest: str) -> bool:
     """Whether `folder` holds an intact package made from the same inputs."""
@@ -33,19 +36,34 @@ def is_unchanged(folder: Path, name: str, input_digest: str) -> bool:
 
 @contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
-    """Hold the folder for this process, made if need be; a second generator is told so instead of waiting."""
+    """Hold the folder for this process, made if need be; a second generator waits for a while."""
     with ExitStack() as stack:
         try:
             stack.callback(_remove_empty, [place for place in (folder, *folder.parents) if not place.exists()])
             folder.mkdir(parents=True, exist_ok=True)
             if not os.access(folder, os.W_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-            held = stack.enter_context(locked(folder, wait=False))
+            held = _held(folder, stack)
         except OSError as problem:
             raise SymdualError(f"cannot write to the folder {folder}: {problem.strerror}") from problem
         if not held:
-            raise SymdualError(f"another symdual is generating into {folder} at this moment; try again when it is done")
+            raise SymdualError(
+                f"another symdual has been generating into {folder} for {PATIENCE:g} s; try again when it is done"
+            )
         yield
+
+
+def _held(folder: Path, stack: ExitStack) -> bool:
+    """Whether the folder was or became free; programs that start at the same time generate one after the other."""
+    last = time.monotonic() + PATIENCE
+    while True:
+        with ExitStack() as own:
+            if own.enter_context(locked(folder, wait=False)):
+                stack.enter_context(own.pop_all())
+                return True
+        if time.monotonic() >= last:
+            return False
+        time.sleep(0.05)
 
 
 def _remove_empty(folders: list[Path]) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -168,21 +169,25 @@ def test_one_bad_model_of_a_file_keeps_the_others_from_being_written(
     assert not (tmp_path / "generated").exists()
 
 
-def test_a_second_generator_is_told_so(tmp_path: Path) -> None:
-    folder, file = tmp_path / "generated", tmp_path / "other.py"
-    file.write_text(
-        "import sympy as sp\nfrom symdual import Model\nx, u = sp.symbols('x u')\nmodel = Model([x], [u], [x + u])\n"
-    )
+def test_a_second_generator_waits_and_is_told_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "generated"
     symdual.generate(gain(2.0), folder)
     before = snapshot(folder)
-    command = [sys.executable, "-m", "symdual", "generate", str(file), "-o", str(folder), "--no-compile"]
-    with exclusive(folder):
-        second = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert second.returncode == 2, second.stderr
-    assert "another symdual is generating" in second.stderr
-    assert len(second.stderr.splitlines()) == 1
+    monkeypatch.setattr("symdual.emit.write.PATIENCE", 0.2)
+    with (
+        exclusive(folder),
+        pytest.raises(SymdualError, match=r"another symdual has been generating .* 0\.2 s"),
+    ):
+        symdual.generate(gain(3.0), folder)
     assert snapshot(folder) == before
-    assert subprocess.run(command, cwd=ROOT, capture_output=True).returncode == 0  # free again
+    monkeypatch.undo()
+    with exclusive(folder):
+        second = threading.Thread(target=symdual.generate, args=(gain(3.0), folder))
+        second.start()
+        second.join(0.3)
+        assert second.is_alive() and snapshot(folder) == before
+    second.join()
+    assert snapshot(folder) != before  # it went on when the folder was free
 
 
 KILLED = """
