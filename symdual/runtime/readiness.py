@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from symdual.runtime.costs import cost_kind
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Problem
-from symdual.runtime.warm import Work, missing
+from symdual.runtime.warm import DECIDE_AND_LEARN, Work, missing
 
 _ALONE = ("planned",)  # costs that take as long as all others together
 
@@ -30,5 +30,5 @@ def works_for(
             continue
         together = "+".join(sorted(own - set(_ALONE)))
         costs = [*([together] if together else []), *sorted(own & set(_ALONE))]
-        found += missing(package.folder, [*costs, "decision", "filter", *(["episode"] if episodes else [])])
+        found += missing(package.folder, [*costs, DECIDE_AND_LEARN, *(["episode"] if episodes else [])])
     return found

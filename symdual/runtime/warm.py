@@ -1,7 +1,8 @@
 """Compiles what the controllers of a package need before they need it, on all cores.
 
-The parts are independent: filter, costs, search and episodes meet only through function pointers. Each is compiled by
-an interpreter of its own and goes to numba's cache, where later processes find it.
+Filter, costs, search and episodes meet only through function pointers. A part is one of them, or several with + between
+them: an interpreter that compiles one after the other starts numba once and compiles once what they share. What it has
+compiled goes to numba's cache, where later processes find it.
 """
 
 from __future__ import annotations
@@ -27,14 +28,15 @@ from symdual.runtime.places import cache_folder
 from symdual.whole_file import write_whole
 
 STEPS = 2  # of the plan on which a part is tried
+DECIDE_AND_LEARN = "decision+filter"  # the part that every controller needs besides its cost
 
 
 # seconds, each alone on a core, of a small model; what they are on another machine is learned
-_USUAL = {"filter": 4.0, "decision": 4.0, "episode": 5.0, "planned": 20.0}
-_USUAL_COST = 4.0
+_USUAL = {"filter": 3.0, "decision": 3.0, DECIDE_AND_LEARN: 5.0, "episode": 4.0, "planned": 14.0}
+_USUAL_COST = 4.5
 _KEPT = 500  # times that are remembered
 
-# the functions of numba's cache by which a part that is there is known
+# the functions of numba's cache by which what is there is known
 _MARKS = {
     "filter": ("filter.predict", "filter.update"),
     "decision": ("decision.decide_at", "decision.price_at"),
@@ -52,24 +54,18 @@ def missing(folder: Path, parts: Iterable[str]) -> list[Work]:
     if "NUMBA_CACHE_DIR" in os.environ or not os.access(folder, os.W_OK):
         return []
 
-    def is_there(*functions: str) -> bool:
-        return all(holds(folder, function) for function in functions)
+    def is_there(name: str) -> bool:
+        return all(holds(folder, function) for function in _MARKS.get(name, (f"decision._{name}",)))
 
-    found = []
-    for part in parts:
-        if part in _MARKS:
-            found += [] if is_there(*_MARKS[part]) else [part]
-        else:
-            kinds = [kind for kind in part.split("+") if not is_there(f"decision._{kind}")]
-            found += ["+".join(kinds)] if kinds else []
-    return [Work(folder, part) for part in found]
+    left = ("+".join(name for name in part.split("+") if not is_there(name)) for part in parts)
+    return [Work(folder, part) for part in left if part]
 
 
 def parts_of(package: LoadedPackage) -> tuple[str, ...]:
     """What the controllers ce, cautious and dual need, the part that takes longest first.
 
     Costs share most of what they call, so they are one part: "certain" and the forms of the dual cost that the
-    scenarios of the package ask for.
+    scenarios of the package ask for. Search and filter are the other: both take less than half as long.
     """
     forms = {"certain"}
     for name in package.plants:
@@ -77,22 +73,22 @@ def parts_of(package: LoadedPackage) -> tuple[str, ...]:
         forms.add(package.dual_cost.choose_form(len(cost) - 1, cost))
     if not package.plants:
         forms.add(package.dual_cost.choose_form(STEPS))
-    return ("+".join(sorted(forms)), "decision", "filter")
+    return ("+".join(sorted(forms)), DECIDE_AND_LEARN)
 
 
 def compile_part(package: LoadedPackage, part: str) -> None:
-    """Compile one part: "filter", "decision", "episode", or names of costs with + between them."""
-    if part == "filter":
-        touch_filter(package, *_belief_and_desk(package))
-    elif part == "decision":
-        _compile_decision(package)
-    elif part == "episode":
-        from symdual.runtime.closed_loop import touch_episode  # which imports this module
+    """Compile one part: "filter", "decision", "episode", names of costs, or several of these with + between them."""
+    for name in part.split("+"):
+        if name == "filter":
+            touch_filter(package, *_belief_and_desk(package))
+        elif name == "decision":
+            _compile_decision(package)
+        elif name == "episode":
+            from symdual.runtime.closed_loop import touch_episode  # which imports this module
 
-        touch_episode(package)
-    else:
-        for kind in part.split("+"):
-            package.decision.cost_pointer(kind)
+            touch_episode(package)
+        else:
+            package.decision.cost_pointer(name)
 
 
 def _compile_decision(package: LoadedPackage) -> None:
@@ -197,7 +193,8 @@ class Expected:
     def seconds(self, work: Work) -> float:
         """What a part will take."""
         own = self._known.get(f"{work.folder.name} {work.part}")
-        return own if own is not None else _USUAL.get(work.part, _USUAL_COST * (1 + work.part.count("+"))) * self._pace
+        usual = _USUAL.get(work.part) or sum(_USUAL.get(name, _USUAL_COST) for name in work.part.split("+"))
+        return own if own is not None else usual * self._pace
 
     @property
     def _pace(self) -> float:
