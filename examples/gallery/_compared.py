@@ -31,7 +31,7 @@ class Judged(Protocol):
 def quickest() -> str:
     """What packages are compiled with: a C compiler where the machine has one, numba otherwise, which takes longer.
 
-    Both do the same, up to rounding.
+    Both do the same up to rounding, which now and then tips a decision between two inputs that cost nearly the same.
     """
     try:
         compilation.compiler()
