@@ -55,7 +55,7 @@ def cells(row: dict[str, Any], bound: bool, remark: str) -> list[str]:
     """What follows the name of the system in its row."""
     costs, own = row["costs"], row["costs"][row["baseline"]]
     if bound:
-        told = [f"{100 * row['violated'][name]:.2g} %" for name in ("ce", "cautious", "dual")]
+        told = [f"{100 * row['violated'][name]:.2g}\N{NO-BREAK SPACE}%" for name in ("ce", "cautious", "dual")]
     else:
         told = [f"{costs['ce']:.4g}", f"{costs['oracle']:.4g}" if "oracle" in costs else ""]
     return [str(row["runs"]), *told, difference(row["gap"], row["error"], own), remark.strip()]
@@ -68,7 +68,7 @@ def difference(gap: float, error: float, own: float) -> str:
     told = f"{gap:+.3g} +- {error:.2g}"
     if abs(gap) < 2 * error:
         return f"{told}: not told apart"
-    return f"{told}: {100 * abs(gap / own):.2g} % {'less' if gap < 0 else 'more'}"
+    return f"{told}: {100 * abs(gap / own):.2g}\N{NO-BREAK SPACE}% {'less' if gap < 0 else 'more'}"
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -183,7 +183,6 @@ function cost(section, a) {
     return (k) => {  // costs differ much from step to step: each has axes of its own
       const d = shownAt(c, k), curve = d.curves[a];
       place.replaceChildren();
-      if (!curve) { add(place, "p", { class: "note" }, "no search, no curve"); return; }
       const parts = [curve.certain, curve.caution, curve.probing, curve.total];
       const chart = new Chart(place, `cost over ${data.inputs[a]}, ${c.name}`, x, range(parts.flat()), data.inputs[a]);
       chart.line("certain", curve.values, curve.certain);

@@ -94,15 +94,16 @@ def _key(colour: str, words: str, class_: str = "") -> Markup:
 
 def _cost_keys(explained: Explained) -> Markup:
     limited = bool(limits_of(explained.plan.problem.package))
-    if limited and not any(d.curves for story in explained.values() for d in story.decisions):
-        return element("p", "Of a task with constraints and several inputs the cost is not drawn.", class_="note")
     text = (
         "The cost of the plan through each input, as dual counts it under this controller's belief: what certainty "
         "would make of it, what uncertainty adds if nothing is learned, and what the planned learning takes off. "
         "The dashed line is the chosen input."
     )
     if limited:
-        text += " Beside constraints the last two are not told apart, and stand together under caution."
+        text += (
+            " Plans are those at the distance from the constraints that this controller keeps; penalties are part of "
+            "what certainty would make of it."
+        )
     keys = [
         _key("ink", "cost"),
         _key("certain", "certainty-equivalent"),

@@ -194,6 +194,11 @@ class CallsModule(Protocol):
     def plan_through(self, k: int, end: int, first_input: Array, desk: Desk) -> tuple[float, int, int, int]:
         """The plan through a first input: cost, status, slot, iterations."""
 
+    def plan_at_distance(
+        self, k: int, end: int, first_input: Array, belief: Records, desk: Desk
+    ) -> tuple[float, int, int, int]:
+        """The same at its distances from constraints, where there are any."""
+
     def follow(self, k: int, end: int, belief: Records, inputs: Array, desk: Desk) -> float:
         """The cost of given inputs; their trajectory is in slot 0."""
 

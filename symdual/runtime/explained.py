@@ -61,8 +61,8 @@ class Decision:
         plan_states, plan_inputs: the plan, (S+1, NX) and (S, NU).
         unmeasured: the standard deviations of z along the plan if nothing were measured, (S+1, NZ).
         measured: the same with the measurements that the plan expects: what it will have learned.
-        curves: the cost over each input. Where a task has constraints, the points are those that the search looked at,
-            and all that is not certainty-equivalent stands under caution.
+        curves: the cost over each input. Where a task has constraints, all three parts are those of one plan, at the
+            distances that the controller keeps: what learning gains by shorter ones is certainty-equivalent.
     """
 
     k: int
@@ -228,25 +228,25 @@ class _Loop:
     def decision(self, moment: _Moment, grids: Sequence[Array]) -> Decision:
         """What a decision was made from."""
         tools, k, belief, info = self._controller.workbench, moment.info.k, moment.state.belief, moment.info
-        limited = bool(limits_of(self._controller.problem.package))
         names = list(self._problem.package.INPUTS)
         order = info.order if self.name == "dual" else 1
         form = self._form if order == 1 else "structured"
         curves = []
-        for a, grid in enumerate(grids if not limited else []):
+        for a, grid in enumerate(grids):
             candidates = np.repeat(moment.u[None], len(grid), axis=0)
             candidates[:, a] = grid
             curves.append(Curve(names[a], grid, *tools.prices(k, belief, candidates, form, order).T))
-        if limited and len(names) == 1 and len(info.candidates) > 1:
-            nominal, cost = info.costs[:, 1], info.costs[:, 0]
-            curves.append(Curve(names[0], info.candidates[:, 0], nominal, cost - nominal, np.zeros(len(cost))))
+        parts = info.parts
+        if self.name == "dual" and limits_of(self._problem.package):  # decisions themselves do not tell them apart
+            still = float(tools.prices(k, belief, moment.u[None], form, order)[0, 1])
+            parts = parts._replace(caution=still, probing=parts.caution - still)
         return Decision(
             k,
             tuple(names),
             moment.u,
             moment.y,
             belief,
-            info.parts,
+            parts,
             info.planned_states,
             info.planned_inputs,
             tools.outlook(k, belief, info.planned_inputs, measuring=False),

@@ -32,7 +32,7 @@ from symdual.whole_file.packages import locked, restore_interrupted, verified
 _PARENT = "symdual_generated"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LoadedPackage:
     """A generated package in memory; its modules (`kernels`, `filter`, ...) are attributes, imported at first use.
 
@@ -42,10 +42,13 @@ class LoadedPackage:
     name: str
     folder: Path
     module: types.ModuleType
-    numbers: dict[str, NDArray[np.float64]] = field(repr=False)
+    numbers: dict[str, NDArray[np.float64]]
     plants: dict[str, str] = field(default_factory=dict)
-    files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
-    c: border.Backend | None = field(default=None, repr=False)
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    c: border.Backend | None = None
+
+    def __repr__(self) -> str:
+        return f"<package {self.name} in {self.folder}, compiled by {'numba' if self.c is None else 'C'}>"
 
     @property
     def backend(self) -> str:

@@ -53,6 +53,11 @@ class Recording(NamedTuple):
     ignored: list[str]
     signals: Array | None = None
 
+    def __repr__(self) -> str:
+        if not len(self.times):
+            return "<Recording without rows>"
+        return f"<Recording: {len(self.times)} rows, from time {self.times[0]:g} to {self.times[-1]:g}>"
+
 
 class Consistency(NamedTuple):
     """Are the innovations as large as the filter expects? Their normalised squares sum to chi-square(measured).
@@ -90,6 +95,10 @@ class Replay(NamedTuple):
     nis: Array
     measured: NDArray[np.int64]
     belief: Belief
+
+    def __repr__(self) -> str:
+        ratio = f"log-likelihood {self.log_likelihood:.5g}, mean NIS {self.consistency.ratio:.3g}"
+        return f"<Replay: {len(self.means)} rows, {ratio}; at the end {self.belief}>"
 
     @property
     def log_likelihood(self) -> float:

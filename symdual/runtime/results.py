@@ -312,6 +312,9 @@ class Results(Labelled):
                 raise self._damaged() from problem
             self._opened = opened.pop_all()
 
+    def __repr__(self) -> str:
+        return f"<Results {self.path}: {self.description.runs} runs of {', '.join(self.description.controllers)}>"
+
     def _damaged(self) -> SymdualError:
         return SymdualError(f"{self.path} is not a whole results file of a sweep; `symdual simulate --resume` mends it")
 

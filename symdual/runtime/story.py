@@ -37,7 +37,8 @@ class Parts(NamedTuple):
     `caution` is what uncertainty would cost if nothing more were learned about theta; `probing`, at most zero at order
     1 up to rounding, is what the planned learning takes off; `bonus` is tau tr S_theta. The cost of `planned` is that
     of its look ahead, and what this sees beyond the plan stands under probing, with either sign. The exact cost is not
-    a sum of these: for `exact`, all that is not certainty-equivalent stands under caution.
+    a sum of these: for `exact`, all that is not certainty-equivalent stands under caution. So it does for `dual` beside
+    constraints; `symdual.explain` tells them apart.
     """
 
     certainty_equivalent: float

@@ -298,10 +298,10 @@ class Workbench:
         weight = float(task["weight"][0])
         if self._kind != "planned":  # which looks ahead, and has weighed what it found
             uncertain *= weight
-        if not self._splits:
-            return Parts(nominal, uncertain, 0.0, 0.0)
         if self._kind == "planned":
             still = weight * float(self._desk.story["unlearned"][0]) if self._learns else 0.0
+        elif not self._splits:
+            return Parts(nominal, uncertain, 0.0, 0.0)
         else:
             still = weight * float(row[self._package.dual_cost.OUT_UNCERTAIN])
         return Parts(nominal, still, uncertain - still, 0.0)
@@ -314,13 +314,21 @@ class Workbench:
     def prices(
         self, k: int, belief: Belief, candidates: Array, form: str, order: int = 1, learning: bool = True
     ) -> Array:
-        """Jbar, w Jd if nothing more were learned, and what learning takes off w Jd, of each first input, (N, 3)."""
+        """Jbar, w Jd if nothing more were learned, and what learning takes off w Jd, of each first input, (N, 3).
+
+        With constraints all three are those of one plan, at the distances that the controller keeps on it.
+        """
         start, end = self._times(k)
         calls, held, weight = self._package.calls, self._hold(belief), float(self._task_record["weight"][0])
         calls.certainty_equivalent(start, end, held, self._desk, np.zeros(self._nu))
         found = np.full((len(candidates), 3), np.nan)
         for row, u in zip(found, candidates, strict=True):
-            row[0], _, slot, _ = calls.plan_through(start, end, u, self._desk)
+            if limits_of(self._package):
+                row[0], status, slot, _ = calls.plan_at_distance(start, end, u, held, self._desk)
+            else:
+                row[0], status, slot, _ = calls.plan_through(start, end, u, self._desk)
+            if status == self._not_finite:
+                continue
             row[1] = weight * self._uncertain(start, end, slot, form, order, held, 0.0)
             if learning:
                 row[2] = weight * self._uncertain(start, end, slot, form, order, held, 1.0) - row[1]

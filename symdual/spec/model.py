@@ -45,14 +45,18 @@ class Model:
     Args:
         states, inputs: SymPy symbols.
         dynamics: the next state, as a list or a vector in the order of `states` or a mapping from state to expression.
-        derivatives, step, method: instead of `dynamics`, the time derivative of the state, discretised with this step
-            by `"euler"` or `"rk4"`; derivatives of the discretised map are exact.
+        derivatives: instead of `dynamics`, the time derivative of the state; that of the discretised map is exact.
+        step: how long the input holds, where `derivatives` are given.
+        method: how these are discretised, by `"euler"` or `"rk4"`.
         substeps: how many steps of the method one step consists of, while the input holds; for stiff dynamics. They are
             written out one after another, so the code grows with them.
         observation: expressions in the states and unknowns; the states themselves by default.
-        process_noise, measurement_noise: Q and R, as a number, a diagonal or a matrix. R = 0 is allowed. Entries may be
-            expressions in states, signals and time, those of Q in inputs too.
-        transition, drift: D and Xi of the unknowns, as a number, a diagonal or a matrix; constant unknowns by default.
+        process_noise: Q, as a number, a diagonal or a matrix. Entries may be expressions in states, inputs, signals
+            and time.
+        measurement_noise: R, in the same way but without inputs. R = 0 is allowed.
+        transition: D in theta' = D theta + N(0, Xi), as a number, a diagonal or a matrix; unknowns are constant by
+            default.
+        drift: Xi, in the same way.
         bounds: mapping from an input or its name to its (lower, upper) bound; None or an infinity leaves a side open.
         time: the symbol that stands for the step number k in time-varying dynamics. In continuous time it is k + 1/2 at
             the middle of a step of `"rk4"`.

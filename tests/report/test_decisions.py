@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -144,11 +143,7 @@ def test_a_script_that_is_not_ours_does_not_run(explained: Explained, browser: B
     assert browser.run("return document.title").startswith("toy")
 
 
-def test_costs_that_are_not_drawn_are_said(explained: Explained, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "not told apart" not in decisions_page(explained)
+def test_what_constraints_make_of_the_costs_is_said(explained: Explained, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "distance from the constraints" not in decisions_page(explained)
     monkeypatch.setattr("symdual.report.decisions.limits_of", lambda package: ("x - 1 <= 0",))
-    assert "not told apart" in decisions_page(explained)
-    bare = {
-        name: replace(s, decisions=tuple(replace(d, curves=()) for d in s.decisions)) for name, s in explained.items()
-    }
-    assert "is not drawn" in decisions_page(Explained(explained.plan, explained.run, bare))
+    assert "distance from the constraints" in decisions_page(explained)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -19,6 +20,31 @@ from symdual.runtime.sweep import sweep
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN, SEED = 3, 5
+PUSHED = """
+import sympy as sp
+from symdual import Model, Scenario, unknown
+
+x, u, v = sp.symbols("x u v")
+pushed = Model(
+    states=[x],
+    inputs=[u, v],
+    dynamics=[x + unknown("b", 1.0, 0.2) * u + unknown("c", 0.5, 0.1) * v],
+    process_noise=0.01,
+    measurement_noise=0.01,
+    bounds={u: (-1.5, 1.5), v: (-1.5, 1.5)},
+)
+pushing = Scenario(
+    pushed,
+    horizon=4,
+    state_cost=1.0,
+    input_cost=[0.1, 0.05],
+    reference=1.2,
+    constraints=[x <= 1.0],
+    constraint_weight=30.0,
+    probability=0.95,
+    truth={"b": 1.3, "c": 0.3},
+)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +102,45 @@ def test_the_curves_are_of_the_order_of_the_decision(in_c: Callable[[Path | str,
     for decision in looked_at(plan, 0, points=401)["dual"].decisions:
         (curve,) = decision.curves
         assert np.interp(decision.u[0], curve.values, curve.cost) == pytest.approx(sum(decision.parts), rel=1e-3)
+
+
+def test_beside_a_wall_the_chosen_input_has_the_least_cost_over_each_input(
+    in_c: Callable[[Path | str, str], Problem],
+) -> None:
+    stories = looked_at(sweep(in_c(PUSHED, "pushed"), ["ce", "cautious", "dual"], 1, SEED), 0, points=201)
+    for name, story in stories.items():
+        for decision in story.decisions:
+            assert [curve.input for curve in decision.curves] == ["u", "v"]
+            for value, curve in zip(decision.u, decision.curves, strict=True):
+                certain, still = curve.certainty_equivalent, curve.certainty_equivalent + curve.caution
+                counted = {"ce": certain, "cautious": still, "dual": curve.cost}[name]
+                assert sum(decision.parts) <= counted.min() * (1 + 1e-4)
+                assert np.interp(value, curve.values, counted) == pytest.approx(sum(decision.parts), rel=2e-2)
+                if name == "dual":
+                    found = np.interp(value, curve.values, curve.probing)
+                    assert found == pytest.approx(decision.parts.probing, rel=0.1, abs=1e-3)
+    assert stories["dual"].decisions[0].parts.probing < -0.005
+
+
+def test_beside_a_wall_the_parts_are_those_by_hand(in_c: Callable[[Path | str, str], Problem]) -> None:
+    """One step from a known x: sigma^2 = var x', d = q sigma, penalty w max(0, g + d)^2, Jd = (W + w Phi) sigma^2."""
+    task = in_c(PUSHED, "pushed").changed(horizon=1)
+    stories = looked_at(sweep(task, ["ce", "dual", "planned"], 1, SEED), 0)
+    for name, story in stories.items():
+        quantile, (decision,) = 0.0 if name == "ce" else NormalDist().inv_cdf(0.95), story.decisions
+        for a, curve in enumerate(decision.curves):
+            u = np.repeat(decision.u[None], len(curve.values), axis=0)
+            u[:, a] = curve.values
+            x, sigma = u @ [1.0, 0.5], np.sqrt(u**2 @ [0.2, 0.1] + 0.01)
+            excess = np.maximum(0.0, x - 1.0 + quantile * sigma)
+            share = np.array([NormalDist().cdf(g) for g in (x - 1.0) / sigma])
+            still = (1.0 + 30.0 * share) * sigma**2
+            held = 1.2**2 + u**2 @ [0.1, 0.05] + (x - 1.2) ** 2 + 30.0 * excess**2
+            np.testing.assert_allclose(curve.certainty_equivalent, held, rtol=1e-9)
+            np.testing.assert_allclose(curve.caution, still, rtol=1e-7)
+            if name != "ce":
+                assert decision.parts.caution == pytest.approx(np.interp(decision.u[a], curve.values, still), rel=1e-2)
+            np.testing.assert_allclose(curve.probing, 0.0, atol=1e-9)  # it is over before anything learned can help
 
 
 def test_learning_takes_something_off(explained: Explained) -> None:

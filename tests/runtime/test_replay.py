@@ -41,6 +41,8 @@ def test_the_belief_is_that_of_the_loop(toy: Problem, tmp_path: Path) -> None:
         state = State(k + 1, state.belief, np.array([u]))
     assert result.log_likelihood == pytest.approx(likelihood)
     assert result.consistency.measured == int(result.measured.sum())
+    assert repr(recording) == "<Recording: 4 rows, from time 0 to 3>"
+    assert repr(result).startswith(f"<Replay: 4 rows, log-likelihood {likelihood:.5g}") and "array" not in repr(result)
 
 
 def test_gaps_in_measurements_and_rows(toy: Problem, tmp_path: Path) -> None:
