@@ -93,6 +93,18 @@ def test_many_random_models_pass_the_check(interpreted: Callable[[Model], Any], 
     pass_the_check(interpreted, model)
 
 
+@pytest.mark.parametrize(
+    "dynamics",
+    [
+        sp.Piecewise((x + 1, x > sp.Rational(-8, 9)), ((x + 1) ** 2, True)),
+        sp.Max(x, sp.Rational(1, 3)) + 2 * x,
+        sp.Piecewise((x, x**2 + x > sp.Rational(1, 3)), (-2 * x, True)),
+    ],
+)
+def test_a_boundary_that_no_double_lies_on_is_no_miss(interpreted: Callable[[Model], Any], dynamics: sp.Expr) -> None:
+    pass_the_check(interpreted, Model([x, v], [u], [dynamics, v + u], observation=[x], name="random"))
+
+
 def pass_the_check(interpreted: Callable[[Model], Any], model: Model) -> None:
     missed = [r for r in compare(interpreted(model), references(model, points=2)) if not r.passed]
     assert missed == [], (model.dynamics, model.observation)
