@@ -128,7 +128,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def shared_models(packages: Path) -> Callable[[Path], Path]:
     """Return a function that generates all models of a file into the shared folder, which it returns.
 
-    A worker waits for another one, where `generate` itself would refuse.
+    A worker waits for another one, however long that takes; `generate` itself gives up after a while.
     """
     turns = packages.with_name("turns")
     turns.mkdir(exist_ok=True)

@@ -75,6 +75,32 @@ def make(
     return from_text
 
 
+@pytest.fixture(scope="session")
+def quickest() -> str:
+    """The backend of tests of what controllers do, not of how they are compiled: C, where there is a compiler."""
+    from symdual.export import compilation
+
+    try:
+        compilation.compiler()
+    except compilation.NoCompiler:
+        return "numba"
+    return "c"
+
+
+@pytest.fixture(scope="session")
+def make_quickly(
+    shared_models: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory, quickest: str
+) -> Callable[[str, str], LoadedPackage]:
+    """The same with the quickest backend."""
+
+    def from_text(name: str, text: str) -> LoadedPackage:
+        file = tmp_path_factory.mktemp("models") / f"{name}.py"
+        file.write_text(text)
+        return symdual.load(shared_models(file) / name, backend=quickest)
+
+    return from_text
+
+
 @pytest.fixture
 def toy(toy_package: LoadedPackage) -> Problem:
     """Two steps with the toy."""
@@ -94,15 +120,15 @@ def pair_package(make: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
 
 
 @pytest.fixture(scope="session")
-def fading_package(make: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
+def fading_package(make_quickly: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
     """x' = a + u, a' = a / 2: a parameter that moves."""
-    return make("fading", FADING)
+    return make_quickly("fading", FADING)
 
 
 @pytest.fixture(scope="session")
-def waves_package(make: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
+def waves_package(make_quickly: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
     """x' = x + b u + 0.8 sin(3 x), |u| <= 1: a plan has many local minima."""
-    return make("waves", WAVES)
+    return make_quickly("waves", WAVES)
 
 
 @pytest.fixture(scope="module")

@@ -41,9 +41,9 @@ PRIOR = Settings(truth="prior")
 
 
 @pytest.fixture(scope="session")
-def sign_package(make: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
+def sign_package(make_quickly: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
     """x' = x + b u with a gain of unknown sign."""
-    return make("sign", SIGN)
+    return make_quickly("sign", SIGN)
 
 
 @pytest.fixture
