@@ -19,6 +19,8 @@ from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 
+from symdual.export.compilation import NoCompiler, compiler
+
 ROOT = Path(__file__).resolve().parents[2]
 PLACE = ROOT / "out/docs"
 EXTRA, WORK = PLACE / "extra", PLACE / "work"
@@ -32,7 +34,7 @@ waiting: list[Future[None]] = []
 
 def commands() -> dict[str, list[str]]:
     """The command that writes each page, by the page's place in the site."""
-    both = ["--controller", "ce", "--controller", "dual", "--runs", "8", "--force"]
+    both = ["--controller", "ce", "--controller", "dual", "--runs", "8", "--force", *_quickly()]
     html = ["--html", "{file}"]
     shown = {f"derivations/{name}.html": ["show", str(m), "--no-check", *html] for name, m in MODELS.items()}
     return shown | {
@@ -40,6 +42,15 @@ def commands() -> dict[str, list[str]]:
         "paper/formulas.html": ["paper", "check", *html],
         "paper/experiments.html": ["paper", "run", "--quick", "--resume", "-o", str(PLACE / "paper"), *html],
     }
+
+
+def _quickly() -> list[str]:
+    """Compile by C where there is a compiler."""
+    try:
+        compiler()
+    except NoCompiler:
+        return []
+    return ["--c"]
 
 
 def begin(app: Sphinx, config: Config) -> None:
