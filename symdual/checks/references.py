@@ -143,8 +143,8 @@ class References:
     def beside_boundaries(self, points: Sequence[CheckPoint]) -> Iterator[CheckPoint]:
         """For every boundary of the model points beside and on it: one coordinate of a given point is moved.
 
-        Where no double lies on it, as for x = 1/3, the nearest is on another side for the model than for the code, which
-        has rounded numbers: there is no such point.
+        Where no double lies on it, as for x = 1/3, the nearest may be on another side for the model than for the code,
+        which has rounded 1/3 too: there is no such point.
         """
         if not points:
             return
