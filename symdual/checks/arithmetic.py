@@ -256,7 +256,11 @@ def _constant(part: sp.Basic) -> Bounded | Verdict | None:
         return Bounded(mpmath.mpf(float(part)), 0.0) if abs(exact) < OVERFLOW else Bounded(exact, math.inf)
     if isinstance(part, sp.Rational):
         value = mpmath.mpf(int(part.p)) / int(part.q)
-        return Bounded(value, float(abs(value - float(value))) if abs(value) < OVERFLOW else math.inf)
+        if abs(value) >= OVERFLOW:
+            return Bounded(value, math.inf)
+        off = abs(value - float(value))
+        # a bound is rounded up: what is as far from a number as its double is must not count as farther
+        return Bounded(value, math.nextafter(float(off), math.inf) if off else 0.0)
     if isinstance(part, sp.NumberSymbol):
         value = mpmath.mpf(part._as_mpf_val(mpmath.mp.prec))
         return Bounded(value, float(value) * EPSILON)

@@ -141,11 +141,7 @@ class References:
         )
 
     def beside_boundaries(self, points: Sequence[CheckPoint]) -> Iterator[CheckPoint]:
-        """For every boundary of the model points beside and on it: one coordinate of a given point is moved.
-
-        Where no double lies on it, as for x = 1/3, the nearest may be on another side for the model than for the code,
-        which has rounded 1/3 too: there is no such point.
-        """
+        """For every boundary of the model three points, one of them on it: one coordinate of a given point is moved."""
         if not points:
             return
         for number, expression in enumerate(self._boundaries):
@@ -155,8 +151,7 @@ class References:
                 found = root(partial(self._distance, number, point, j), at[j], point.spread[j])
                 if found is None or not math.isfinite(found):
                     continue
-                on = self._distance(number, point, j, mpmath.mpf(found)) == 0
-                for moved in on_and_beside(found, point.spread[j])[0 if on else 1 :]:
+                for moved in on_and_beside(found, point.spread[j]):
                     at[j] = moved
                     yield point.at(at.copy(), boundary=True)
                 break
