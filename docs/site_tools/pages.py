@@ -19,7 +19,7 @@ from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 
-from symdual.export.compilation import NoCompiler, compiler
+from symdual.export.compilation import quickest
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACE = ROOT / "out/docs"
@@ -34,7 +34,8 @@ waiting: list[Future[None]] = []
 
 def commands() -> dict[str, list[str]]:
     """The command that writes each page, by the page's place in the site."""
-    both = ["--controller", "ce", "--controller", "dual", "--runs", "8", "--force", *_quickly()]
+    both = ["--controller", "ce", "--controller", "dual", "--runs", "8", "--force"]
+    both += ["--c"] if quickest() == "c" else []
     html = ["--html", "{file}"]
     shown = {f"derivations/{name}.html": ["show", str(m), "--no-check", *html] for name, m in MODELS.items()}
     return shown | {
@@ -42,15 +43,6 @@ def commands() -> dict[str, list[str]]:
         "paper/formulas.html": ["paper", "check", *html],
         "paper/experiments.html": ["paper", "run", "--quick", "--resume", "-o", str(PLACE / "paper"), *html],
     }
-
-
-def _quickly() -> list[str]:
-    """Compile by C where there is a compiler."""
-    try:
-        compiler()
-    except NoCompiler:
-        return []
-    return ["--c"]
 
 
 def begin(app: Sphinx, config: Config) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symdual import Episodes
-from symdual.export import compilation
+from symdual.export.compilation import quickest as quickest  # the programs take it from here
 
 COLOURS = {"ce": "#c8381e", "cautious": "#d69a00", "dual": "#00866b", "planned": "#3b6fc4", "oracle": "#555555"}
 GALLERY = Path(__file__).resolve().parent  # programs that are run to make pages have no __file__
@@ -26,18 +26,6 @@ class Judged(Protocol):
     def costs(self) -> NDArray[np.float64]: ...
     @property
     def outcomes(self) -> NDArray[np.int64]: ...
-
-
-def quickest() -> str:
-    """What packages are compiled with: a C compiler where the machine has one, numba otherwise, which takes longer.
-
-    Both do the same up to rounding, which now and then tips a decision between two inputs that cost nearly the same.
-    """
-    try:
-        compilation.compiler()
-    except compilation.NoCompiler:
-        return "numba"
-    return "c"
 
 
 def runs(usual: int) -> int:

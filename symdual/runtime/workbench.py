@@ -321,13 +321,13 @@ class Workbench:
         start, end = self._times(k)
         calls, held, weight = self._package.calls, self._hold(belief), float(self._task_record["weight"][0])
         calls.certainty_equivalent(start, end, held, self._desk, np.zeros(self._nu))
-        found = np.full((len(candidates), 3), np.nan)
+        found, limited = np.full((len(candidates), 3), np.nan), bool(limits_of(self._package))
         for row, u in zip(found, candidates, strict=True):
-            if limits_of(self._package):
+            if limited:
                 row[0], status, slot, _ = calls.plan_at_distance(start, end, u, held, self._desk)
             else:
                 row[0], status, slot, _ = calls.plan_through(start, end, u, self._desk)
-            if status == self._not_finite:
+            if status >= self._not_finite:
                 continue
             row[1] = weight * self._uncertain(start, end, slot, form, order, held, 0.0)
             if learning:

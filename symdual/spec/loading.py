@@ -170,7 +170,7 @@ def _words(problem: BaseException) -> str:
     """What an exception says, on one line; it may be one that cannot even say that."""
     try:
         return " ".join(str(problem).split())
-    except Exception:
+    except Exception:  # a user's own class may raise anything in __str__; what it was raised for is said all the same
         return "(without words)"
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import symdual
+from symdual.export import compilation
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Problem, problem
 
@@ -78,13 +79,7 @@ def make(
 @pytest.fixture(scope="session")
 def quickest() -> str:
     """The backend of tests of what controllers do, not of how they are compiled: C, where there is a compiler."""
-    from symdual.export import compilation
-
-    try:
-        compilation.compiler()
-    except compilation.NoCompiler:
-        return "numba"
-    return "c"
+    return compilation.quickest()
 
 
 @pytest.fixture(scope="session")
@@ -136,8 +131,6 @@ def in_c(
     shared_models: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[Path | str, str], Problem]]:
     """Return a function that gives the task of a model in a file, or in a text, through C, compiled quickly."""
-    from symdual.export import compilation
-
     try:
         compilation.compiler()
     except compilation.NoCompiler as problem:
