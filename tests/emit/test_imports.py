@@ -14,6 +14,19 @@ def test_unused_names_go_and_used_ones_stay() -> None:
     assert without_unused(source) == expected
 
 
+def test_words_of_texts_and_fields_are_no_uses_and_formatted_names_are() -> None:
+    source = (
+        'from .a import NAME, plan, quoted, said\n\n\ndef f(desk):\n    """A plan, said."""\n    # plan\n'
+        "    work = desk.space[0].work\n    room = np.zeros((3, 2))\n    left = desk.left\n"
+        '    desk.plan[0] = left\n    return "quoted", f"{NAME}: a text", f"another"\n'
+    )
+    result = without_unused(source)
+    assert result.startswith("from .a import NAME\n")
+    assert "work" not in result
+    assert "room" not in result
+    assert "    left = desk.left\n" in result
+
+
 def test_a_module_that_uses_everything_keeps_its_text() -> None:
     source = "import math\nfrom . import a as b\n\nx = math.pi * b.c\n"
     assert without_unused(source) == source
