@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -145,3 +146,25 @@ def test_the_search_covers_the_radius_and_no_more(toy: Problem) -> None:
     # beyond it the input alone costs more than the certainty-equivalent input with all its consequences
     beyond = CostCurve(toy, "dual", 1, 0, toy.prior)(np.array([[1.001 * radius], [-1.001 * radius], [3 * radius]]))
     assert np.all(beyond > radius**2)
+
+
+POLE = """
+import sympy as sp
+from symdual import Model, Scenario, unknown
+place, angle, speed, rate, force = sp.symbols("place angle speed rate force")
+mass, s, c = unknown("mass", mean=0.15, variance=1e-4), sp.sin(angle), sp.cos(angle)
+pushed = (force + mass * s * (0.5 * rate**2 - 9.81 * c)) / (1.0 + mass * s**2)
+turned = (9.81 * s - pushed * c) / 0.5
+pole = Model([place, angle, speed, rate], [force], derivatives=[speed, rate, pushed, turned], step=0.04, method="rk4",
+             bounds={force: (-10, 10)})
+scenario = Scenario(pole, horizon=40, input_cost=1e-3, start=[0.164, 0.256, 0.028, 0.433],
+                    state_cost=lambda k: [10.0, 100.0, 10.0, 10.0] if k == 40 else [0.1, 0.1, 0.01, 0.01])
+"""
+
+
+def test_a_pole_that_all_its_force_can_just_hold_is_held(make_quickly: Callable[[str, str], LoadedPackage]) -> None:
+    """Four steps of full force are needed at once; plans that start at the bounds, or from rest, let it fall (185)."""
+    ce = controller(problem(make_quickly("pole", POLE)), "ce")
+    _, _, info = ce.step(ce.init())
+    assert info.planned_inputs[:4] == pytest.approx(10.0)
+    assert np.abs(info.planned_states[:, 1]).max() < 0.4
