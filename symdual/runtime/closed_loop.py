@@ -23,6 +23,7 @@ from symdual.runtime.costs import (
     SEARCHED,
     cost_kind,
     cost_pointer,
+    kind_that_decides,
     require_search_width,
     searches,
     task_of,
@@ -261,6 +262,12 @@ def run_part(problem: Problem, name: str, luck: Luck, settings: Settings) -> Epi
         raise SymdualError("an episode of another length than the scenario's needs a moving horizon (window)")
     task = problem.for_oracle(luck.truths[0]) if name == "oracle" else problem
     package, plant = task.package, task.plant
+    if (package.c is None) != (plant.c is None):
+        how, other = ("numba" if one.c is None else "C" for one in (package, plant))
+        raise SymdualError(
+            f"the model {package.name} is compiled by {how} and its plant {plant.name} by {other}: "
+            "load both with the same backend"
+        )
     count, steps = len(luck.starts), luck.process.shape[1]
     longer = task if settings.window is None else task.extended(max(0, steps + settings.window - task.horizon))
     planned = task.horizon if settings.window is None else settings.window
@@ -273,9 +280,10 @@ def run_part(problem: Problem, name: str, luck: Luck, settings: Settings) -> Epi
     module = package.episode
     given = task_of(task, name, settings.order, settings.foresight)
     counter = np.zeros(1, dtype=np.int64)
+    deciding = kind_that_decides(task, kind, task.prior.covariance)
     shared = (
         module.Controls(
-            cost_pointer(task, kind, planned).address if count else 0,
+            cost_pointer(task, deciding, planned).address if count else 0,
             searches(task, kind),
             longer.floors,
             settings.window or 0,

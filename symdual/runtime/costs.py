@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from symdual.choices import combinations
 from symdual.errors import SymdualError
 from symdual.runtime.border import Records
 from symdual.runtime.foresight import USUAL, Foresight
 from symdual.runtime.limits import chosen_weights
+from symdual.runtime.noise import is_noisy
 from symdual.runtime.objective import limits_of
 from symdual.runtime.problem import Problem
 
@@ -33,6 +35,20 @@ def cost_kind(problem: Problem, name: str, order: int, steps: int) -> str:
     # a moving horizon meets other weights at each step
     weights = problem.state_cost if steps == problem.horizon else None
     return str(problem.package.dual_cost.choose_form(steps, weights))
+
+
+def kind_that_decides(problem: Problem, kind: str, covariance: NDArray[np.float64]) -> str:
+    """The cost that decides for a belief: that of `ce` where `planned` has nothing to learn.
+
+    `planned` would do the same by itself, up to rounding: compilers order the sums of two functions differently. Inputs
+    that are equal to the bit come from one function.
+    """
+    package = problem.package
+    if kind != "planned" or problem.choices is not None or package.PROCESSES or is_noisy(package):
+        return kind
+    keeps_distance = problem.objective is not None and np.any(problem.objective.quantiles > 0.0)
+    uncertain = np.any(np.diagonal(covariance)[package.NX :] != 0.0) or np.any(package.noise.drift != 0.0)
+    return kind if keeps_distance or uncertain else "certain"
 
 
 def searches(problem: Problem, kind: str) -> bool:

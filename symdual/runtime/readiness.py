@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symdual.runtime.costs import cost_kind
+from symdual.runtime.costs import cost_kind, kind_that_decides
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Problem
 from symdual.runtime.warm import DECIDE_AND_LEARN, Work, missing
@@ -23,7 +23,8 @@ def works_for(
             kinds.setdefault(problem.package, set())
             continue
         package = problem.plant if name == "oracle" else problem.package
-        kinds.setdefault(package, set()).add(cost_kind(problem, name, order, steps))
+        kind = cost_kind(problem, name, order, steps)
+        kinds.setdefault(package, set()).update({kind, kind_that_decides(problem, kind, problem.prior.covariance)})
     found: list[Work] = []
     for package, own in kinds.items():
         if package.backend == "c":

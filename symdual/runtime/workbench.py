@@ -11,10 +11,19 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from symdual.errors import SymdualError
+from symdual.errors import SymdualError, SymdualWarning
 from symdual.runtime import faults
 from symdual.runtime.border import Records
-from symdual.runtime.costs import SEARCHED, cost_kind, cost_pointer, require_search_width, searches, task_of, weights_of
+from symdual.runtime.costs import (
+    SEARCHED,
+    cost_kind,
+    cost_pointer,
+    kind_that_decides,
+    require_search_width,
+    searches,
+    task_of,
+    weights_of,
+)
 from symdual.runtime.culprits import fault_of_model
 from symdual.runtime.evaluate import observation
 from symdual.runtime.foresight import Foresight, first_plans, lay_out, taken_up, told
@@ -75,7 +84,7 @@ class Workbench:
         self._tray, self._stats = package.filter.tray(self._task_record), np.zeros(3)
         self._square_root, self._nu = package.SQUARE_ROOT, package.NU
         self._decide, self._price = package.decision.decide_at, package.decision.price_at
-        self._address = self._cost.address
+        self._address: int = self._cost.address
         self._table = package.candidates.table()
         self._not_finite, self._bad = package.nominal.NOT_FINITE, package.filter.NOT_FINITE
         self._signals = signals_of(package)
@@ -89,8 +98,8 @@ class Workbench:
         touch_filter(self._package, self._belief, self._desk)
         start, end = self._times(0)
         table, u = self._package.candidates.table(), np.zeros(self._nu)
-        self._decide(self._address, False, 0.0, start, end, self._belief, self._desk, table, u)
         prior = self._problem.prior
+        self._decide(self._deciding(prior), False, 0.0, start, end, self._belief, self._desk, table, u)
         self._plan(0, prior, u, self._row(0, prior, u, self._order))
 
     def use(self, task: Problem) -> None:
@@ -198,19 +207,33 @@ class Workbench:
             require_set(self._task, start, end)
         u, held = np.zeros(self._nu), self._hold(belief)
         status = self._decide(
-            self._address, self._searching, self._floors[start], start, end, held, self._desk, self._table, u
+            self._deciding(belief), self._searching, self._floors[start], start, end, held, self._desk, self._table, u
         )
         if status == self._not_finite:
             self._blame(start, end, held, belief.mean)
-            if np.isfinite(self._table.out[0, self._package.dual_cost.OUT_NOMINAL]):
-                raise SymdualError(f"what uncertainty costs is not a finite number along any plan at step {k}")
-            still = np.clip(np.zeros(self._nu), *self._task.bounds)
-            fault = fault_of_model(self._task, start + 1, belief.mean, still)
             shorter = "step_length" in self._package.DATA_ENTRIES
-            hint = "; a shorter step, or more substeps, may help" if shorter else ""
-            hint = f": {fault}" if fault else hint
+            advice = "; a shorter step, or more substeps, may help" if shorter else ""
+            hint = self._fault_at_rest(start, belief) or advice
+            if np.isfinite(self._table.out[0, self._package.dual_cost.OUT_NOMINAL]):
+                raise SymdualError(f"what uncertainty costs is not a finite number along any plan at step {k}{hint}")
             raise SymdualError(f"the certainty-equivalent plan at step {k} is not finite, from whatever start{hint}")
+        if status == self._package.nominal.STALLED and (fault := self._fault_at_rest(start, belief)):
+            warnings.warn(f"the plan at step {k} could not be improved{fault}", SymdualWarning, stacklevel=4)
         return u, int(status), taken_up(self._desk, self._kind, start - k)
+
+    def _deciding(self, belief: Belief) -> int:
+        """The address of the cost that decides for a belief."""
+        kind = kind_that_decides(self._problem, self._kind, belief.covariance)
+        if kind == self._kind:
+            return self._address
+        self._desk.story[:] = np.zeros_like(self._desk.story)  # that of an earlier decision with something to learn
+        return int(cost_pointer(self._problem, kind, self._steps).address)
+
+    def _fault_at_rest(self, k: int, belief: Belief) -> str:
+        """What is not finite in the model at a mean without input, as the end of a sentence; empty if all is well."""
+        still = np.clip(np.zeros(self._nu), *self._task.bounds)
+        fault = fault_of_model(self._task, k + 1, belief.mean, still)
+        return f": {fault}" if fault else ""
 
     def _blame(self, start: int, end: int, held: Records, mean: Array) -> None:
         """Raise when noise, a cost or a constraint is the reason why there is no plan: here or on the way."""

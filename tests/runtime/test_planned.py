@@ -13,7 +13,7 @@ from symdual.errors import SymdualError
 from symdual.paper.experiments.extra import regret, with_prior
 from symdual.runtime import evaluate
 from symdual.runtime.closed_loop import Settings, draw, run, simulate
-from symdual.runtime.controller import controller
+from symdual.runtime.controller import State, controller
 from symdual.runtime.foresight import Foresight
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Belief, Problem, problem
@@ -85,6 +85,21 @@ def test_where_there_is_nothing_to_learn_it_is_ce_to_the_bit(waves_package: Load
     task = replace(task, prior=Belief(task.prior.mean, covariance, None))
     found = simulate(task, ["planned", "ce"], 8, seed=1)
     np.testing.assert_array_equal(found["planned"].inputs, found["ce"].inputs)
+
+
+def test_a_belief_without_uncertainty_is_acted_upon_as_by_ce_whatever_the_prior_was(
+    waves_package: LoadedPackage,
+) -> None:
+    task = problem(waves_package)
+    known = Belief(task.prior.mean, np.diag([0.1, 0.0]), None)
+    planned, ce = controller(task, "planned"), controller(task, "ce")
+    planned.step(planned.init())  # leaves a story behind
+    for k in range(3):
+        _, u, info = planned.step(State(k, known, None))
+        np.testing.assert_array_equal(u, ce.step(State(k, known, None))[1])
+        assert info.planned is None
+        assert info.parts[1:] == (0.0, 0.0, 0.0)
+    assert planned.step(planned.init())[2].planned is not None
 
 
 def _promises(task: Problem, forget: bool) -> np.ndarray:
