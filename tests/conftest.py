@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import math
 import os
@@ -298,10 +299,15 @@ ZOO: dict[str, Callable[[], Model]] = {
 }
 
 
+@functools.cache
+def _of_the_zoo(name: str) -> Model:
+    return ZOO[name]()
+
+
 @pytest.fixture(params=list(ZOO))
 def zoo_model(request: pytest.FixtureRequest) -> Model:
-    """Each model of the collection."""
-    return ZOO[request.param]()
+    """Each model of the collection, the same object in all tests: it is rendered once."""
+    return _of_the_zoo(request.param)
 
 
 # -------------------------------------------------------------------- a browser for the tests of pages

@@ -33,6 +33,7 @@ def test_every_installed_peer_gives_the_reference_answers(name: str, tmp_path: P
         verify(FEATURES, one, reference[one.kernel])
 
 
+@pytest.mark.soak
 def test_repeating_does_not_change_the_answer(tmp_path: Path) -> None:
     work = workload.make(FEATURES)
     reference = workload.reference(work)

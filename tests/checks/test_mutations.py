@@ -64,7 +64,10 @@ def coordinates(package_: Any) -> list[str]:
 
 @pytest.mark.parametrize(
     "zoo_model",
-    ["gain", "waves", "network", "polynomial", "product", "nested", "scaled", "euler", "measured", "time_varying"],
+    [
+        *("gain", "waves", "network", "polynomial", "scaled", "euler", "time_varying"),
+        *(pytest.param(name, marks=pytest.mark.soak) for name in ("product", "nested", "measured")),
+    ],
     indirect=True,
 )
 def test_every_flipped_sign_is_found(zoo_model: Model, interpreted: Callable[..., Any]) -> None:

@@ -15,8 +15,6 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from symdual import Model
-from symdual.derive.derivation import derive
-from symdual.emit.package import package
 from symdual.estimation.fit import Subject, subject
 from symdual.numbers import Array
 from symdual.runtime.loading import LoadedPackage
@@ -46,14 +44,14 @@ def interpreted_likelihood(interpreted: Callable[[Model], Any]) -> Callable[[Mod
 
     def run(model: Model) -> Any:
         named = model if model.name else model.named("anonymous")
-        found, files = interpreted(named), package(derive(named)).files
+        found = interpreted(named)
         options: dict[str, Any] = {
             key: {} for key in ("ALLOCATING", "ENTRY", "INNER", "INNER_ALLOCATING", "APART", "ORDERED")
         }
         modules = {"kernels": vars(found.kernels), "options": options}
         noise = ("true_noise", "likelihood_noise") if named.noise is not None else ()
         for name in ("records", "blocks", *noise, "innovation", "likelihood", "likelihood_gradient", "information"):
-            modules[name] = _executed(name, files[f"{name}.py"].decode(), modules)
+            modules[name] = _executed(name, found.files[f"{name}.py"].decode(), modules)
             setattr(found, name, types.SimpleNamespace(**modules[name]))
         found.name = named.name
         return found

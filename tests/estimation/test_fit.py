@@ -49,6 +49,10 @@ def test_the_truth_is_found(fitted: Fit) -> None:
     assert fitted["drive"].value == fitted.mean[fitted.unknowns.index("drive")]
     np.testing.assert_allclose(np.sqrt(np.diag(fitted.covariance)), [fitted[n].deviation for n in fitted.unknowns])
     assert fitted.columns()["name"][:3] == list(fitted.unknowns)
+    assert f"drive = {fitted['drive'].value:.4g} +- {fitted['drive'].deviation:.2g}, friction" in repr(fitted)
+    assert "\n" not in repr(fitted) and repr(fitted).endswith("and 1 more>")
+    open_end = fitted._replace(estimates=(fitted["drive"]._replace(deviation=None),))
+    assert repr(open_end).endswith(f": drive = {fitted['drive'].value:.4g}>")
 
 
 def test_intervals_contain_the_truth_as_often_as_they_say(cart: Subject) -> None:

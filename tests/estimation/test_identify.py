@@ -72,6 +72,7 @@ def test_what_is_expected_is_what_comes_out(cart: Subject, cart_file: Path, pack
     np.testing.assert_allclose(found.history[-1], found.after)
     assert (np.diff(found.history, axis=0) <= 1e-12).all()
     assert list(found.columns()) == ["name", "before", "after"]
+    assert f" bits; deviations: drive {found.before[0]:.3g} -> {found.after[0]:.3g}, friction" in repr(found)
 
 
 def test_what_an_experiment_does_not_show_stays_unknown(cart_file: Path, packages: Path) -> None:

@@ -73,6 +73,7 @@ def test_a_share_is_said_with_what_is_expected_of_it(cart: Subject, fitted: Fit)
     assert 1.96 * np.sqrt(0.95 * 0.05 / 270) * 90 < said < 8  # 270 measurements: no fewer if they are independent
     share = f"{100 * seen.ahead[0].inside[0]:.0f} % ({95 - said:.0f} to {min(95 + said, 100):.0f} expected)"
     assert share in next(seen.sentences())
+    assert share in repr(seen)
 
 
 def test_whiteness_of_noise_and_of_a_walk() -> None:

@@ -1,11 +1,23 @@
 from __future__ import annotations
 
+import pickle
+from pathlib import Path
+
 import pytest
 
 from symdual.paper import checking
+from symdual.whole_file import write_whole
+from symdual.whole_file.packages import locked
 
 
 @pytest.fixture(scope="session")
-def results() -> tuple[checking.Result, ...]:
-    """One run over the whole paper, shared by the tests that only read it."""
-    return checking.run()
+def results(packages: Path) -> tuple[checking.Result, ...]:
+    """One run over the whole paper, shared by the tests that only read it, in whichever process they run."""
+    folder = packages.with_name("paper")
+    folder.mkdir(exist_ok=True)
+    with locked(folder, wait=True):
+        kept = folder / "results.pickle"
+        if not kept.exists():
+            write_whole(kept, pickle.dumps(checking.run()))
+        found: tuple[checking.Result, ...] = pickle.loads(kept.read_bytes())
+    return found

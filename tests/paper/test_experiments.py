@@ -31,6 +31,7 @@ from symdual.paper.experiments.plan import CE, COMMON_ASSUMPTIONS, DUAL, EXPERIM
 from symdual.paper.experiments.run import Job, Recorded, Runner
 from symdual.paper.experiments.table import Table, as_json, estimate, nees, table
 from symdual.runtime import sweep, threads
+from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Problem
 
 if TYPE_CHECKING:
@@ -40,9 +41,10 @@ TOY = EXPERIMENTS[0]
 
 
 @pytest.fixture(scope="session")
-def written(tmp_path_factory: pytest.TempPathFactory) -> command.Written:
+def written(tmp_path_factory: pytest.TempPathFactory, toy_package: LoadedPackage) -> command.Written:
     """The toy, six runs, both truths: generated, compiled, run, drawn and written once."""
     folder = tmp_path_factory.mktemp("paper")
+    (folder / "generated").symlink_to(toy_package.folder.parent)  # where other tests may have compiled it already
     return command.execute(command.request((1,), 6, 0, None, folder, quick=True), None, lambda what, fraction: None)
 
 

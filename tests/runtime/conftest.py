@@ -109,9 +109,15 @@ def offset_package(make: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
 
 
 @pytest.fixture(scope="session")
-def pair_package(make: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
+def quick_offset_package(make_quickly: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
+    """The same with the quickest backend."""
+    return make_quickly("offset", OFFSET)
+
+
+@pytest.fixture(scope="session")
+def pair_package(make_quickly: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
     """Two states, two inputs, three unknown gains."""
-    return make("pair", PAIR)
+    return make_quickly("pair", PAIR)
 
 
 @pytest.fixture(scope="session")

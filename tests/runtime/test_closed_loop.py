@@ -17,8 +17,10 @@ import numpy as np
 import pytest
 import sympy as sp
 
+import symdual
 from symdual import Model, unknown
 from symdual.errors import SymdualError, SymdualWarning
+from symdual.export import compilation
 from symdual.runtime.closed_loop import OUTCOMES, Episodes, Luck, Settings, draw, plant_problem, root, run, simulate
 from symdual.runtime.controller import controller
 from symdual.runtime.loading import LoadedPackage
@@ -392,6 +394,15 @@ def test_a_plan_and_a_belief_that_leave_the_numbers_are_told_apart(
 # ------------------------------------------------------------------------------------------------ another plant
 
 
+def test_a_plant_of_another_backend_is_refused(toy: Problem, fading_package: LoadedPackage) -> None:
+    if fading_package.c is None:
+        pytest.skip("no C compiler")
+    mixed = replace(toy, plant=fading_package, truth=np.array([1.0]))
+    sentence = "the model toy is compiled by numba and its plant fading by C: load both with the same backend"
+    with pytest.raises(SymdualError, match=sentence):
+        run(mixed, "ce", luck(mixed, 1), Settings())
+
+
 def test_another_plant_runs_without_a_new_compilation(toy: Problem, offset_package: LoadedPackage) -> None:
     run(toy, "ce", luck(toy, 1), Settings())
     episodes = toy.package.episode.episodes
@@ -455,3 +466,61 @@ def test_a_long_episode_keeps_its_belief_sound(toy: Problem) -> None:
     smallest = np.linalg.eigvalsh(episodes.covariances[0])[0]
     assert smallest >= -1e-12 * episodes.covariances[0].diagonal().max()
     assert episodes.means[0, -1, 1] == pytest.approx(2.0, abs=0.05)  # the gain is learned
+
+
+# ------------------------------------------------------------------------------------------------ both backends
+
+# two inputs, constraints, a cost by an expression, noise that depends, a signal, moving parameters
+CRANE = """
+import sympy as sp
+from symdual import Model, Scenario, previous, signal, unknown
+x, v, u, w, wind = *sp.symbols("x v u w"), signal("wind", usual=0.1)
+b = unknown("b", 1.0, 0.2)
+crane = Model(
+    states=[x, v],
+    inputs=[u, w],
+    dynamics=[x + 0.4 * v + 0.1 * w, 0.9 * v + b * u + wind - 0.05 * sp.sin(x)],
+    observation=[x, v],
+    process_noise=[1e-4, 1e-3 * (1 + 0.5 * v**2)],
+    measurement_noise=[1e-3 * (1 + x**2), 1e-2],
+    transition=0.99,
+    drift=1e-3,
+    bounds={u: (-1, 1), w: (-1, 1)},
+)
+scenario = Scenario(
+    crane,
+    horizon=4,
+    cost=1 - sp.cos(x - 1) + 0.1 * u**2 + 0.1 * w**2 + 0.05 * u * v,
+    terminal_cost=(x - 1) ** 2,
+    constraints=[x <= 1.1, u - previous(u) <= 0.8],
+    signals={wind: [0.1, 0.0, -0.1, 0.0, 0.1]},
+    truth={"b": 0.8},
+)
+"""
+
+
+@pytest.mark.parametrize(
+    "names", [["dual"], pytest.param(["ce", "cautious", "beb", "dual", "planned"], marks=pytest.mark.soak)]
+)
+def test_numba_and_c_run_the_same_episodes(
+    shared_models: Callable[[Path], Path], tmp_path: Path, names: list[str]
+) -> None:
+    """What single capabilities do is tested through C, which compiles in no time; that numba compiles them, here."""
+    try:
+        compilation.compiler()
+    except compilation.NoCompiler as missing:
+        pytest.skip(str(missing))
+    (tmp_path / "crane.py").write_text(CRANE)
+    folder = shared_models(tmp_path / "crane.py") / "crane"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SymdualWarning)
+        compiled, translated = (
+            simulate(symdual.problem(symdual.load(folder, backend=backend)), names, 3, settings=Settings("prior"))
+            for backend in ("numba", "c")
+        )
+    for name in names:
+        assert np.isfinite(compiled[name].costs).all()
+        for field in ("inputs", "means", "variances", "costs", "limits"):
+            np.testing.assert_allclose(
+                getattr(translated[name], field), getattr(compiled[name], field), rtol=1e-6, atol=1e-7, err_msg=name
+            )

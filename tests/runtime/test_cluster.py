@@ -174,6 +174,7 @@ def compiled(folder: Path) -> set[str]:
     return {file.name for file in folder.rglob("*.nbc")}
 
 
+@pytest.mark.soak
 def test_killed_workers_do_not_show(undisturbed: bytes, place: Path, cluster: Cluster, packages: Path) -> None:
     first, second = cluster.gated("first"), cluster.gated("second")
     cluster.allow(3)
@@ -246,6 +247,7 @@ def test_interrupted_then_left_by_the_scheduler_then_resumed_here(
     assert (place / "results/toy/results.npz").read_bytes() == undisturbed
 
 
+@pytest.mark.soak
 def test_when_the_last_worker_has_gone_it_is_said_and_another_one_continues(
     undisturbed: bytes, place: Path, cluster: Cluster
 ) -> None:
@@ -415,6 +417,7 @@ def test_something_else_at_the_address() -> None:
         thread.join()
 
 
+@pytest.mark.soak
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_scheduler_without_workers(cluster: Cluster) -> None:
     from symdual.runtime.cluster import connect

@@ -114,6 +114,24 @@ def test_whatever_a_step_needs_is_there_when_the_controller_is(
     assert fresh_python(code, tmp_path).stdout.split() == ["0", "(1,", "1)"]
 
 
+def test_no_step_imports_anything_when_the_controller_is_there(
+    quick_offset_package: LoadedPackage, tmp_path: Path, fresh_python: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    """An import is a stall of its own: numpy's masked arrays alone take 10 ms."""
+    (tmp_path / "package.pickle").write_bytes(pickle.dumps(quick_offset_package))
+    code = """
+        import pickle, sys
+        import symdual
+        with open("package.pickle", "rb") as file:
+            chosen = symdual.controller(symdual.problem(pickle.load(file)), "dual")
+        before = set(sys.modules)
+        chosen.act()
+        chosen.act([0.4])
+        print(sorted(set(sys.modules) - before))
+    """
+    assert fresh_python(code, tmp_path).stdout == "[]\n"
+
+
 def test_the_first_measurement_updates_without_predicting(toy: Problem) -> None:
     wide = Belief(np.array([1.0, 1.0]), np.array([[2.0, 0.5], [0.5, 10.0]]))
     chosen = controller(toy, "ce")
@@ -234,8 +252,8 @@ def test_a_search_without_limit_is_refused(toy: Problem, name: str) -> None:
 # ------------------------------------------------------------------------------------------------ oracle
 
 
-def test_the_oracle_steers_with_the_plants_model(toy: Problem, offset_package: LoadedPackage) -> None:
-    other = replace(toy, plant=offset_package, truth=np.array([0.3]))
+def test_the_oracle_steers_with_the_plants_model(toy: Problem, quick_offset_package: LoadedPackage) -> None:
+    other = replace(toy, plant=quick_offset_package, truth=np.array([0.3]))
     # one step from the end: min over u of u^2 + (0.9 x + u + c)^2
     _, u, _ = controller(other, "oracle").step(State(1, Belief(np.array([2.0, 0.3]), np.zeros((2, 2))), None))
     assert u[0] == pytest.approx(-(0.9 * 2.0 + 0.3) / 2)
@@ -281,9 +299,9 @@ def test_probing_makes_dual_bolder_than_cautious(toy: Problem) -> None:
     assert dual < cautious < 0.0
 
 
-def test_beb_is_ce_when_the_input_never_shows(offset_package: LoadedPackage) -> None:
-    task = problem(offset_package)
-    assert offset_package.INPUT_DELAY == 0
+def test_beb_is_ce_when_the_input_never_shows(quick_offset_package: LoadedPackage) -> None:
+    task = problem(quick_offset_package)
+    assert quick_offset_package.INPUT_DELAY == 0
     assert cost_kind(task, "beb", 1, 4) == "certain"
     assert np.array_equal(controller(task, "beb").act(), controller(task, "ce").act())
 

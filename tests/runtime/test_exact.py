@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, special
 
+import symdual
 from symdual.errors import SymdualError
 from symdual.runtime import exact
 from symdual.runtime.controller import State, controller
@@ -333,7 +334,7 @@ def test_models_that_do_not_fit_are_named(
     toy: Problem, pair_package: LoadedPackage, offset_package: LoadedPackage
 ) -> None:
     with pytest.raises(SymdualError, match=r'"exact" does not fit the model pair: .* one state, one input'):
-        controller(problem(pair_package), "exact")
+        controller(problem(symdual.load(pair_package.folder)), "exact")
     with pytest.raises(SymdualError, match="does not fit the model toy: at most 3 steps can be treated, not 4"):
         controller(toy.extended(2), "exact")
     short = problem(offset_package)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import sympy as sp
 
-import symdual
 from symdual import Model, Scenario, features, unknown
 from symdual.errors import ModelError, SymdualError, SymdualWarning
 from symdual.runtime.closed_loop import Settings, simulate
@@ -29,8 +28,8 @@ model = Model([x, v], [u], [x + v, v + unknown("b") * u], name="m")
 
 
 @pytest.fixture(scope="module")
-def task(shared_models: Callable[[Path], Path]) -> Problem:
-    return symdual.problem(symdual.load(shared_models(MODELS / "tasks.py") / "walled"))
+def task(in_c: Callable[[Path | str, str], Problem]) -> Problem:
+    return in_c(MODELS / "tasks.py", "walled")
 
 
 def test_episodes_keep_the_distance_that_their_controller_asks_for(task: Problem) -> None:

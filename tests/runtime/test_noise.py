@@ -13,7 +13,6 @@ import symdual
 from symdual import SymdualError, SymdualWarning
 from symdual.export import compilation
 from symdual.runtime.closed_loop import Settings, draw, run, simulate
-from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Problem, problem
 from symdual.runtime.replay import read_recording, replay
 
@@ -21,9 +20,9 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 @pytest.fixture(scope="module")
-def lit(shared_package: Callable[[Path], LoadedPackage]) -> Problem:
+def lit(shared_models: Callable[[Path], Path], quickest: str) -> Problem:
     """The light at 4, a goal at 0, a start around 1."""
-    return problem(shared_package(ROOT / "examples" / "light_dark.py"))
+    return problem(symdual.load(shared_models(ROOT / "examples" / "light_dark.py") / "light_dark", backend=quickest))
 
 
 def changed(task: Problem, **constants: float) -> Problem:

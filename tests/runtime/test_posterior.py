@@ -105,8 +105,8 @@ def test_filter_and_dual_cost_are_those_of_the_gram_form(hill_package: LoadedPac
 
 
 @pytest.mark.soak
-def test_many_functions_with_drift(make: Callable[[str, str], LoadedPackage], tmp_path: Path) -> None:
-    package = make("rich", RICH)
+def test_many_functions_with_drift(make_quickly: Callable[[str, str], LoadedPackage], tmp_path: Path) -> None:
+    package = make_quickly("rich", RICH)
     model = load_model_file(_file(tmp_path, "rich", RICH)).models["rich"]
     worst = max(result.error for result in check_recursions(model, package))
     assert worst < 1e-11
@@ -179,9 +179,9 @@ def test_order_two_has_the_slopes_as_further_unknowns(hill_package: LoadedPackag
     assert abs(first.uncertain / exact.uncertain - 1) > 1e-3  # the terms in question are there
 
 
-def test_static_regression_is_that_of_scikit_learn(make: Callable[[str, str], LoadedPackage]) -> None:
+def test_static_regression_is_that_of_scikit_learn(make_quickly: Callable[[str, str], LoadedPackage]) -> None:
     gaussian_process = pytest.importorskip("sklearn.gaussian_process")
-    package = make("line", LINE)
+    package = make_quickly("line", LINE)
     random = np.random.default_rng(0)
     points = random.uniform(-2, 2, 25)
     targets = np.sin(points) + 0.1 * random.normal(size=25)
@@ -382,11 +382,13 @@ def test_beyond_the_memory_the_loss_is_said_and_small(hill_package: LoadedPackag
         chosen.act(measured[0])  # said once
 
 
-def test_novelty_keeps_the_room_for_places_that_are_not_explained(make: Callable[[str, str], LoadedPackage]) -> None:
+def test_novelty_keeps_the_room_for_places_that_are_not_explained(
+    make_quickly: Callable[[str, str], LoadedPackage],
+) -> None:
     """A walk that comes back to where it was: what is kept follows from the Gram matrix of the places kept before."""
     share, memory = 0.02, 9
     text = LINE.replace("line = ", "novel = ").replace("memory=30", f"memory={memory}, novelty={share}")
-    package = make("novel", text)
+    package = make_quickly("novel", text)
     places = np.cumsum(0.3 * np.random.default_rng(4).normal(size=60))
 
     def kernel(one: Array, other: Array) -> Array:
