@@ -1,7 +1,7 @@
 """Plans beside those of a general solver: CasADi with IPOPT on the same nominal problems, from the same start.
 
     pip install casadi
-    python benchmarks/solver.py [--problems 50] [--json FILE]
+    python benchmarks/solver.py [--problems 50] [--seed 0] [--backend c] [--json FILE]
 
 Random problems of four models: first states, parameters and first guesses are drawn. IPOPT gets the problem as multiple
 shooting with exact derivatives, from the trajectory of the guess. The planner of `ce` is given the guess too, and tries
@@ -159,9 +159,9 @@ def planned(ce: Controller, x: np.ndarray, theta: np.ndarray, guess: np.ndarray 
     return ce.step(state)[2].planned_inputs, spent
 
 
-def problems(task: Problem, file: Path, count: int) -> list[Found]:
+def problems(task: Problem, file: Path, count: int, seed: int) -> list[Found]:
     """Both on random problems of one model."""
-    random, nx = np.random.default_rng(0), task.package.NX
+    random, nx = np.random.default_rng(seed), task.package.NX
     known = replace(task, prior=Belief(task.prior.mean, np.zeros_like(task.prior.covariance), None))
     ce, solve, found = controller(known, "ce"), shooting(task, file), []
     for _ in range(count):
@@ -193,6 +193,8 @@ def main() -> None:
     """Print the table, model by model."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--problems", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--backend", choices=("numba", "c"), default="numba", help="c compiles in no time")
     parser.add_argument("--json", type=Path)
     chosen = parser.parse_args()
     print(
@@ -204,7 +206,8 @@ def main() -> None:
         for name, text in MODELS.items():
             file = Path(folder) / f"{name.replace('-', '')}.py"
             file.write_text(text)
-            every[name] = problems(api.prepare(file, folder=file.parent), file, chosen.problems)
+            task = api.prepare(file, folder=file.parent, backend=chosen.backend)
+            every[name] = problems(task, file, chosen.problems, chosen.seed)
             print(row(name, every[name]), flush=True)
     if chosen.json:
         chosen.json.write_text(json.dumps({name: [one._asdict() for one in found] for name, found in every.items()}))

@@ -80,7 +80,7 @@ def judged(scenario: Scenario, recording: Path, folder: Path) -> tuple[Fit, Vali
     estimation = {"pump": rows[:, 0], "y0": rows[:, 2]}
     validation = {"pump": rows[:, 1], "y0": rows[:, 3]}
     held = ["process_noise[upper]", "process_noise[lower]"]
-    result = symdual.fit(scenario, estimation, hold=held, starts=3, folder=folder)
+    result = symdual.fit(scenario, estimation, hold=held, starts=2, folder=folder)
     (seen,) = symdual.validate(scenario, result, validation, folder=folder)
     return result, seen
 

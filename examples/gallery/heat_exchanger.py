@@ -87,7 +87,7 @@ def judged(scenario: Scenario, recording: Path, folder: Path) -> tuple[Fit, Vali
     estimation = {key: column[:ESTIMATION] for key, column in table.items()}
     validation = {key: column[ESTIMATION:] for key, column in table.items()}
     held = [f"process_noise[{cell.name}]" for cell in cells]
-    result = symdual.fit(scenario, estimation, hold=held, starts=2, folder=folder)
+    result = symdual.fit(scenario, estimation, hold=held, starts=1, folder=folder)
     (seen,) = symdual.validate(scenario, result, validation, folder=folder)
     return result, seen
 

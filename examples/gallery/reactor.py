@@ -40,7 +40,7 @@ from symdual import Settings
 
 task = symdual.prepare(GALLERY.parent / "reactor.py", folder=PACKAGES / "reactor", backend=quickest())
 settings = Settings("drift", window=8)
-found = symdual.simulate(task, ["ce", "cautious", "dual", "oracle"], runs=runs(100), settings=settings)
+found = symdual.simulate(task, ["ce", "cautious", "dual", "oracle"], runs=runs(60), settings=settings)
 print(table(found))
 print(kept(found, since=5))
 print(sentence(found, "dual", "cautious"))

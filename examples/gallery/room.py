@@ -36,7 +36,7 @@ import symdual
 # that the table is to be read together with what is below it.
 
 task = symdual.prepare(GALLERY.parent / "heated_room.py", folder=PACKAGES / "room", backend=quickest())
-found = symdual.simulate(task, ["ce", "cautious", "dual", "oracle"], runs=runs(100), truth="prior")
+found = symdual.simulate(task, ["ce", "cautious", "dual", "oracle"], runs=runs(60), truth="prior")
 print(table(found))
 print(kept(found))
 print(sentence(found, "dual", "cautious"))
