@@ -7,7 +7,10 @@ them. So a value asks here, by a name, and `report` is imported when something i
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from typing import Any
+
+_FEW = 8
 
 _PLACES = {
     "a belief in a notebook": "notebook.belief_html",
@@ -25,3 +28,14 @@ def shown(how: str, *values: Any) -> Any:
     """Return what a function of `report` makes of some values."""
     module, function = _PLACES[how].split(".")
     return getattr(importlib.import_module(f"symdual.report.{module}"), function)(*values)
+
+
+def first_few(parts: Sequence[str]) -> str:
+    """The first parts of something long, for a line that shows it, and how many more there are."""
+    more = f" and {len(parts) - _FEW} more" if len(parts) > _FEW else ""
+    return ", ".join(parts[:_FEW]) + more
+
+
+def with_deviation(name: str, value: float, deviation: float | None) -> str:
+    """A number by its name, with its standard deviation where there is one."""
+    return f"{name} = {value:.4g}" + ("" if deviation is None else f" +- {deviation:.2g}")

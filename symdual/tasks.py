@@ -6,6 +6,7 @@ is generated and compiled first if that is out of date; a problem or a package n
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -201,17 +202,29 @@ def sweep(
     from symdual.runtime.threads import on_this_machine
 
     plan = _plan(task, controllers, runs, seed, settings, truth)
-    if cluster is None:
-        execute = on_this_machine(jobs)
-        return Results(sweeps.run_sweep(plan, folder, execute, resume=resume, tell=_warn, force=force))
-    from symdual.runtime.cluster import connect, on_cluster
-
-    client = connect(cluster, _warn)
+    client = None
     try:
-        execute = on_cluster(client, tell=_warn)
+        if cluster is None:
+            execute = on_this_machine(jobs)
+        else:
+            from symdual.runtime.cluster import connect, on_cluster
+
+            client = connect(cluster, _warn)
+            execute = on_cluster(client, tell=_warn)
         return Results(sweeps.run_sweep(plan, folder, execute, resume=resume, tell=_warn, force=force))
+    except SymdualError as refusal:
+        refusal.args = (_with_arguments(str(refusal)),)
+        raise
     finally:
-        client.close(timeout=1)
+        if client is not None:
+            client.close(timeout=1)
+
+
+def _with_arguments(sentence: str) -> str:
+    """A sentence that advises options of the command, with the arguments that they are here."""
+    for option, argument in (("--resume", "resume=True"), ("--force", "force=True"), ("with -o", "with folder=")):
+        sentence = re.sub(rf"{option}(?=[\s,;.]|$)", argument, sentence)
+    return sentence
 
 
 def _warn(sentence: str) -> None:

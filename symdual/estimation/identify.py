@@ -31,6 +31,7 @@ from symdual.estimation.structural import Ambiguity, ambiguities
 from symdual.estimation.surroundings import read_series
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Array
+from symdual.shown import first_few
 from symdual.spec.loading import Source as ModelSource
 from symdual.spec.model import Model
 
@@ -82,6 +83,11 @@ class Identification(NamedTuple):
     step: float
     ambiguities: tuple[Ambiguity, ...]
     moving: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        told = zip(self.unknowns, self.before, self.after, strict=True)
+        parts = [f"{name} {before:.3g} -> {after:.3g}" for name, before, after in told]
+        return f"<Identification of {self.model}, {self.gain:.1f} bits; deviations: {first_few(parts)}>"
 
     @property
     def gain(self) -> float:

@@ -12,6 +12,7 @@ from symdual.estimation.certainty import Correlation
 from symdual.estimation.quantities import REACH, START, Quantities, Setting
 from symdual.estimation.series import Series
 from symdual.runtime.problem import Array
+from symdual.shown import first_few, with_deviation
 
 if TYPE_CHECKING:
     from symdual.fitting.result import Fit as ProcessFit
@@ -89,6 +90,10 @@ class Fit(NamedTuple):
     remembering: int = 0
     quantities: Quantities | None = None
     processes: ProcessFit | None = None
+
+    def __repr__(self) -> str:
+        parts = [with_deviation(e.name, e.value, e.deviation) for e in self.estimates]
+        return f"<Fit of {self.model} to {self.measured} measurements: {first_few(parts)}>"
 
     def columns(self) -> dict[str, list[Any]]:
         """The estimates as columns, as pandas.DataFrame takes them."""

@@ -123,6 +123,9 @@ class Validation(NamedTuple):
     simulation: Prediction
     log_likelihood: float
 
+    def __repr__(self) -> str:
+        return f"<Validation on {self.recording}: {'; '.join(self.sentences())}>"
+
     def sentences(self) -> Iterator[str]:
         """The answers in words."""
         first, last = self.ahead[0], self.ahead[-1]

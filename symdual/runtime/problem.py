@@ -18,7 +18,7 @@ from symdual.runtime.loading import LoadedPackage, load
 from symdual.runtime.named import Given, held, matrix, schedule, singles, vector
 from symdual.runtime.signals import Signals, changed_signals, checked_signals, signals_of, stored_signals
 from symdual.schedules import SignalSchedule
-from symdual.shown import shown
+from symdual.shown import first_few, shown, with_deviation
 
 Array = NDArray[np.float64]
 
@@ -42,8 +42,7 @@ class Belief(NamedTuple):
     def __repr__(self) -> str:
         names = self.names or tuple(f"z[{i}]" for i in range(len(self.mean)))
         spread = np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0))
-        parts = [f"{n} = {m:.4g} +- {s:.2g}" for n, m, s in zip(names, self.mean, spread, strict=True)]
-        return f"<Belief {', '.join(parts[:8])}{f' and {len(parts) - 8} more' if len(parts) > 8 else ''}>"
+        return f"<Belief {first_few([with_deviation(*one) for one in zip(names, self.mean, spread, strict=True)])}>"
 
     def _repr_html_(self) -> str:
         """Mean and standard deviation by name, for notebooks."""

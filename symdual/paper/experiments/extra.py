@@ -112,7 +112,7 @@ def priors(problem: Problem, report: Report) -> Study:
     """The regret of the first input on the toy over a grid of priors: J(u) - min J with the exact expected cost J."""
     from symdual.paper.experiments.figures.regret import regret_figure
 
-    names = ("ce", "cautious", "dual")
+    names = ("ce", "cautious", "dual", "planned")
     cells = [(horizon, mean, variance) for horizon in HORIZONS for mean in MEANS for variance in VARIANCES]
     regrets = {}
     for position, (horizon, mean, variance) in enumerate(cells):

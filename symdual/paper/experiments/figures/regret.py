@@ -15,7 +15,7 @@ LEAST, MOST = 1e-4, 3.0
 def _word(value: float) -> str:
     if value < 5e-4:
         return "·"
-    return f"{value:.3f}".lstrip("0") if value < 10.0 else f"{value:.1f}"
+    return f"{value:.3f}".lstrip("0") if value < 1.0 else f"{value:.2g}"
 
 
 def regret_figure(
@@ -43,7 +43,7 @@ def regret_figure(
                 axes.set_xticks(range(len(means)), [f"{m:g}" for m in means])
                 axes.set_yticks(range(len(variances)), [f"{v:g}" for v in variances])
         for axes in panels[-1]:
-            axes.set_xlabel("prior mean of the gain b")
+            axes.set_xlabel("prior mean of b")
         for axes in panels[:, 0]:
             axes.set_ylabel("prior variance of b")
         drawn.colorbar(shown, ax=panels, label="regret of the first input", shrink=0.6)
@@ -54,5 +54,5 @@ def regret_figure(
             "Each cell is a prior: light cells lose nothing against the exact dual controller, dark ones much; the "
             "number is the regret (a dot: below 0.0005). Certainty equivalence loses where the gain is uncertain. "
             "Compare cautious with dual: where the dual cell is lighter, probing is worth it.",
-            "Grids of numbers: regret of ce, cautious and dual over prior mean and variance.",
+            "Grids of numbers: regret of ce, cautious, dual and planned over prior mean and variance.",
         )
