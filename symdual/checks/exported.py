@@ -271,10 +271,12 @@ class _Task:
                 f"calls.jd_structured, order {order}",
                 np.array([calls["calls", "jd_structured"](*span, 0, order, held, desk)[0]]),
             )
+        for tilt in ("tilt", "tilt_lowrank"):
+            if ("calls", tilt) in calls:
+                calls["calls", tilt](*span, 0, held, desk)
+                for name in ("tilt_x", "tilt_u"):
+                    yield f"calls.{tilt}, {name}", np.ravel(desk.notes[name][:HORIZON]).copy()
         if ("calls", "tilt") in calls:
-            calls["calls", "tilt"](*span, 0, held, desk)
-            for name in ("tilt_x", "tilt_u"):
-                yield f"calls.tilt, {name}", np.ravel(desk.notes[name][:HORIZON]).copy()
             whole = calls["calls", "descend_whole"](*span, 0, np.inf, 1, 1e-6, held, desk)
             yield "calls.descend_whole", np.array([whole[0]])
         if ("calls", "jd_lowrank") in calls and self._fits("lowrank"):

@@ -42,6 +42,7 @@ OPTIMALITY = 1e-6
 CONDITION = 1000
 
 SLOPE = "slope of the dual cost"
+Tilt = Callable[[int, int, int, Records, Desk], None]
 
 Comparison = tuple[str, Array, Array]
 
@@ -90,11 +91,15 @@ def _exact_slope(model: Model, package: LoadedPackage, task: Task) -> list[Block
     if not task.slopes_are_exact():
         return []
     task = task.narrowed(active_entries(package.NX, task.noise.transition))
-    (got, wanted, beside), size = task.slope_along(model), task.size_of_slope()
-    if not np.isfinite(wanted):
-        return [BlockResult(SLOPE, "50 digits", 1, 0.0, True, undefined=1)]
-    error, inherent = (abs(a - b) / size for a, b in ((got, wanted), (got, beside)))
-    return [BlockResult(SLOPE, "50 digits", 1, error, bool(error <= max(TOLERANCE, CONDITION * inherent)))]
+    found = []
+    for form, (got, wanted, beside, size) in task.slopes_along(model).items():
+        if not np.isfinite(wanted):
+            found.append(BlockResult(form, "50 digits", 1, 0.0, True, undefined=1))
+            continue
+        error, inherent = (abs(a - b) / size for a, b in ((got, wanted), (got, beside)))
+        passed = bool(error <= max(TOLERANCE, CONDITION * inherent))
+        found.append(BlockResult(form, "50 digits", 1, error, passed))
+    return found
 
 
 def _signals(package: LoadedPackage, random: np.random.Generator) -> Array | None:
@@ -385,14 +390,23 @@ class Task:
         """The slope of the dual cost by the inputs, relative to the largest."""
         exact = slopes(self._reference, self._noise, self._cost, self._belief, self._inputs)
         scale = max(float(np.abs(exact).max()), 1e-300)
-        yield SLOPE, self._slope_by_inputs() / scale, exact / scale
+        for form, tilt in self._forms_of_slopes().items():
+            yield form, self._slope_by_inputs(tilt) / scale, exact / scale
 
-    def _slope_by_inputs(self) -> Array:
+    def _forms_of_slopes(self) -> dict[str, Tilt]:
+        """The functions that compute slopes; in low-rank form where there is room for the values of a plan."""
+        package = self._package
+        found: dict[str, Tilt] = {SLOPE: package.calls.tilt}
+        if hasattr(package.calls, "tilt_lowrank") and HORIZON * (package.NR + package.NHR) <= package.NTHETA:
+            found[f"{SLOPE}, lowrank"] = package.calls.tilt_lowrank
+        return found
+
+    def _slope_by_inputs(self, tilt: Tilt) -> Array:
         """dJd / du from the slopes by points and inputs: mu_j = tilt_x + f_x' mu_{j+1}, 2 (tilt_u + f_u' mu_{j+1})."""
         calls, notes, plan = self._package.calls, self._desk.notes, self._desk.plan[0]
         self._task["learning"] = 1.0
         calls.follow(0, HORIZON, self._held, self._inputs, self._desk)
-        calls.tilt(0, HORIZON, 0, self._held, self._desk)
+        tilt(0, HORIZON, 0, self._held, self._desk)
         found = np.zeros_like(self._inputs)
         mu = notes["tilt_x"][HORIZON].copy()
         for j in range(HORIZON - 1, -1, -1):
@@ -419,21 +433,23 @@ class Task:
         twin._desk = self._package.records.desk(HORIZON, self._desk.weights, twin._task, 2, True)
         return twin
 
-    def slope_along(self, model: Model) -> tuple[float, float, float]:
-        """dJd along a random direction: as emitted, with 50 digits, and as emitted for other last bits."""
+    def slopes_along(self, model: Model) -> dict[str, tuple[float, float, float, float]]:
+        """dJd along a direction, by form: as emitted, with 50 digits, as emitted for other last bits; and a size.
+
+        The size of a slope is the sum of all its parts without their signs.
+        """
         # an input at its bound stays there: beyond it there is no plan
         inside = (self._inputs > self._cost.bounds[0]) & (self._inputs < self._cost.bounds[1])
         direction = self._random.normal(size=self._inputs.shape) * inside
         active = np.flatnonzero(np.diag(self._belief.covariance))
         around = ExactSurroundings(model, self._noise, self._cost, self._numbers, self._signals)
         plan = ExactPlan(around, self._noise, self._belief, self._cost.bounds, list(active))
-        wanted = plan.slope(self._inputs, direction)
-        got, beside = (float(np.sum(t._slope_by_inputs() * direction)) for t in (self, self.with_other_last_bits()))
-        return got, wanted, beside
-
-    def size_of_slope(self) -> float:
-        """The sum of all parts of a slope without their signs."""
-        return max(float(np.abs(self._slope_by_inputs()).sum()), 1e-300)
+        wanted, other, found = plan.slope(self._inputs, direction), self.with_other_last_bits(), {}
+        for form, tilt in self._forms_of_slopes().items():
+            own, beside = (task._slope_by_inputs(tilt) for task in (self, other))
+            size = max(float(np.abs(own).sum()), 1e-300)
+            found[form] = float(np.sum(own * direction)), wanted, float(np.sum(beside * direction)), size
+        return found
 
     def _cost_of(self, form: str, learning: bool) -> tuple[float, float]:
         """Jbar and Jd of the given inputs."""

@@ -182,11 +182,12 @@ def is_affine(derivation: Derivation) -> bool:
 
 
 def _curved_rows(derivation: Derivation, calculus: Calculus) -> tuple[int, ...]:
-    """The outputs whose derivatives by z depend on z or u: their second derivatives are not all zero."""
-    variables = {*derivation.core, *derivation.inputs, *(block.symbol for block in derivation.weights)}
+    """The outputs whose derivatives by z or u depend on z or u: their second derivatives are not all zero."""
+    scalars = *derivation.core, *derivation.inputs
+    variables = {*scalars, *(block.symbol for block in derivation.weights)}
     rows, known = [], _dependence(calculus)
     for i in range(len(calculus.program.outputs)):
-        entries = [calculus.jacobian(i, v) for v in derivation.core]
+        entries = [calculus.jacobian(i, v) for v in scalars]
         for block in derivation.weights:
             entries += _vector_expressions(calculus.weight_jacobian(i, block.symbol))
         if _depends(entries, known) & variables:

@@ -9,6 +9,7 @@ from symdual.emit.blocks import block_text, motion_text
 from symdual.emit.contexts import (
     AdjointBlocksContext,
     AdjointContext,
+    AdjointLowRankContext,
     BlocksContext,
     CallsContext,
     CandidatesContext,
@@ -33,6 +34,7 @@ from symdual.emit.contexts import (
     NameContext,
     NominalContext,
     PlannedContext,
+    PlannerContext,
     PlantContext,
     ProcessContext,
     ProcessesContext,
@@ -112,6 +114,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         if "values" in facts.objective:
             optional.append(File("convex", "convex", NameContext(name)))
     selecting = -1 not in s.h_selects
+    width, rows = ("width", "min(width, NTHETA)") if facts.lowrank else ("WIDTH", "NTHETA")
     if limited:
         adjoint = [File("adjoint", "adjoint_apart", ProcessesContext(name, facts.processes))]
     elif facts.processes:
@@ -119,11 +122,14 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
     else:
         slopes = AdjointContext(name, s.curved_rows, s.observation_curved_rows, expressed)
         adjoint = [
-            File("adjoint_blocks", "adjoint_blocks", AdjointBlocksContext(name, selecting)),
+            File("adjoint_blocks", "adjoint_blocks", AdjointBlocksContext(name, selecting, width, rows)),
             *([] if facts.objective is None else [File("adjoint_cost", "adjoint_cost", facts.objective)]),
             *([File("adjoint_noise", "adjoint_noise", NameContext(name))] if noisy else []),
             File("adjoint", "adjoint", slopes),
         ]
+        if facts.lowrank:
+            values = AdjointLowRankContext(name, s.observation_curved_rows, expressed)
+            adjoint.append(File("adjoint_lowrank", "adjoint_lowrank", values))
     futures = FuturesContext(name, facts.diffusion, expressed)
     arbitration = [
         File("chance", "chance", NameContext(name)),
@@ -131,7 +137,6 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         File("arbitration", "arbitration", NameContext(name)),
     ]
     costs = ("structured", *(["lowrank"] if facts.lowrank else []), "second_order", "bonus")
-    width = "width" if facts.lowrank else "WIDTH"
     text = block_text(s, facts.transition, width)
     blocks = BlocksContext(name, text, motion_text(facts.transition, facts.diffusion), width)
     spans = parameter_spans(derivation)
@@ -168,12 +173,12 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         File("dual_cost", "dual_cost", dual_cost),
         *adjoint,
         *([File("whole_cost", "whole_cost", NameContext(name))] if limited else []),
-        File("planner", "planner", dual_cost),
+        File("planner", "planner", PlannerContext(name, facts.lowrank, limited, adjoint[-1].name)),
         File("look_ahead", "look_ahead", LookAheadContext(name, facts.processes, expressed, limited)),
         File("starts", "starts", LimitedContext(name, limited)),
         *(arbitration if facts.arbitrating else []),
         File("planned", "planned", PlannedContext(name, facts.diffusion, noisy, limited, facts.arbitrating)),
-        File("calls", "calls", CallsContext(name, facts.lowrank, expressed, limited)),
+        File("calls", "calls", CallsContext(name, facts.lowrank, expressed, limited, adjoint[-1].name)),
         File("candidates", "candidates", CandidatesContext(name, _search_limits(search, facts.switched))),
         File("search", search, LimitedContext(name, limited)),
         *([File("switches", "switches", LimitedContext(name, limited))] if facts.switched else []),

@@ -203,6 +203,16 @@ class AdjointBlocksContext(NamedTuple):
 
     name: str
     selecting: bool
+    width: str
+    rows: str
+
+
+class AdjointLowRankContext(NamedTuple):
+    """Slopes of the dual cost along a plan, with its values in the place of the parameters."""
+
+    name: str
+    observation_curved_rows: tuple[int, ...]
+    expressed: bool
 
 
 class LookAheadContext(NamedTuple):
@@ -268,6 +278,15 @@ class DualCostContext(NamedTuple):
     limited: bool
 
 
+class PlannerContext(NamedTuple):
+    """The planner, with the module that has the slopes of the dual cost."""
+
+    name: str
+    lowrank: bool
+    limited: bool
+    slopes: str
+
+
 class CandidatesContext(NamedTuple):
     """The table of a search."""
 
@@ -310,6 +329,7 @@ class CallsContext(NamedTuple):
     lowrank: bool
     expressed: bool
     limited: bool
+    slopes: str
 
 
 class GradientContext(NamedTuple):

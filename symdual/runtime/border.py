@@ -176,6 +176,9 @@ class CallsModule(Protocol):
     def tilt(self, k: int, end: int, slot: int, belief: Records, desk: Desk) -> None:
         """The slopes of the dual cost along a plan, to the notes."""
 
+    def tilt_lowrank(self, k: int, end: int, slot: int, belief: Records, desk: Desk) -> None:
+        """The same with the values of the plan in the place of the parameters, where there is such a form."""
+
     def expand_stage(self, k: int, step: Records, desk: Desk) -> float:
         """The cost of a step, where it is given by expressions; slope and curvature go to the step."""
 

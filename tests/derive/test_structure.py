@@ -98,3 +98,13 @@ def test_second_derivatives_by_inputs() -> None:
     assert pattern.hessian_input_rows == (0,)
     assert pattern.huu_nonzero
     assert not of(Model([x], [u], [x * u])).huu_nonzero
+
+
+def test_rows_that_are_bent_by_anything() -> None:
+    x, y, q, u = sp.symbols("x y q u")
+    gain, rail = unknown("gain"), features.fourier("v", x, count=4, lengthscale=1.0)
+    straight = structure(derive(Model([x, y], [u], [x + y + u, 0.5 * y + u], name="straight")))
+    assert straight.curved_rows == ()
+    rows = [x + gain, y + sp.tanh(u), q + gain * u, x + rail, q + sp.sin(q)]
+    names = [x, y, q, *sp.symbols("r s")]
+    assert structure(derive(Model(names, [u], rows, name="bent"))).curved_rows == (1, 2, 3, 4)

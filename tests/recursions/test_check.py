@@ -88,9 +88,19 @@ def test_the_iterated_update_is_judged_by_its_own_twin(interpret: Callable[[Mode
     assert [r.block for r in results if not r.passed] == []
 
 
-def _slope_row(model: Model, package: Any) -> Any:
-    (row,) = [r for r in check_recursions(model, package) if r.block == SLOPE and r.oracle == "50 digits"]
+def _slope_row(model: Model, package: Any, form: str = SLOPE) -> Any:
+    (row,) = [r for r in check_recursions(model, package) if r.block == form and r.oracle == "50 digits"]
     return row
+
+
+def _spoil(package: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tilt = getattr(package.calls, name)
+
+    def spoiled(k: int, end: int, slot: int, belief: Any, desk: Any) -> None:
+        tilt(k, end, slot, belief, desk)
+        desk.notes["tilt_u"] *= 1.0 + 1e-6
+
+    monkeypatch.setattr(package.calls, name, spoiled)
 
 
 def test_slopes_agree_with_differences_of_many_digits(
@@ -112,11 +122,42 @@ def test_slopes_agree_with_differences_of_many_digits(
     package = interpret(model)
     sound = _slope_row(model, package)
     assert sound.passed and sound.error < 1e-12
-    tilt = package.calls.tilt
-
-    def spoiled(k: int, end: int, slot: int, belief: Any, desk: Any) -> None:
-        tilt(k, end, slot, belief, desk)
-        desk.notes["tilt_u"] *= 1.0 + 1e-6
-
-    monkeypatch.setattr(package.calls, "tilt", spoiled)
+    _spoil(package, "tilt", monkeypatch)
     assert not _slope_row(model, package).passed
+
+
+def test_slopes_of_plans_whose_values_stand_for_parameters(
+    interpret: Callable[[Model], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two inputs, two rows of f_theta and two of h_theta, and a state in which only an input is bent."""
+    q, w = sp.symbols("q w")
+    rail = features.fourier("s", p, count=14, lengthscale=2.0)
+    hill = features.rbf("t", q, centres=[-1.0, 0.0, 1.0, 2.0], lengthscale=1.0)
+    c, d = unknown("c", 0.4, 0.1), unknown("d", -0.2, 0.05)
+    model = Model(
+        [p, y, q],
+        [u, w],
+        [p + 0.1 * y + 0.1 * sp.tanh(u), y + 0.1 * (rail + u * sp.cos(q) - c * y), 0.9 * q + 0.2 * w + 0.1 * hill],
+        observation=[p + 0.3 * d * sp.sin(q), sp.exp(0.2 * y) + 0.1 * hill],
+        process_noise=1e-3,
+        measurement_noise=2e-3,
+        name="many_values",
+    )
+    package, form = interpret(model), f"{SLOPE}, lowrank"
+    assert [r.block for r in check_recursions(model, package) if not r.passed] == []
+    assert _slope_row(model, package, form).error < 1e-12
+    _spoil(package, "tilt_lowrank", monkeypatch)
+    assert not _slope_row(model, package, form).passed
+
+
+def test_the_slope_knows_rows_in_which_only_an_input_is_bent(interpret: Callable[[Model], Any]) -> None:
+    gain = unknown("gain", 1.0, 0.2)
+    model = Model(
+        [p, y],
+        [u],
+        [p + 0.3 * y + sp.tanh(u), gain * y + u],
+        process_noise=0.01,
+        measurement_noise=0.01,
+        name="saturated",
+    )
+    assert _slope_row(model, interpret(model)).passed
