@@ -133,7 +133,7 @@ def _functions(model: Model, package: LoadedPackage, scenarios: Sequence[Scenari
         for (name, value), (_, near), (_, apart), (_, got), (_, short) in zip(
             exact, beside, far, in_double, in_single, strict=True
         ):
-            differences = by_differences and name.startswith("calls.tilt")
+            differences = by_differences and name.startswith("calls.tilt,")
             double.add(f"C: {name}", got, value, near, BY_DIFFERENCES if differences else DOUBLE)
             rough.add(f"C: {name}", short, value, apart, SINGLE[name.partition(".")[0]])
     return double.results() + rough.results()

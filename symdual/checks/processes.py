@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from symdual.checks import dense, gram
 from symdual.checks.arithmetic import EPSILON, Arithmetic
 from symdual.checks.places import Place
+from symdual.checks.slopes import SLOPE, slope_by_inputs
 from symdual.numbers import Array
 from symdual.runtime import evaluate
 from symdual.runtime.border import Desk
@@ -33,6 +34,8 @@ from symdual.spec.symbols import DataArray, Family, FeatureSum
 COMBINED = 1e-5
 PAST = 4
 HORIZON = 3
+
+_EIGHTH_ORDER = (4 / 5, -1 / 5, 4 / 105, -1 / 280)  # weights of central differences
 
 Comparison = tuple[str, Array, Array]
 
@@ -236,12 +239,11 @@ class ProcessTask:
         assert belief.memory is not None
         if not package.process.room_for(HORIZON, belief.memory):
             return  # values of the plan would be combinations too
-        reference, known, values = self._plan_model(belief, start, transitions, measurements)
-        moved = [[gram.drifting(self._kernels, 0.0, 1.0)(a, b) for b in values] for a in values]
-        noise = dense.Noise(self._Q, self._R, self._persistence * np.eye(len(values)), self._growth * np.array(moved))
+        past = belief, start, transitions, measurements
+        reference, noise, known = self._reference(*past)
         module, records, calls = package.dual_cost, package.records, package.calls
         task = records.make_task(self._Q, self._R, self._D, self._Xi, cost.bounds, belief.memory)
-        desk = records.desk(HORIZON, records.make_weights(*cost[:3]), task)
+        desk = records.desk(HORIZON, records.make_weights(*cost[:3]), task, 1, True)
         held, end = records.make_belief(*belief[:2]), PAST + HORIZON
         forms = ["structured"] + (["lowrank"] if module.LOWRANK and HORIZON * package.NR <= package.NTHETA else [])
         for form in forms:
@@ -258,6 +260,11 @@ class ProcessTask:
                 label = f"{form}{'' if learning else ', learning off'}"
                 yield f"nominal cost, {label}", np.array([nominal]), np.array([exact.nominal])
                 yield f"dual cost, {label}", np.array([uncertain]), np.array([exact.uncertain])
+        if "lowrank" in forms and hasattr(calls, "tilt_lowrank"):
+            task["learning"] = 1.0
+            calls.follow(PAST, end, held, self._inputs[PAST:], desk)
+            calls.tilt_lowrank(PAST, end, 0, held, desk)
+            yield SLOPE, *self._slope(slope_by_inputs(desk, HORIZON), cost, past)
         if limits_of(package):
             for learning in (True, False):
                 task["learning"] = float(learning)
@@ -266,6 +273,36 @@ class ProcessTask:
                 loop = dense.closed_loop(reference, noise, cost, PAST, known, self._inputs[PAST:], learning=learning)
                 label = "spread of constraints" + ("" if learning else ", learning off")
                 yield label, desk.notes["sigma"][: HORIZON + 1].copy(), self._deviations(desk, loop)
+
+    def _reference(self, *past: Any) -> tuple[dense.DenseModel, dense.Noise, dense.Belief]:
+        """The linearised plan from the Gram form, with its noise and the belief on (x, values of the functions)."""
+        reference, known, values = self._plan_model(*past)
+        moved = [[gram.drifting(self._kernels, 0.0, 1.0)(a, b) for b in values] for a in values]
+        transition, diffusion = self._persistence * np.eye(len(values)), self._growth * np.array(moved)
+        return reference, dense.Noise(self._Q, self._R, transition, diffusion), known
+
+    def _slope(self, slope: Array, cost: dense.Cost, past: tuple[Any, ...]) -> tuple[Array, Array]:
+        """A slope by the inputs along a random direction, and the same by differences of eighth order of the Gram form.
+
+        Where last bits are others the width is another one too, so that the two tell how good differences are.
+        """
+        width = 0.006 if self._bits == 0.0 else 0.005
+        way = self._home.u_spread * self._random.normal(size=slope.shape)
+        inputs = self._inputs[PAST:]
+        inside = (inputs - np.abs(way) > cost.bounds[0]) & (inputs + np.abs(way) < cost.bounds[1])
+        way, total = way * inside, 0.0  # an input at its bound stays there
+        for number, weight in enumerate(_EIGHTH_ORDER, start=1):
+            for side in (1, -1):
+                twin = copy(self)
+                twin._inputs = self._inputs.copy()
+                twin._inputs[PAST:] += side * number * width * way
+                reference, noise, known = twin._reference(*past)
+                found = dense.dual_cost(
+                    reference, noise, cost, PAST, known, twin._inputs[PAST:], order=1, learning=True
+                )
+                total += side * weight * found.uncertain
+        size = max(float(np.sum(np.abs(slope * way))), 1e-300)  # a slope along a direction may vanish
+        return np.array([np.sum(slope * way) / size, 1.0]), np.array([total / width / size, 1.0])
 
     def _deviations(self, desk: Desk, loop: dense.ClosedLoop) -> Array:
         """sigma^2 = g_x S g_x' + (g_x + g_u L) M (g_x + g_u L)', with slopes at the points of the plan."""

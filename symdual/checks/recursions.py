@@ -21,7 +21,7 @@ from symdual.checks.objective import local_cost
 from symdual.checks.packaged import dense_model
 from symdual.checks.places import Place, input_bounds, places
 from symdual.checks.processes import COMBINED, ProcessTask
-from symdual.checks.slopes import slopes
+from symdual.checks.slopes import SLOPE, slope_by_inputs, slopes
 from symdual.checks.tuned import Tuned, at
 from symdual.numbers import Array
 from symdual.runtime import evaluate
@@ -41,7 +41,6 @@ OPTIMALITY = 1e-6
 #: How often a deviation may be that which the last bits of the belief make in the dense recursions themselves.
 CONDITION = 1000
 
-SLOPE = "slope of the dual cost"
 Tilt = Callable[[int, int, int, Records, Desk], None]
 
 Comparison = tuple[str, Array, Array]
@@ -402,18 +401,11 @@ class Task:
         return found
 
     def _slope_by_inputs(self, tilt: Tilt) -> Array:
-        """dJd / du from the slopes by points and inputs: mu_j = tilt_x + f_x' mu_{j+1}, 2 (tilt_u + f_u' mu_{j+1})."""
-        calls, notes, plan = self._package.calls, self._desk.notes, self._desk.plan[0]
+        """dJd / du of the given inputs."""
         self._task["learning"] = 1.0
-        calls.follow(0, HORIZON, self._held, self._inputs, self._desk)
+        self._package.calls.follow(0, HORIZON, self._held, self._inputs, self._desk)
         tilt(0, HORIZON, 0, self._held, self._desk)
-        found = np.zeros_like(self._inputs)
-        mu = notes["tilt_x"][HORIZON].copy()
-        for j in range(HORIZON - 1, -1, -1):
-            found[j] = 2.0 * (notes["tilt_u"][j] + plan["f_u"][j].T @ mu)
-            mu = notes["tilt_x"][j] + plan["f_x"][j].T @ mu
-        notes["tilt_x"], notes["tilt_u"] = 0.0, 0.0
-        return found
+        return slope_by_inputs(self._desk, HORIZON)
 
     @property
     def noise(self) -> dense.Noise:

@@ -19,7 +19,9 @@ import numpy as np
 
 from symdual.checks import dense
 from symdual.numbers import Array
+from symdual.runtime.border import Desk
 
+SLOPE = "slope of the dual cost"
 _WIDTH = 1e-3  # of a difference, as a share of the point
 
 
@@ -39,6 +41,20 @@ class _Step(NamedTuple):
     G: Array
     K: Array
     L: Array
+
+
+def slope_by_inputs(desk: Desk, steps: int) -> Array:
+    """dJd / du from the slopes by points and inputs in the notes of a desk, which are taken out.
+
+    mu_j = tilt_x + f_x' mu_{j+1},     2 (tilt_u + f_u' mu_{j+1})
+    """
+    notes, plan = desk.notes, desk.plan[0]
+    found, mu = np.zeros((steps, plan["u"].shape[1])), notes["tilt_x"][steps].copy()
+    for j in range(steps - 1, -1, -1):
+        found[j] = 2.0 * (notes["tilt_u"][j] + plan["f_u"][j].T @ mu)
+        mu = notes["tilt_x"][j] + plan["f_x"][j].T @ mu
+    notes["tilt_x"], notes["tilt_u"] = 0.0, 0.0
+    return found
 
 
 def slopes(model: dense.DenseModel, noise: dense.Noise, cost: dense.Cost, belief: dense.Belief, inputs: Array) -> Array:

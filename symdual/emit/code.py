@@ -7,6 +7,7 @@ from typing import NamedTuple
 from symdual.derive.derivation import Derivation
 from symdual.emit.blocks import block_text, motion_text
 from symdual.emit.contexts import (
+    AdjointBendsContext,
     AdjointBlocksContext,
     AdjointContext,
     AdjointLowRankContext,
@@ -115,21 +116,24 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
             optional.append(File("convex", "convex", NameContext(name)))
     selecting = -1 not in s.h_selects
     width, rows = ("width", "min(width, NTHETA)") if facts.lowrank else ("WIDTH", "NTHETA")
+    seen = s.observation_curved_rows
+    products = [
+        File("adjoint_blocks", "adjoint_blocks", AdjointBlocksContext(name, selecting, width, rows)),
+        *([] if facts.objective is None else [File("adjoint_cost", "adjoint_cost", facts.objective)]),
+        *([File("adjoint_noise", "adjoint_noise", NameContext(name))] if noisy else []),
+        File("adjoint_bends", "adjoint_bends", AdjointBendsContext(name, s.curved_rows, seen)),
+    ]
     if limited:
         adjoint = [File("adjoint", "adjoint_apart", ProcessesContext(name, facts.processes))]
     elif facts.processes:
-        adjoint = [File("adjoint", "adjoint_differences", NameContext(name))]
+        adjoint = [File("adjoint", "adjoint_differences", NameContext(name)), *(products if facts.lowrank else [])]
     else:
-        slopes = AdjointContext(name, s.curved_rows, s.observation_curved_rows, expressed)
-        adjoint = [
-            File("adjoint_blocks", "adjoint_blocks", AdjointBlocksContext(name, selecting, width, rows)),
-            *([] if facts.objective is None else [File("adjoint_cost", "adjoint_cost", facts.objective)]),
-            *([File("adjoint_noise", "adjoint_noise", NameContext(name))] if noisy else []),
-            File("adjoint", "adjoint", slopes),
-        ]
-        if facts.lowrank:
-            values = AdjointLowRankContext(name, s.observation_curved_rows, expressed)
-            adjoint.append(File("adjoint_lowrank", "adjoint_lowrank", values))
+        adjoint = [*products, File("adjoint", "adjoint", AdjointContext(name, seen, expressed))]
+    slopes = "adjoint"
+    if facts.lowrank and not limited:
+        slopes = "adjoint_lowrank"
+        values = AdjointLowRankContext(name, seen, expressed, bool(facts.processes))
+        adjoint.append(File(slopes, slopes, values))
     futures = FuturesContext(name, facts.diffusion, expressed)
     arbitration = [
         File("chance", "chance", NameContext(name)),
@@ -173,12 +177,12 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         File("dual_cost", "dual_cost", dual_cost),
         *adjoint,
         *([File("whole_cost", "whole_cost", NameContext(name))] if limited else []),
-        File("planner", "planner", PlannerContext(name, facts.lowrank, limited, adjoint[-1].name)),
+        File("planner", "planner", PlannerContext(name, facts.lowrank, limited, slopes)),
         File("look_ahead", "look_ahead", LookAheadContext(name, facts.processes, expressed, limited)),
         File("starts", "starts", LimitedContext(name, limited)),
         *(arbitration if facts.arbitrating else []),
         File("planned", "planned", PlannedContext(name, facts.diffusion, noisy, limited, facts.arbitrating)),
-        File("calls", "calls", CallsContext(name, facts.lowrank, expressed, limited, adjoint[-1].name)),
+        File("calls", "calls", CallsContext(name, facts.lowrank, expressed, limited, slopes)),
         File("candidates", "candidates", CandidatesContext(name, _search_limits(search, facts.switched))),
         File("search", search, LimitedContext(name, limited)),
         *([File("switches", "switches", LimitedContext(name, limited))] if facts.switched else []),

@@ -193,9 +193,16 @@ class AdjointContext(NamedTuple):
     """Slopes of the dual cost along a plan."""
 
     name: str
-    curved_rows: tuple[int, ...]
     observation_curved_rows: tuple[int, ...]
     expressed: bool
+
+
+class AdjointBendsContext(NamedTuple):
+    """What slopes by Jacobians make of points and inputs."""
+
+    name: str
+    curved_rows: tuple[int, ...]
+    observation_curved_rows: tuple[int, ...]
 
 
 class AdjointBlocksContext(NamedTuple):
@@ -213,6 +220,7 @@ class AdjointLowRankContext(NamedTuple):
     name: str
     observation_curved_rows: tuple[int, ...]
     expressed: bool
+    processes: bool
 
 
 class LookAheadContext(NamedTuple):

@@ -55,7 +55,7 @@ def records(
 ) -> tuple[Record, ...]:
     """All records of a package, with those fields only that its model needs."""
     likelihood = () if processes else (_row(), _back(noisy), _h_bend())
-    exact = not (processes or limited)  # slopes of the dual cost are no differences
+    exact = not limited and (lowrank or not processes)  # slopes of the dual cost are no differences
     return (
         _blocks(square_root),
         _step(expressed, limited),
@@ -66,7 +66,9 @@ def records(
         _story(arbitrating),
         _weights(expressed, signals),
         _task(transition, diffusion, expressed, limited, switched),
-        _space(square_root, iterated, processes, lowrank, transition, observation_curved, expressed, limited, noisy),
+        _space(
+            square_root, iterated, processes, lowrank, transition, observation_curved, expressed, limited, noisy, exact
+        ),
         *((_chance(diffusion),) if arbitrating else ()),
         *likelihood,
     )
@@ -340,6 +342,7 @@ def _space(
     expressed: bool,
     limited: bool,
     noisy: bool,
+    exact: bool,
 ) -> Record:
     fields = [
         Field("work", ("WORK",), "of the kernels"),
@@ -381,7 +384,7 @@ def _space(
         Field("Mt", ("NU", "WIDTH"), "parameters"),
         Field("y", ("NR", "WIDTH"), "half of what f_theta adds to the parameters' cost-to-go"),
     ]
-    if not processes:
+    if exact or not processes:
         fields += [
             Field("nothing", ("NX", "NX"), "zeros"),
             Field("loss_x", ("NY", "NX"), "a cost-to-go times the filter's gain: states"),
@@ -390,7 +393,7 @@ def _space(
             Field("rows_x", ("NX", "NX"), "rows of the states of a matrix on z: states"),
             Field("rows_t", ("NX", "WIDTH"), "parameters"),
         ]
-    if observation_curved and not processes:
+    if observation_curved and (exact or not processes):
         fields += [
             Field("core", ("NX + NS", "NZ"), "second derivatives of a row of h: states and scalar unknowns"),
             Field("diagonals", ("OBSERVATION_NDIAG",), "diagonals between weights"),

@@ -10,7 +10,8 @@ import pytest
 import sympy as sp
 
 from symdual import Model, Scenario, features, unknown
-from symdual.checks.recursions import SLOPE, check_recursions
+from symdual.checks.recursions import check_recursions
+from symdual.checks.slopes import SLOPE, slope_by_inputs
 
 p, y, u = sp.symbols("p y u")
 
@@ -161,3 +162,49 @@ def test_the_slope_knows_rows_in_which_only_an_input_is_bent(interpret: Callable
         name="saturated",
     )
     assert _slope_row(model, interpret(model)).passed
+
+
+@pytest.fixture(scope="module")
+def rail(interpret: Callable[[Model], Any]) -> tuple[Model, Any]:
+    slope = features.gaussian_process("g", (p, u), lengthscale=[2.0, 1.0], amplitude=0.7, memory=12)
+    dynamics = [p + 0.4 * y, y + slope * sp.cos(p) + u]
+    model = Model([p, y], [u], dynamics, process_noise=0.01, measurement_noise=0.01, name="unknown_rail")
+    return model, interpret(model)
+
+
+def test_slopes_with_a_gaussian_process_are_those_of_the_gram_form(
+    rail: tuple[Model, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = check_recursions(*rail)
+    assert [r for r in results if not r.passed] == []
+    (row,) = [r for r in results if r.block == SLOPE]
+    assert row.error < 1e-8
+    _spoil(rail[1], "tilt_lowrank", monkeypatch)
+    (row,) = [r for r in check_recursions(*rail) if r.block == SLOPE]
+    assert not row.passed
+
+
+@pytest.mark.parametrize(("remembered", "exact"), [(0, True), (5, False)])
+def test_slopes_of_values_for_which_there_is_no_room_are_differences(
+    rail: tuple[Model, Any], remembered: int, exact: bool
+) -> None:
+    """Eight steps need eight of twelve places; what is remembered takes the others."""
+    package, steps = rail[1], 8
+    numbers, R = package.numbers, package.records
+    noise = (numbers[key] for key in ("process_noise", "measurement_noise", "transition", "drift"))
+    task = R.make_task(*noise, np.array([[-np.inf], [np.inf]]), numbers["data"].copy())
+    for place in range(remembered):
+        package.process.remember_g(np.array([0.1 * place, 0.5]), 0, task["numbers"][0], np.zeros(12), np.zeros(12))
+    ones = np.stack([np.eye(2)] * (steps + 1))
+    weights = R.make_weights(ones, np.full((steps, 1, 1), 0.1), np.zeros((steps + 1, 2)))
+    desk = R.desk(steps, weights, task, 1, True)
+    held = R.make_belief(np.zeros(14), np.diag([0.1, 0.1, *np.zeros(12)]))
+    inputs, found = 0.3 * np.cos(np.arange(steps))[:, None], []
+    for tilt in (package.calls.tilt, package.calls.tilt_lowrank):
+        package.calls.follow(0, steps, held, inputs, desk)
+        tilt(0, steps, 0, held, desk)
+        assert int(package.process.room_for(steps, task["numbers"][0])) == exact  # what the plan met is forgotten
+        found.append(slope_by_inputs(desk, steps))
+    assert np.abs(found[0]).max() > 1e-3
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
+    assert np.array_equal(found[1], found[0]) != exact
