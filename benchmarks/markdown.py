@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from symdual.bench.lines import factor, microseconds
 from symdual.bench.results import Box, Results, Start, from_rows
-from symdual.bench.tables import factor, microseconds
 from symdual.bench.timing import Timing
 from symdual.bench.workload import KERNELS, TITLES
 

@@ -34,6 +34,14 @@ class Box(NamedTuple):
     microseconds: float
 
 
+class Found(NamedTuple):
+    """What a part of a run measured."""
+
+    timings: tuple[Timing, ...] = ()
+    boxes: tuple[Box, ...] = ()
+    starts: tuple[Start, ...] = ()
+
+
 @dataclass(frozen=True)
 class Results:
     """All measurements of one run; times are the best over rounds and processes."""
@@ -50,18 +58,15 @@ class Results:
 
     def rows(self) -> tuple[str, ...]:
         """Return the names of all participants, the limit and symdual first."""
-        names = dict.fromkeys(timing.row for timing in self.timings)
-        first = [name for name in (LIMIT, OWN) if name in names]
-        return (*first, *(name for name in names if name not in first))
+        return rows_of(self.timings)
 
     def best(self, size: int, kernel: str, row: str) -> Timing | None:
         """Return the fastest variant of a participant, or None when it has none for this kernel and size."""
-        found = [t for t in self.timings if (t.size, t.kernel, t.row) == (size, kernel, row)]
-        return min(found, key=lambda timing: timing.microseconds, default=None)
+        return best_of([t for t in self.timings if (t.size, t.kernel) == (size, kernel)], row)
 
     def base(self) -> str:
         """Return the participant that ratios refer to: the C limit, or symdual where nothing compiles C."""
-        return LIMIT if LIMIT in self.rows() else OWN
+        return base_of(self.timings)
 
     def ratio(self, size: int, kernel: str, row: str) -> float | None:
         """Return a participant's time in units of the base's time, or None when either is absent."""
@@ -74,6 +79,23 @@ class Results:
         now = self.best(size, kernel, row)
         before = self.best(max(smaller), kernel, row) if smaller else None
         return None if now is None or before is None else now.microseconds / before.microseconds
+
+
+def rows_of(timings: Iterable[Timing]) -> tuple[str, ...]:
+    """Return the names of all participants, the limit and symdual first."""
+    names = dict.fromkeys(timing.row for timing in timings)
+    first = [name for name in (LIMIT, OWN) if name in names]
+    return (*first, *(name for name in names if name not in first))
+
+
+def best_of(timings: Iterable[Timing], row: str) -> Timing | None:
+    """Return the fastest variant of a participant, or None."""
+    return min((t for t in timings if t.row == row), key=lambda timing: timing.microseconds, default=None)
+
+
+def base_of(timings: Iterable[Timing]) -> str:
+    """Return the participant that ratios refer to."""
+    return LIMIT if any(timing.row == LIMIT for timing in timings) else OWN
 
 
 def machine() -> str:

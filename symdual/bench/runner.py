@@ -7,12 +7,12 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from symdual.bench.contender import PEERS, contender
-from symdual.bench.results import Box, Results, fastest, fastest_boxes, from_rows, machine, versions
+from symdual.bench.results import Box, Found, Results, fastest, fastest_boxes, from_rows, machine, versions
 from symdual.bench.session import Progress
 from symdual.bench.start import c_starts, complaint, starts
 from symdual.bench.timing import Timing
@@ -38,6 +38,7 @@ def run(
     rounds: int = 25,
     processes: int = 1,
     progress: Progress | None = None,
+    tell: Callable[[Found], None] | None = None,
 ) -> Results:
     """Measure symdual beside its peers on the Fourier cart and return all times.
 
@@ -47,28 +48,18 @@ def run(
         rounds: visits to each implementation; the fastest counts.
         processes: fresh processes, one after the other; the fastest counts.
         progress: called with a text and the fraction done.
+        tell: called with what was measured, as soon as it was.
     """
     wanted = _checked(sizes, rounds, processes)
     chosen, absent = _available(peers)
-    report = progress or (lambda text, fraction: None)
-    timings: list[Timing] = []
-    boxes: list[Box] = []
+    found: list[Found] = []
     with tempfile.TemporaryDirectory(prefix="symdual-bench-") as folder:
-        build = Path(folder)
         request = {"sizes": wanted, "peers": chosen, "rounds": rounds, "build": folder}
-        for turn in range(processes):
-
-            def partial(text: str, fraction: float, turn: int = turn) -> None:
-                report(f"process {turn + 1} of {processes}, {text}", (turn + fraction) / (processes + 1))
-
-            answer = _session(request, build, partial)
-            timings += from_rows(Timing, answer["timings"])
-            boxes += from_rows(Box, answer["boxes"])
-        report("start of a package in fresh processes", processes / (processes + 1))
-        beside = "export" in chosen
-        started = starts(wanted if beside else wanted[-2:], build)  # by itself, two sizes show whether it grows
-        if beside:
-            started += c_starts(wanted, build)
+        report = progress or (lambda text, fraction: None)
+        for part in _parts(request, processes, Path(folder), report):
+            found.append(part)
+            if tell is not None:
+                tell(part)
         report("done", 1.0)
     return Results(
         machine=machine(),
@@ -77,10 +68,26 @@ def run(
         rounds=rounds,
         processes=processes,
         absent=absent,
-        timings=fastest(timings),
-        starts=started,
-        boxes=fastest_boxes(boxes),
+        timings=fastest(timing for part in found for timing in part.timings),
+        starts=tuple(start for part in found for start in part.starts),
+        boxes=fastest_boxes(box for part in found for box in part.boxes),
     )
+
+
+def _parts(request: dict[str, Any], processes: int, build: Path, report: Progress) -> Iterator[Found]:
+    """Yield what is measured, process by process, and then how long packages take to start."""
+    for turn in range(processes):
+
+        def partial(text: str, fraction: float, turn: int = turn) -> None:
+            report(f"process {turn + 1} of {processes}, {text}", (turn + fraction) / (processes + 1))
+
+        yield from _session(request, build, partial)
+    sizes, beside = request["sizes"], "export" in request["peers"]
+    alone = sizes if beside else sizes[-2:]  # by itself, two sizes show whether it grows
+    for done, size in enumerate(alone):
+        text = f"{size} features: start of a package in fresh processes"
+        report(text, (processes + done / len(alone)) / (processes + 1))
+        yield Found(starts=(*starts(size, build), *(c_starts(size, build) if beside else ())))
 
 
 def _checked(sizes: Sequence[int], rounds: int, processes: int) -> list[int]:
@@ -106,11 +113,11 @@ def _available(peers: Sequence[str] | None) -> tuple[list[str], dict[str, str]]:
     return [name for name in asked if name not in absent], absent
 
 
-def _session(request: dict[str, Any], build: Path, progress: Progress) -> Any:
-    """Run one process and return what it measured."""
-    asked, answered, errors = build / "request.json", build / "answer.json", build / "errors.txt"
+def _session(request: dict[str, Any], build: Path, progress: Progress) -> Iterator[Found]:
+    """Run one process and yield what it measures."""
+    asked, errors = build / "request.json", build / "errors.txt"
     asked.write_text(json.dumps(request))
-    command = [sys.executable, "-m", "symdual.bench.session", str(asked), str(answered)]
+    command = [sys.executable, "-m", "symdual.bench.session", str(asked)]
     with (
         errors.open("w") as complaints,
         subprocess.Popen(
@@ -118,12 +125,20 @@ def _session(request: dict[str, Any], build: Path, progress: Progress) -> Any:
         ) as worker,
     ):
         assert worker.stdout is not None
-        for line in worker.stdout:
-            fraction, _, text = line.strip().partition(" ")
-            try:
-                progress(text, float(fraction))
-            except ValueError:  # a line that some participant's library printed
-                continue
+        yield from heard(worker.stdout, progress)
     if worker.returncode != 0:
         raise BenchmarkError(f"a process of the benchmark broke off: {complaint(errors.read_text())}")
-    return json.loads(answered.read_text())
+
+
+def heard(lines: Iterable[str], progress: Progress) -> Iterator[Found]:
+    """Yield what a process says it measured, and pass on what it is doing; other lines some library has printed."""
+    for line in lines:
+        try:
+            said = json.loads(line)
+        except ValueError:
+            continue
+        match said:
+            case {"doing": str(text), "fraction": float(fraction)}:
+                progress(text, fraction)
+            case {"timings": list(timings), "boxes": list(boxes)}:
+                yield Found(from_rows(Timing, timings), from_rows(Box, boxes))

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from symdual.bench import workload
 from symdual.bench.boxes import boxes as measure_boxes
 from symdual.bench.contender import OWN, contender
-from symdual.bench.results import Box
-from symdual.bench.timing import Timing, measure
+from symdual.bench.results import Found
+from symdual.bench.timing import measure
 
 Progress = Callable[[str, float], None]
 
 
-def measure_all(
+def measured(
     sizes: Sequence[int], peers: Sequence[str], rounds: int, build: Path, progress: Progress
-) -> tuple[list[Timing], list[Box]]:
-    """Return the timings of symdual and the given peers at each size, and the boxes of symdual's decision."""
+) -> Iterator[Found]:
+    """Yield, as they come, the timings of symdual and the given peers at each size and the boxes of its decision."""
     participants = [contender(name) for name in (OWN, *peers)]
-    timings: list[Timing] = []
-    boxes: list[Box] = []
     turns = len(sizes) * (len(participants) + 1)
     done = 0
     for size in sizes:
@@ -33,23 +31,23 @@ def measure_all(
             offered += participant.implementations(work, build)
             done += 1
         progress(f"{size} features: timing", done / turns)
-        timings += measure(size, offered, workload.reference(work), rounds)
-        boxes += measure_boxes(work, build, rounds)
+        for timings in measure(size, offered, workload.reference(work), rounds):
+            if timings:
+                yield Found(timings=timings)
+        yield Found(boxes=tuple(measure_boxes(work, build, rounds)))
         done += 1
-    return timings, boxes
 
 
-def main(request: Path, answer: Path) -> None:
-    """Read a request written by `symdual.bench.run` and write the rows measured; print progress."""
+def main(request: Path) -> None:
+    """Read a request written by `symdual.bench.run`; print progress and what is measured, each a line of JSON."""
     asked = json.loads(request.read_text())
 
     def progress(text: str, fraction: float) -> None:
-        print(f"{fraction:.4f} {text}", flush=True)
+        print(json.dumps({"doing": text, "fraction": fraction}), flush=True)
 
-    build = Path(asked["build"])
-    timings, boxes = measure_all(asked["sizes"], asked["peers"], asked["rounds"], build, progress)
-    answer.write_text(json.dumps({"timings": timings, "boxes": boxes}))
+    for found in measured(asked["sizes"], asked["peers"], asked["rounds"], Path(asked["build"]), progress):
+        print(json.dumps({"timings": found.timings, "boxes": found.boxes}), flush=True)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(Path(sys.argv[1]))

@@ -26,7 +26,7 @@ from symdual.bench.peers.own_side import cart
 model = cart(workload.make(int(sys.argv[2])))
 start = time.perf_counter(), time.process_time()
 symdual.generate(model, folder=sys.argv[1], force=True)
-print(time.perf_counter() - start[0], time.process_time() - start[1])
+print("ready", time.perf_counter() - start[0], time.process_time() - start[1])
 """
 _LOAD: Final = """
 import sys, time
@@ -76,7 +76,7 @@ import symdual
 package = symdual.load(sys.argv[1], backend="c")
 """
 _PRINT: Final = """
-print(time.perf_counter() - start[0], time.process_time() - start[1])
+print("ready", time.perf_counter() - start[0], time.process_time() - start[1])
 """
 # each stage needs the ones before it
 STAGES: Final = {
@@ -91,7 +91,7 @@ WARM: Final = {"kernels": "the kernels", "decision": "a decision", "episode": "a
 
 _PRINT_ALL: Final = """
 import os
-print(time.perf_counter() - start[0], time.process_time() + sum(os.times()[2:4]) - start[1])
+print("ready", time.perf_counter() - start[0], time.process_time() + sum(os.times()[2:4]) - start[1])
 """
 
 
@@ -102,61 +102,57 @@ class Seconds(NamedTuple):
     processor: float
 
 
-def starts(sizes: Sequence[int], build: Path) -> tuple[Start, ...]:
+def starts(size: int, build: Path) -> tuple[Start, ...]:
     """Return the seconds for generation, for the first use with nothing compiled, and from the cache.
 
     In processor time, the start from the cache also on the wall.
     """
-    found = []
-    for size in sizes:
-        folder = build / "start"
-        found.append(Start(size, "generate", _seconds(_GENERATE, folder, str(size)).processor))
-        package = folder / package_name(size)
-        shutil.rmtree(package / "__pycache__", ignore_errors=True)
-        program, ready = _LOAD, []
-        for stage, text in STAGES.items():
-            program += text
-            # what earlier stages compiled comes from the cache by now
-            cold, warm = _seconds(program + _PRINT, package), _warm(program + _PRINT, package)
-            found.append(Start(size, f"compile {stage}", cold.processor - warm.processor))
-            if stage in WARM:
-                what = f"warm: import, load, first call of {WARM[stage]}"
-                ready += [Start(size, what, warm.processor), Start(size, f"{what}, on the wall", warm.wall)]
-        found += ready
+    folder = build / "start"
+    package = folder / package_name(size)
+    found = [Start(size, "generate", _ready(_GENERATE, folder, str(size))[0].processor)]
+    shutil.rmtree(package / "__pycache__", ignore_errors=True)
+    program, cold = _LOAD, []
+    for text in STAGES.values():
+        program += text + _PRINT
+        cold.append(_ready(program, package)[-1])  # what earlier stages compiled comes from the cache by now
+    warm = dict(zip(STAGES, _best([_ready(program, package) for _ in range(WARM_TRIES)]), strict=True))
+    for stage, first in zip(STAGES, cold, strict=True):
+        found.append(Start(size, f"compile {stage}", first.processor - warm[stage].processor))
+    for stage, called in WARM.items():
+        what = f"warm: import, load, first call of {called}"
+        found += [Start(size, what, warm[stage].processor), Start(size, f"{what}, on the wall", warm[stage].wall)]
     return tuple(found)
 
 
-def c_starts(sizes: Sequence[int], build: Path) -> tuple[Start, ...]:
-    """Return the seconds until the first decision through C, the compiler included: cold, and with the library kept."""
-    found = []
-    for size in sizes:
-        folder = build / "start"
-        _seconds(_GENERATE, folder, str(size))
-        with tempfile.TemporaryDirectory() as cache:
-            environment = {**os.environ, "XDG_CACHE_HOME": cache}
-            program = _C + _RECURSIONS + _DECISION + _PRINT_ALL
-            cold = _seconds(program, folder / package_name(size), environment=environment)
-            tries = [_seconds(program, folder / package_name(size), environment=environment) for _ in range(WARM_TRIES)]
-        found += [
-            Start(size, "C: load, translate, compile, first decision", cold.processor),
-            Start(size, "C: load, first decision, library from the cache", min(t.processor for t in tries)),
-        ]
-    return tuple(found)
+def c_starts(size: int, build: Path) -> tuple[Start, ...]:
+    """Return the seconds until the first decision through C, the compiler included: cold, and with the library kept.
+
+    The package is that of `starts`.
+    """
+    package = build / "start" / package_name(size)
+    program = _C + _RECURSIONS + _DECISION + _PRINT_ALL
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "XDG_CACHE_HOME": cache}
+        cold, *tries = (_ready(program, package, environment=environment) for _ in range(1 + WARM_TRIES))
+    return (
+        Start(size, "C: load, translate, compile, first decision", cold[0].processor),
+        Start(size, "C: load, first decision, library from the cache", _best(tries)[0].processor),
+    )
 
 
-def _warm(program: str, package: Path) -> Seconds:
-    tries = [_seconds(program, package) for _ in range(WARM_TRIES)]
-    return Seconds(min(t.wall for t in tries), min(t.processor for t in tries))
+def _best(tries: Sequence[Sequence[Seconds]]) -> list[Seconds]:
+    """The least of each time over several tries of one program."""
+    return [Seconds(min(t.wall for t in same), min(t.processor for t in same)) for same in zip(*tries, strict=True)]
 
 
-def _seconds(program: str, folder: Path, *arguments: str, environment: dict[str, str] | None = None) -> Seconds:
-    """Run a program in a fresh process and return the seconds that it prints last."""
+def _ready(program: str, folder: Path, *arguments: str, environment: dict[str, str] | None = None) -> list[Seconds]:
+    """Run a program in a fresh process and return the seconds since its start, each time that it says it is ready."""
     command = [sys.executable, "-c", program, str(folder), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode != 0:
         raise SymdualError(f"a generated package could not be started: {complaint(done.stderr)}")
-    wall, processor = done.stdout.split()[-2:]
-    return Seconds(float(wall), float(processor))
+    said = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("ready ")]
+    return [Seconds(float(wall), float(processor)) for wall, processor in said]
 
 
 def complaint(errors: str) -> str:

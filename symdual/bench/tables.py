@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from symdual.bench.contender import OWN
+from symdual.bench.lines import factor, microseconds
 from symdual.bench.results import Results
 from symdual.bench.workload import HORIZON, KERNELS, TITLES
 
@@ -22,18 +23,6 @@ def table(results: Results) -> RenderableType:
         parts.append(_starts(results))
     parts += [Text(f"not here: {name} ({reason})", style="dim") for name, reason in results.absent.items()]
     return Group(*parts)
-
-
-def microseconds(value: float) -> str:
-    """Return a time with three significant digits and its unit."""
-    if value < 1e3:
-        return f"{value:.3g} us"
-    return f"{value / 1e3:.3g} ms" if value < 1e6 else f"{value / 1e6:.3g} s"
-
-
-def factor(value: float) -> str:
-    """Return a ratio with two decimals when small and none when large."""
-    return f"{value:.2f}x" if value < 10 else f"{value:.0f}x"
 
 
 def _ratios(results: Results, size: int) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from symdual.errors import SymdualError
 
 TOLERANCE: Final = 1e-9
 SLICE_SECONDS: Final = 2e-3
-BUDGET_SECONDS: Final = 3.0
+BUDGET_SECONDS: Final = 1.0
 LARGEST_REPEAT: Final = 1 << 20
 
 
@@ -58,10 +58,19 @@ def verify(size: int, implementation: Implementation, expected: Answer) -> float
     return deviation
 
 
-def calibrate(repeat: Callable[[int], object], clock: Callable[[], float] = time.perf_counter) -> int:
-    """How many repetitions fill a slice of time: the largest of three tries, since a try can be disturbed."""
-    counts = []
-    for _ in range(3):
+class Calibration(NamedTuple):
+    """How many repetitions fill a slice of time, the best seconds of one of them, and what it took to find out."""
+
+    repetitions: int
+    best: float
+    spent: float
+
+
+def calibrate(repeat: Callable[[int], object], clock: Callable[[], float] = time.perf_counter) -> Calibration:
+    """Take the largest count of three tries, since a try can be disturbed; fewer where these cost the whole budget."""
+    counts: list[int] = []
+    best, begin = np.inf, clock()
+    while len(counts) < 3 and clock() - begin <= BUDGET_SECONDS:
         count = 1
         while True:
             start = clock()
@@ -71,7 +80,8 @@ def calibrate(repeat: Callable[[int], object], clock: Callable[[], float] = time
                 break
             count *= 4
         counts.append(max(1, int(count * min(1.0, SLICE_SECONDS / max(elapsed, 1e-9)))))
-    return max(counts)
+        best = min(best, elapsed / count)
+    return Calibration(max(counts), best, clock() - begin)
 
 
 def interleave(
@@ -79,32 +89,32 @@ def interleave(
 ) -> list[float]:
     """Return the best seconds per repetition of each; every round visits each of them once.
 
-    One that has used up its time budget is left out of the later rounds, after three visits at least.
+    One that has used up its time budget is left out of the later rounds: a slow one is hardly disturbed by what
+    lasts for a moment, and its tries count as well.
     """
-    counts = [calibrate(repeat, clock) for repeat in repeats]
-    best = [np.inf] * len(repeats)
-    spent = [0.0] * len(repeats)
+    tries = [calibrate(repeat, clock) for repeat in repeats]
+    best, spent = [one.best for one in tries], [one.spent for one in tries]
     for turn in range(rounds):
         for index, repeat in enumerate(repeats):
-            if turn >= 3 and spent[index] > BUDGET_SECONDS:
+            if turn > 0 and spent[index] > BUDGET_SECONDS:
                 continue
             start = clock()
-            repeat(counts[index])
+            repeat(tries[index].repetitions)
             elapsed = clock() - start
             spent[index] += elapsed
-            best[index] = min(best[index], elapsed / counts[index])
+            best[index] = min(best[index], elapsed / tries[index].repetitions)
     return best
 
 
 def measure(
     size: int, implementations: Sequence[Implementation], reference: Mapping[str, Answer], rounds: int
-) -> list[Timing]:
-    """Verify all implementations, then time those of each kernel side by side."""
+) -> Iterator[tuple[Timing, ...]]:
+    """Verify all implementations, then time those of each kernel side by side; yield one kernel after the other."""
     errors = [verify(size, one, reference[one.kernel]) for one in implementations]
-    timings = []
     for kernel in reference:
         chosen = [(one, err) for one, err in zip(implementations, errors, strict=True) if one.kernel == kernel]
         seconds = interleave([one.repeat for one, _ in chosen], rounds)
-        for (one, err), best in zip(chosen, seconds, strict=True):
-            timings.append(Timing(size, kernel, one.row, one.variant, 1e6 * best, one.in_loop, err))
-    return timings
+        yield tuple(
+            Timing(size, kernel, one.row, one.variant, 1e6 * best, one.in_loop, err)
+            for (one, err), best in zip(chosen, seconds, strict=True)
+        )

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import json_option
 from symdual.commands.terminal import new_marked_console, new_progress
+
+if TYPE_CHECKING:
+    from symdual.bench.results import Found
 
 
 @click.command()
@@ -21,7 +25,10 @@ from symdual.commands.terminal import new_marked_console, new_progress
 @click.option("--processes", default=1, show_default=True, type=int, help="Fresh processes; the fastest counts.")
 @json_option
 def bench(sizes: tuple[int, ...], peers: tuple[str, ...], rounds: int, processes: int, json_file: Path | None) -> None:
-    """Time the generated code beside C, CasADi, JAX and numpy, whatever is installed, in one process."""
+    """Time the generated code beside C, CasADi, JAX and numpy, whatever is installed, in one process.
+
+    What is measured is told at once, a line for each kernel and size; the tables come at the end.
+    """
     from symdual import bench as benchmark
 
     console = new_marked_console()
@@ -31,7 +38,11 @@ def bench(sizes: tuple[int, ...], peers: tuple[str, ...], rounds: int, processes
         def report(text: str, fraction: float) -> None:
             progress.update(task, completed=fraction, description=text)
 
-        results = benchmark.run(sizes or benchmark.SIZES, peers or None, rounds, processes, report)
+        def tell(found: Found) -> None:
+            for line in benchmark.lines(found):
+                progress.console.print(line, soft_wrap=True)
+
+        results = benchmark.run(sizes or benchmark.SIZES, peers or None, rounds, processes, report, tell)
     console.print(benchmark.table(results))
     if json_file is not None:
         write_json(json_file, json.loads(benchmark.to_json(results)))

@@ -10,10 +10,12 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Collection
+from functools import lru_cache
 
+GAP = "\n\n"  #: between the parts of a module, each of which ends with its line
 _WIDTH = 110
 _IMPORT = re.compile(r"^from \.(\w+) import ([^\n(]+)\n", re.M)
-_STATEMENT = re.compile(r"^((?:from [\w.]+ )?import )(\([^)]*\)|[^\n(]+)\n", re.M)
+IMPORTS = re.compile(r"^((?:from [\w.]+ )?import )(\([^)]*\)|[^\n(]+)\n", re.M)  #: its start, its names
 _FUNCTION = re.compile(r"^(?= *def )", re.M)
 _WORD = re.compile(r'"""[\s\S]*?"""|"[^"\n]*"|#[^\n]*|(?<![\w.])(f"[^"\n]*"|[^\W\d]\w*)')
 _CHAIN = r"\w+(?:\.\w+|\[[^][\n]*\])*\.\w+"
@@ -50,23 +52,35 @@ def without_unused(source: str) -> str:
     Names are words outside of plain texts and comments that do not follow a dot. Parsing would say the same, and take
     three times as long as all the rest of rendering a package.
     """
-    start, *functions = _FUNCTION.split(source)
-    body = "".join([start, *map(_without_unused_fields, functions)])
-    used = set(_names(_STATEMENT.sub("", body)))
-    return re.sub(r"\n{4,}", "\n\n\n", _STATEMENT.sub(lambda found: _reduced(found, used), body))
+    parts = [_without_unused_fields(part) for part in parts_of(source)]
+    used = {name for part in parts for name in names_in(IMPORTS.sub("", part))}
+    return re.sub(r"\n{4,}", f"\n{GAP}", IMPORTS.sub(lambda found: _reduced(found, used), GAP.join(parts)))
 
 
-def _without_unused_fields(function: str) -> str:
-    """A function without its lines `name = record.field` and `name = np.zeros(...)` where nobody uses the name."""
-    uses = Counter(_names(function))
+def parts_of(source: str) -> list[str]:
+    """The parts of a module with two empty lines between them: functions, classes, and what stands around these."""
+    return re.split(r"(?<=\n)\n{2,}", source)
+
+
+def _without_unused_fields(part: str) -> str:
+    """A part without lines `name = record.field` and `name = np.zeros(...)` of functions where nobody uses the name."""
+    start, *functions = _FUNCTION.split(part)
+    if len(functions) == 1:  # the names of a whole part are known already
+        return _without_unused_names(part)
+    return start + "".join(map(_without_unused_names, functions))
+
+
+def _without_unused_names(function: str) -> str:
+    uses = Counter(names_in(function))
     depth = len(function) - len(function.lstrip()) + 4
     return _FIELD.sub(lambda line: "" if len(line[1]) == depth and uses[line[2]] == 1 else line[0], function)
 
 
-def _names(code: str) -> list[str]:
+@lru_cache(maxsize=1024)
+def names_in(code: str) -> tuple[str, ...]:
     """The words of a code that may be names, with those that are formatted in a text."""
     words = _WORD.findall(code)
-    return words + [name for text in words if text.startswith('f"') for name in re.findall(r"\w+", text)]
+    return (*words, *(name for text in words if text.startswith('f"') for name in re.findall(r"\w+", text)))
 
 
 def _reduced(statement: re.Match[str], used: Collection[str]) -> str:

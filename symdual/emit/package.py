@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,7 @@ from symdual.derive.derivation import Derivation
 from symdual.emit.code import code
 from symdual.emit.imports import without_absent_modules, without_unused
 from symdual.emit.kernels import DataLayout, data_layout
+from symdual.emit.reached import without_unreached
 from symdual.emit.render import template_folder
 from symdual.numbers import Array
 from symdual.spec.model import Model
@@ -51,8 +52,8 @@ def package(
     model = derivation.model
     layout = data_layout(derivation)
     texts = code(derivation, _PLACEHOLDER)
-    modules = {name.removesuffix(".py") for name in texts}
-    bodies = {name: _reduced(text, modules) if name != "__init__.py" else text for name, text in texts.items()}
+    bodies = _reduced({name.removesuffix(".py"): text for name, text in texts.items() if name != "__init__.py"})
+    bodies["__init__.py"] = texts["__init__.py"]
     digest = _digest(*(part for name in sorted(bodies) for part in (name, bodies[name])))
     files = {name: _with_header(model.name, digest, body).encode() for name, body in bodies.items()}
     files["data.npz"] = stored_arrays(model_numbers(derivation, layout) | dict(numbers or {}))
@@ -69,9 +70,11 @@ def package(
     return Package(model.name, files, digest, inputs)
 
 
-def _reduced(text: str, modules: Collection[str]) -> str:
-    """A rendered module without what this package does not have or need."""
-    return _with_one_name(without_unused(without_absent_modules(text, modules)))
+def _reduced(texts: Mapping[str, str]) -> dict[str, str]:
+    """The rendered modules without what this package does not have or need, by the names of their files."""
+    present = {name: without_absent_modules(text, texts) for name, text in texts.items()}
+    reached = without_unreached(present)
+    return {f"{name}.py": _with_one_name(without_unused(text)) for name, text in reached.items()}
 
 
 def _scenarios(model: Model, plants: Mapping[str, Model]) -> bytes:

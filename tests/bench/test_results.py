@@ -9,8 +9,9 @@ import pytest
 from rich.console import Console
 
 from symdual.bench import to_json
-from symdual.bench.results import Box, Results, Start, fastest, fastest_boxes
-from symdual.bench.tables import factor, microseconds, table
+from symdual.bench.lines import factor, lines, microseconds
+from symdual.bench.results import Box, Found, Results, Start, fastest, fastest_boxes
+from symdual.bench.tables import table
 from symdual.bench.timing import Timing
 
 
@@ -108,6 +109,18 @@ def test_table_shows_times_ratios_growth_and_absent_peers() -> None:
     assert "60 us  4.00x" in text
     assert "123 us" in text
     assert "jax is not installed" in text
+
+
+def test_lines_compare_the_best_variants_of_a_kernel_and_size() -> None:
+    boxes = (Box(30, "predict: one step of the filter", 0.9), Box(30, "search: a whole decision", 1234.0))
+    starts = (Start(30, "generate", 0.25),)
+    assert lines(Found(TIMINGS[:5], boxes, starts)) == [
+        "30 features, dual cost: C limit 10 us; symdual 15 us (1.50x); numpy 2 ms (200x)",
+        "100 features, dual cost: symdual 60 us",
+        "30 features, in a decision of symdual: one step of the filter 0.9 us; a whole decision 1.23 ms",
+        "30 features, generate: 0.25 s",
+    ]
+    assert lines(Found()) == []
 
 
 def test_numbers_in_readable_units() -> None:

@@ -87,7 +87,7 @@ def test_one_wrong_contender_stops_the_measurement_before_any_timing() -> None:
     timed: list[int] = []
     right = Implementation("jacobian", "right", "test", timed.append, lambda: expected["jacobian"], True)
     with pytest.raises(Disagreement, match="liar"):
-        measure(2, [right, implementation((np.eye(4),), row="liar")], expected, rounds=2)
+        list(measure(2, [right, implementation((np.eye(4),), row="liar")], expected, rounds=2))
     assert timed == [1]
 
 
@@ -101,22 +101,43 @@ def test_the_best_round_counts_for_each() -> None:
 
 def test_calibration_fills_the_slice_even_when_one_try_is_disturbed() -> None:
     clock = FakeClock()
-    count = calibrate(clock.task(lambda visit: 1.0 if visit == 0 else 1e-6), clock)
-    assert count == pytest.approx(SLICE_SECONDS / 1e-6, rel=1e-2)
-    assert calibrate(clock.task(lambda visit: 1.0), clock) == 1
+    found = calibrate(clock.task(lambda visit: 0.5 if visit == 0 else 1e-6), clock)
+    assert found.repetitions == pytest.approx(SLICE_SECONDS / 1e-6, rel=1e-2)
+    assert found.best == pytest.approx(1e-6)
+    assert found.spent == pytest.approx(clock.now)
+    assert calibrate(clock.task(lambda visit: 0.5), clock).repetitions == 1
 
 
-def test_slow_contenders_leave_after_their_budget_but_not_before_three_rounds() -> None:
+@pytest.mark.parametrize(("share", "calls"), [(1.1, 1 + 1), (0.4, 3 + 1), (0.1, 3 + 8)])
+def test_slow_contenders_leave_when_their_budget_is_spent(share: float, calls: int) -> None:
     clock = FakeClock()
     visits: list[int] = []
 
     def slow(n: int) -> None:
         visits.append(n)
-        clock.now += 1.1 * BUDGET_SECONDS
+        clock.now += share * BUDGET_SECONDS
 
     quick = clock.task(lambda visit: 1e-3)
-    interleave([slow, quick], rounds=50, clock=clock)
-    assert len(visits) == 3 + 3  # three to calibrate
+    best = interleave([slow, quick], rounds=50, clock=clock)
+    assert visits == [1] * calls  # those that calibrate and those that are timed
+    assert best == pytest.approx([share * BUDGET_SECONDS, 1e-3])
+
+
+def test_what_a_slow_contender_shows_while_it_is_calibrated_counts() -> None:
+    clock = FakeClock()
+    better_first = clock.task(lambda visit: BUDGET_SECONDS * (1.1 if visit == 0 else 1.5))
+    assert interleave([better_first], rounds=9, clock=clock) == pytest.approx([1.1 * BUDGET_SECONDS])
+
+
+def test_a_kernel_is_told_before_the_next_one_is_timed() -> None:
+    visits: list[str] = []
+
+    def offer(kernel: str) -> Implementation:
+        return Implementation(kernel, "a", "test", lambda n: visits.append(kernel), lambda: (np.eye(2),), True)
+
+    parts = measure(2, [offer("jacobian"), offer("hessian")], {k: (np.eye(2),) for k in ("jacobian", "hessian")}, 1)
+    assert [t.kernel for t in next(parts)] == ["jacobian"]
+    assert visits.count("hessian") == 1 < visits.count("jacobian")  # only verified so far
 
 
 def test_timings_carry_kernel_row_and_error() -> None:
@@ -126,7 +147,7 @@ def test_timings_carry_kernel_row_and_error() -> None:
         implementation((np.ones((2, 2)) + 1e-12,), "hessian", "a"),
         implementation((np.eye(2),), "jacobian", "b"),
     ]
-    timings = measure(2, offered, expected, rounds=1)
+    timings = [timing for part in measure(2, offered, expected, rounds=1) for timing in part]
     assert [(t.kernel, t.row) for t in timings] == [("jacobian", "a"), ("jacobian", "b"), ("hessian", "a")]
     assert [t.error for t in timings] == [0.0, 0.0, pytest.approx(1e-12, rel=1e-3)]
     assert all(t.microseconds >= 0.0 for t in timings)

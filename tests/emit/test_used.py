@@ -1,50 +1,162 @@
-"""Every function that templates can emit is used in some package: by another one of it, or by symdual."""
+"""Every function of a package is used: inner ones by others of it, all others by these or by symdual."""
 
 from __future__ import annotations
 
+import ast
 import dis
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import CodeType
+from typing import NamedTuple
+
+import pytest
+
+from symdual.emit.reached import without_unreached
 
 ROOT = Path(__file__).parents[2]
+PACKAGES = sorted(file.parent for file in (ROOT / "generated").glob("*/__init__.py"))
 #: Python asks for the first by itself; those of a process carry its name, which fits put together
 ASKED = {"__getattr__", "kernel_g", "slopes_g"}
+INNER = {"INNER", "INNER_ALLOCATING", "APART", "ORDERED"}
 
 
-def _functions(code: CodeType) -> Iterator[CodeType]:
+class Uses(NamedTuple):
+    """The names that each function of a package uses, those used outside of functions, and which are inner ones."""
+
+    functions: dict[str, set[str]]
+    outside: set[str]
+    inner: set[str]
+
+
+def _within(code: CodeType) -> Iterator[CodeType]:
+    yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield constant
-            yield from _functions(constant)
+            yield from _within(constant)
 
 
-def defined_and_used(source: str) -> tuple[set[str], set[str]]:
-    """The functions of a module, and the names that it uses: imported names and a function's own do not count."""
-    code = compile(source, "module", "exec", dont_inherit=True)
-    functions = [one for one in code.co_consts if isinstance(one, CodeType) and one.co_name[0] != "<"]
-    used = {one.argval for one in dis.get_instructions(code) if one.opname == "LOAD_NAME"}
-    for function in functions:
-        within = {name for one in (function, *_functions(function)) for name in one.co_names}
-        used |= within - {function.co_name}
-    return {function.co_name for function in functions}, used
+def uses(sources: Iterable[str]) -> Uses:
+    """Who uses whom, by name: imported names and a function's own do not count."""
+    functions, outside, inner, other = defaultdict[str, set[str]](set), set[str](), set[str](), set[str]()
+    for source in sources:
+        tree = ast.parse(source)
+        code = compile(tree, "module", "exec", dont_inherit=True)
+        outside |= {one.argval for one in dis.get_instructions(code) if one.opname == "LOAD_NAME"}
+        aliases = {alias.asname: alias.name for alias in ast.walk(tree) if isinstance(alias, ast.alias)}
+        for one in (one for one in code.co_consts if isinstance(one, CodeType) and one.co_name[0] != "<"):
+            names = {name for part in _within(one) for name in part.co_names}
+            functions[one.co_name] |= {aliases.get(name, name) for name in names} - {one.co_name}
+        for one in (one for one in tree.body if isinstance(one, ast.FunctionDef)):
+            words = {part.id for mark in one.decorator_list for part in ast.walk(mark) if isinstance(part, ast.Name)}
+            (inner if words & INNER else other).add(one.name)
+    return Uses(functions, outside, inner - other)
 
 
-def test_every_function_is_used_in_some_package() -> None:
+def unreached(package: Uses) -> set[str]:
+    """The inner functions that neither other functions nor tables lead to."""
+    reached = set[str]()
+    waiting = [*package.outside, *(name for name in package.functions if name not in package.inner)]
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting += package.functions.get(name, ())
+    return package.inner - reached
+
+
+@pytest.mark.parametrize("folder", PACKAGES, ids=lambda folder: folder.name)
+def test_every_function_of_a_package_is_used(folder: Path) -> None:
+    package = uses(file.read_text() for file in folder.glob("*.py"))
+    assert len(package.inner) > 100
+    assert unreached(package) == set()
+
+
+def test_every_entry_is_used_in_some_package_or_by_symdual() -> None:
     text = "\n".join(file.read_text() for file in (ROOT / "symdual").rglob("*.py"))
     needed: dict[str, bool] = defaultdict(bool)
-    for folder in (file.parent for file in (ROOT / "generated").glob("*/__init__.py")):
-        modules = [defined_and_used(file.read_text()) for file in folder.glob("*.py")]
-        used = set[str]().union(*(names for _, names in modules))
-        for name in set[str]().union(*(names for names, _ in modules)):
+    for folder in PACKAGES:
+        package = uses(file.read_text() for file in folder.glob("*.py"))
+        used = package.outside.union(*package.functions.values())
+        for name in set(package.functions) - package.inner:
             needed[name] |= name in used
     idle = {name for name, use in needed.items() if not use and f".{name}" not in text and f'"{name}"' not in text}
     assert idle <= ASKED
 
 
+FAR = '''"""Some functions; `idle` is mentioned."""
+
+from .options import APART, INNER
+
+
+@njit(**INNER)
+def shared(x):
+    """Called as something else."""
+    return deep(x)
+
+
+@njit(**APART, forceinline=True)
+def deep(
+    x,
+):
+    return x
+
+
+# why this one is there
+@njit(**INNER)
+def idle(x):
+    """As `idle(x)` does."""
+    return idle(x) + only_of_idle(x)
+
+
+@njit(**INNER)
+def only_of_idle(x):
+    return x
+
+
+@njit(**INNER)
+def in_table(x):
+    return x
+
+
+TABLE = {"in_table": in_table}
+
+
+@njit(**INNER)
+def member(x):
+    return x
+
+
+@njit(**INNER)
+def outer(x):
+    return x
+'''
+NEAR = '''"""An entry."""
+
+from . import far
+from .far import idle, shared as known
+
+
+@njit(**ENTRY)
+def entry(x):
+    """Not `idle`, nor far.outer."""
+    return known(x) + far.member(x)
+
+
+def outer(x):
+    return x
+'''
+
+
+def test_what_nobody_leads_to_is_left_out() -> None:
+    made = without_unreached({"far": FAR, "near": NEAR})
+    assert made["near"] == NEAR
+    start, end = FAR.index("# why this one"), FAR.index("@njit(**INNER)\ndef in_table")
+    assert made["far"] == (FAR[:start] + FAR[end : FAR.index("\n\n@njit(**INNER)\ndef outer")])
+
+
 def test_what_is_unused_is_found() -> None:
-    source = "from .a import far\n\ndef once():\n    far()\n\ndef again():\n    again()\n\nfirst = once\n"
-    defined, used = defined_and_used(source)
-    assert defined - used == {"again"} and "far" in used
-    assert "far" not in defined_and_used("from .a import far\n")[1]
+    found = uses([FAR, NEAR])
+    assert unreached(found) == {"idle", "only_of_idle"}  # by name alone: there is another `outer`
+    assert "shared" in found.functions["entry"]
+    assert unreached(uses([FAR])) == {"shared", "deep", "idle", "only_of_idle", "member", "outer"}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +28,7 @@ TUNED: Final = (
 #: what the exported C needs besides: NaN keeps its meaning, products may be fused in C99 too, a long file may grow
 KEPT: Final = ("-fno-finite-math-only", "-ffp-contract=fast", "--param=inline-unit-growth=300")
 ROW: Final = "C limit"
+RUN_TIME: Final = "run-time size"
 COMPILE_SECONDS: Final = 120.0
 
 
@@ -38,7 +41,7 @@ def builds(work: Workload) -> dict[str, tuple[str, ...]]:
     """Return the flags of all builds: sizes at run time, sizes as constants, constants and tuned."""
     fixed = f"-DFIXF={work.features}"
     return {
-        "run-time size": ("-mprefer-vector-width=256",),
+        RUN_TIME: ("-mprefer-vector-width=256",),
         "constant size": ("-mprefer-vector-width=256", fixed),
         "tuned": ("-mprefer-vector-width=256", fixed, *TUNED),
         "tuned, 512 bit": ("-mprefer-vector-width=512", fixed, *TUNED),
@@ -47,12 +50,18 @@ def builds(work: Workload) -> dict[str, tuple[str, ...]]:
 
 def implementations(work: Workload, build: Path) -> list[Implementation]:
     """Return all kernels in all builds, without and with the flags that the exported C has besides."""
+    tried = {
+        label: (*OPTIMISED, *flags, *further)
+        for name, flags in builds(work).items()
+        for further, label in (((), name), (KEPT, f"{name}, flags of the exported C"))
+    }
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        made = pool.map(lambda flags: shared_library(SOURCE, flags, build, COMPILE_SECONDS), tried.values())
+        libraries = dict(zip(tried, made, strict=True))
     offered = []
-    for name, flags in builds(work).items():
-        for further, label in (((), name), (KEPT, f"{name}, flags of the exported C")):
-            library = shared_library(SOURCE, (*OPTIMISED, *flags, *further), build, COMPILE_SECONDS)
-            if library is not None:
-                offered += _kernels(work, ctypes.CDLL(str(library)), label)
+    for label, library in libraries.items():
+        if library is not None:
+            offered += _kernels(work, ctypes.CDLL(str(library)), label)
     return offered
 
 

@@ -1,11 +1,14 @@
 """symdual's own side through C: the translation of the generated package, repeated inside translated loops.
 
-The loops are those of numba (`own_loops`), translated with the package. Every build of the C limit is tried here too,
-with the flags `KEPT`, with which the limit is built as well; the best counts.
+The loops are those of numba (`own_loops`), translated with the functions that they call: the whole package would take
+four times as long to compile. Every build of the C limit is tried here too, with the flags `KEPT`, with which the limit
+is built as well; the best counts. Sizes are constants in any of them.
 """
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
@@ -13,12 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 from symdual.bench import workload
 from symdual.bench.contender import Implementation
 from symdual.bench.peers import own_side
-from symdual.bench.peers.c_limit import KEPT, builds
+from symdual.bench.peers.c_limit import KEPT, RUN_TIME, builds
 from symdual.bench.peers.compiler import OPTIMISED, compiler
 from symdual.bench.peers.own_loops import functions
 from symdual.bench.workload import Workload
 
 if TYPE_CHECKING:
+    from symdual.export.program import Function
     from symdual.export.translator import Translator
     from symdual.runtime.loading import LoadedPackage
 
@@ -26,6 +30,7 @@ ROW: Final = "symdual, exported C"
 # what stands for the barrier in the translation, and the barrier of the C limit
 _NOTHING: Final = "values[0] = values[0]"
 _BARRIER: Final = '__asm__ volatile("" ::: "memory")'
+_REPEATED: Final = ("kernels.dynamics", "kernels.dynamics_jacobian", "kernels.dynamics_hessian", "filter.step")
 _ARGUMENTS: Final = {
     "n": "int",
     "values": "real[1]",
@@ -45,7 +50,6 @@ _ARGUMENTS: Final = {
     "right": "real[NPAIRS,NTHETA]",
     "starts": "BLOCKS[1]",
     "beliefs": "BLOCKS[1]",
-    "steps": "int",
     "out": "real[1]",
 }
 
@@ -66,20 +70,28 @@ def implementations(work: Workload, build: Path) -> list[Implementation]:
     translation = translated_loops(package)
     text = library_text(translation).replace(_NOTHING, _BARRIER)
     assert text.count(_BARRIER) == 1, "the barrier of the loops was not translated"
+    tried = {name: flags for name, flags in builds(work).items() if name != RUN_TIME}
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        made = pool.map(lambda flags: shared_library(text, (*OPTIMISED, *flags, *KEPT)), tried.values())
+        libraries = dict(zip(tried, made, strict=True))
     offered = []
-    for name, flags in builds(work).items():
-        repeated = loops(translation, Library(translation, shared_library(text, (*OPTIMISED, *flags, *KEPT))))
-        offered += _offered(work, in_c(package), repeated, name)
+    for name, library in libraries.items():
+        offered += _offered(work, in_c(package), loops(translation, Library(translation, library)), name)
     return offered
 
 
 def translated_loops(package: LoadedPackage) -> Translator:
-    """Return the translation of a package together with loops around its functions."""
+    """Return the translation of loops around the functions of a package, and of what these need."""
     from symdual.export.program import Program
     from symdual.export.source import translated
 
-    files = {**package.files, "loops.py": _module(package).encode()}
-    return translated(Program(files), package.name, "package", further={"loops": _ARGUMENTS})
+    program = Program({**package.files, "loops.py": _module(package).encode()})
+    return translated(program, package.name, "package", further={"loops": _ARGUMENTS}, wanted=_is_repeated)
+
+
+def _is_repeated(function: Function) -> bool:
+    """Whether loops call this entry; it is then public, as in the library of a package."""
+    return f"{function.module}.{function.name}" in _REPEATED
 
 
 def _module(package: LoadedPackage) -> str:
@@ -90,12 +102,11 @@ def _module(package: LoadedPackage) -> str:
             "from .kernels import dynamics, dynamics_jacobian, dynamics_hessian",
             "from .filter import step as filter_step",
             "from .trajectory import follow",
-            "from .nominal import certainty_equivalent, plan_through",
             f"from .dual_cost import jd_structured{lowrank}",
             "from .records import NX, NZ, NTHETA, WIDTH",
             "JIT = {}",
             f"\n\n@njit(**JIT)\ndef barrier(values):\n    {_NOTHING}\n",
-            functions(bool(lowrank)),
+            *(text for name, text in functions(bool(lowrank)).items() if name != "plan_all"),
         ]
     )
 

@@ -102,11 +102,11 @@ def plan_all(steps, belief, desk, u, candidates):
 '''
 
 
-def functions(lowrank: bool) -> str:
-    """Return the text of the loops alone; that around the low-rank form where there is one."""
+def functions(lowrank: bool) -> dict[str, str]:
+    """Return the text of each loop by its name; that around the low-rank form where there is one."""
     parts = _TEXT.replace("{{", "{").replace("}}", "}").split("\n\n\n@njit(**JIT)\n")[1:]
     kept = [part for part in parts if lowrank or "jd_lowrank" not in part]
-    return "".join(f"\n\n@njit(**JIT)\n{part}\n" for part in kept)
+    return {part.removeprefix("def ").partition("(")[0]: f"\n\n@njit(**JIT)\n{part}\n" for part in kept}
 
 
 def loops(package: LoadedPackage, build: Path) -> ModuleType:
