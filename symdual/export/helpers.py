@@ -34,11 +34,11 @@ _PLAIN = {
 }
 
 
-def text(name: str, full: str, spelling: Spelling) -> str:
-    """The text of a helper."""
+def text(name: str, full: str, spelling: Spelling, hint: str) -> str:
+    """The text of a helper, with what tells compilers to merge it into its callers."""
     if name.startswith("power_"):
-        return f"static inline {_power(int(name.removeprefix('power_')), full, spelling.real)}"
-    return "static inline " + _PLAIN[name].format(name=full, real=spelling.real)
+        return f"static {hint} {_power(int(name.removeprefix('power_')), full, spelling.real)}"
+    return f"static {hint} " + _PLAIN[name].format(name=full, real=spelling.real)
 
 
 def _power(exponent: int, full: str, real: str) -> str:

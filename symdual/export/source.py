@@ -209,11 +209,13 @@ def _told_to_compilers(work: Translator) -> str:
     return (
         "/* gcc only. Where it may change the order of sums, some functions are an exception. Short functions are\n"
         "   inline, also those of the header, which other files call all the same: their prototypes are not inline\n"
-        "   (C99, 6.7.4). clang inlines without being asked. */\n"
+        "   (C99, 6.7.4). Helpers are merged into their callers by force: gcc would call them from functions\n"
+        "   that are an exception, and loops with calls are not vectorised. clang inlines without being asked. */\n"
         "#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)\n"
         f'#define {upper}_KEEPS_ORDER __attribute__((optimize("no-associative-math")))\n'
         f"#define {upper}_INLINED inline\n"
-        f"#else\n#define {upper}_KEEPS_ORDER\n#define {upper}_INLINED\n#endif"
+        f"#define {upper}_MERGED inline __attribute__((always_inline))\n"
+        f"#else\n#define {upper}_KEEPS_ORDER\n#define {upper}_INLINED\n#define {upper}_MERGED inline\n#endif"
     )
 
 

@@ -20,8 +20,8 @@ from symdual.export.values import Numbers, Untranslatable
 #: macros of an exported controller itself; a constant of the same name has that of its module before it
 TAKEN = frozenset(
     """
-    IS_INCLUDED INLINED KEEPS_ORDER INFINITY NAN PLAN_STEPS COST_TIMES CONTROLLER_BYTES CE CAUTIOUS BEB DUAL PLANNED
-    FINE LIMITED STUCK ENDED INFINITE_MEASUREMENT LOST_BELIEF LOST_PLAN NOT_READY REFUSED NO_SIGNAL
+    IS_INCLUDED INLINED MERGED KEEPS_ORDER INFINITY NAN PLAN_STEPS COST_TIMES CONTROLLER_BYTES CE CAUTIOUS BEB DUAL
+    PLANNED FINE LIMITED STUCK ENDED INFINITE_MEASUREMENT LOST_BELIEF LOST_PLAN NOT_READY REFUSED NO_SIGNAL
     """.split()
 )
 
@@ -172,7 +172,7 @@ class Translator:
     def helper(self, name: str) -> str:
         """The name of a helper function, which is written where it is used."""
         full = f"{self.prefix}_{name}"
-        self.helpers[full] = helpers.text(name, full, self.spelling)
+        self.helpers[full] = helpers.text(name, full, self.spelling, f"{self.prefix.upper()}_MERGED")
         return full
 
     def library(self, name: str) -> str:
