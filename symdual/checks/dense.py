@@ -196,7 +196,7 @@ def update_iterated(model: DenseModel, noise: Noise, time: int, belief: Belief, 
         gain = np.linalg.solve(innovation_covariance(C, belief.covariance, R), C @ belief.covariance).T
         step = start + gain @ ((y - model.observation(time, z))[measured] - C @ (start - z)) - z
         share = 1.0
-        while share > 1e-9 and unlikely(z + share * step) > unlikely(z):
+        while share > 1e-9 and unlikely(z + share * step) > unlikely(z) * (1 + 1e-12):
             share *= 0.5
         z = z + share * step
     held = noise._replace(measurement=whole, measurement_at=None)

@@ -122,7 +122,7 @@ def _functions(model: Model, package: LoadedPackage, scenarios: Sequence[Scenari
     single = translated(Program(package.files), package.name, "package", "float")
     library = Library(single, shared_library(library_text(single)))
     double, rough = _Agreement("numba"), _Agreement("numba, single")
-    by_differences = single.program.has("adjoint") and hasattr(single.program.module("adjoint"), "SQUARED_SHARE")
+    by_differences = single.program.has("adjoint") and hasattr(single.program.module("adjoint"), "nudge")
     for number in range(2):
         home = homes[number % len(homes)]
         tasks = [_Task(package, home, np.random.default_rng(number), change) for change in (0.0, 2.0**-52, 2.0**-23)]

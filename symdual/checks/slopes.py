@@ -113,7 +113,7 @@ def _slope(
     for j, step in enumerate(steps):
         way = np.concatenate([dz, np.eye(model.nu)[place[1]] if j == place[0] else np.zeros(model.nu)])
         here = np.concatenate([step.z, step.u])
-        scale, following = (max(1.0, float(np.abs(z[:nx]).max())) for z in (step.z, states[j + 1]))
+        scale, following = (_size(z[:nx], S[:nx, :nx]) for z, S in ((step.z, step.S), (states[j + 1], step.after)))
         dA, dB = np.zeros_like(step.A), np.zeros_like(step.B)
         dA[:nx], dB[:nx] = step.bends[:, :nz] @ way, step.bends[:, nz:] @ way
         dH = _moved(bent, j, here, way, scale)
@@ -139,6 +139,11 @@ def _slope(
         change = closed.T @ step.K @ (dA + dB @ step.L)
         dK = E.T @ dH @ E + closed.T @ dK @ closed + change + change.T
     return total
+
+
+def _size(x: Array, S: Array) -> float:
+    """How large states are, or how uncertain: what a difference is small beside."""
+    return float(max(np.abs(x).max(), np.sqrt(np.abs(np.diagonal(S))).max())) or 1.0
 
 
 def _moved(matrix: Callable[[int, Array], Array], time: int, at: Array, way: Array, scale: float) -> Array:

@@ -148,6 +148,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
     dual_cost = DualCostContext(name, facts.lowrank, limited)
     episode = EpisodeContext(name, facts.processes, expressed, signals, limited, facts.shaken)
     kalman = FilterContext(name, selecting, facts.square_root, facts.iterated, facts.processes, noisy)
+    planned = PlannedContext(name, facts.diffusion, noisy, limited, bool(facts.processes), facts.arbitrating)
     controller = ControllerContext(name, facts.square_root, expressed, limited, signals, facts.switched)
     return (
         File("__init__", "__init__", facts.init(digest_placeholder)),
@@ -181,7 +182,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         File("look_ahead", "look_ahead", LookAheadContext(name, facts.processes, expressed, limited)),
         File("starts", "starts", LimitedContext(name, limited)),
         *(arbitration if facts.arbitrating else []),
-        File("planned", "planned", PlannedContext(name, facts.diffusion, noisy, limited, facts.arbitrating)),
+        File("planned", "planned", planned),
         File("calls", "calls", CallsContext(name, facts.lowrank, expressed, limited, slopes)),
         File("candidates", "candidates", CandidatesContext(name, _search_limits(search, facts.switched))),
         File("search", search, LimitedContext(name, limited)),

@@ -246,6 +246,7 @@ class PlannedContext(NamedTuple):
     diffusion: str
     noisy: bool
     limited: bool
+    processes: bool
     arbitrating: bool
 
 

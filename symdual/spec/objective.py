@@ -90,9 +90,12 @@ class Objective:
     def input_slopes(self, model: Model) -> Array | None:
         """Row i: c where t_i = c' u with numbers c, else zeros: the cost is at least u' (sum_i w_i c_i c_i') u.
 
-        None where the terms are no squares: such a cost has no lower bound that is known.
+        None where the terms are no squares, or those of the end may be negative: such a cost has no lower bound that is
+        known.
         """
         if self.stage and not self.stage.squares:
+            return None
+        if self.final and not (self.final.squares or all(map(_never_negative, self.final.expressions))):
             return None
         rows = np.zeros((len(self.stage.expressions), len(model.inputs)))
         for row, expression in enumerate(self.stage.expressions):
@@ -180,9 +183,16 @@ def _with_past(expression: sp.Expr, symbols: Mapping[sp.Symbol, sp.Symbol]) -> d
     return dict(symbols) | past
 
 
+def _never_negative(expression: sp.Expr) -> bool:
+    """Whether an expression in real numbers is known to be at least zero."""
+    real = {symbol: sp.Dummy(symbol.name, real=True) for symbol in expression.free_symbols}
+    return bool(expression.subs(real).is_nonnegative)
+
+
 def _is_affine(expression: sp.Expr, variables: Sequence[sp.Symbol]) -> bool:
     own = [v for v in variables if v in expression.free_symbols]
-    return all(sp.diff(expression, a, b).expand() == 0 for a in own for b in own)
+    # not by second derivatives: those of cases with different slopes are zero
+    return all(sp.diff(expression, a).expand().free_symbols.isdisjoint(own) for a in own)
 
 
 def _listed(given: Any, what: str) -> tuple[tuple[sp.Expr, ...], bool]:

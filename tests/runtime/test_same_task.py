@@ -1,0 +1,123 @@
+"""A task that is written in another way, or in other units, has the same decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from symdual.runtime.controller import controller
+from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.problem import problem
+
+Make = Callable[[str, str], LoadedPackage]
+
+HEAD = """
+import sympy as sp
+from symdual import Model, Scenario, features, unknown
+x, u = sp.symbols("x u")
+"""
+
+UNITS = (
+    HEAD
+    + """
+X, U = {X}, {U}
+b = unknown("b", 0.6 * X / U, 0.4 * (X / U) ** 2)
+noise = 1e-2 * X**2
+{name} = Model([x], [u], [0.9 * x + b * u + 0.1 * X * sp.sin(x / X)], process_noise=noise, measurement_noise=noise)
+scenario = Scenario({name}, 5, state_cost=1 / X**2, input_cost=0.05 / U**2, start=0.3 * X, reference=X{more})
+"""
+)
+
+
+@pytest.mark.parametrize("wall", [False, True])
+def test_planned_in_other_units(make_quickly: Make, wall: bool) -> None:
+    more = ", constraints=[x <= 0.8 * X], probability=0.9" if wall else ""
+    found = []
+    for name, X, U in (("plain", 1.0, 1.0), ("tiny", 1e-6, 1e-9)):
+        name = f"{name}_{wall}".lower()
+        package = make_quickly(name, UNITS.format(name=name, X=X, U=U, more=more))
+        found.append(controller(problem(package), "planned").act()[0] / U)
+    assert found[1] == pytest.approx(found[0], abs=5e-3)
+
+
+LEVELS = (
+    HEAD
+    + """
+b = unknown("b", 0.3, 1.0)
+{name} = Model([x], [u], [x + b * u], process_noise=1e-2, measurement_noise=1e-2, bounds={{u: (-20, 20)}})
+scenario = Scenario({name}, 4, input_cost=0.02, terminal_cost=(x - 1) ** 2 {more})
+"""
+)
+
+
+@pytest.mark.parametrize("name", ["cautious", "dual"])
+def test_a_constant_in_the_cost_does_not_limit_the_search(make_quickly: Make, name: str) -> None:
+    plain, shifted = (
+        controller(problem(make_quickly(model, LEVELS.format(name=model, more=more))), name).act()[0]
+        for model, more in (("level", ""), ("lower", "- 10"))
+    )
+    assert shifted == pytest.approx(plain, rel=1e-6)
+
+
+CASES = (
+    HEAD
+    + """
+b = unknown("b", 0.8, 0.2)
+{name} = Model([x], [u], [x + b * u + 1], process_noise=1e-2, measurement_noise=1e-2)
+scenario = Scenario({name}, 4, input_cost=1.0, cost=[{cost}], start=-2.0)
+"""
+)
+
+
+def test_cases_with_different_slopes_are_not_affine(make_quickly: Make) -> None:
+    costs = {"apart": "sp.Piecewise((10 * x, x > 0), (x, True))", "larger": "sp.Max(10 * x, x)"}
+    found = []
+    for name, cost in costs.items():
+        package = make_quickly(name, CASES.format(name=name, cost=cost))
+        assert not package.nominal.LINEAR
+        ce = controller(problem(package), "ce")
+        found.append(ce.step(ce.init())[2].parts.certainty_equivalent)
+    assert found[0] == pytest.approx(found[1], rel=1e-9)
+
+
+GAINS = (
+    HEAD
+    + """
+{name} = Model([x], [u], [0.9 * x + {gain}], process_noise=1e-2, measurement_noise=1e-2, bounds={{u: (-3, 3)}})
+scenario = Scenario({name}, 6, input_cost=0.05, reference=1.0, start=0.2)
+"""
+)
+
+
+def test_a_function_of_which_nothing_is_remembered_is_uncertain(make_quickly: Make) -> None:
+    """A straight line through zero with a random slope is an unknown gain."""
+    gains = {
+        "gained": 'unknown("b", 0.0, 0.4) * u',
+        "lined": 'features.gaussian_process("g", u, lambda p, q: 0.4 * p * q, memory=20)',
+    }
+    tasks = [problem(make_quickly(name, GAINS.format(name=name, gain=gain))) for name, gain in gains.items()]
+    inputs = [abs(controller(task, "planned").act()[0]) for task in tasks]
+    assert inputs[0] > 0.2
+    assert inputs[1] == pytest.approx(inputs[0], rel=0.05)
+
+
+ITERATED = (
+    HEAD
+    + """
+L = {L}
+{name} = Model([x], [u], [x + L * u], observation=[sp.exp(-x / L)], process_noise=(0.1 * L) ** 2,
+               measurement_noise=1e-6, filter="iterated")
+scenario = Scenario({name}, 5, state_cost=1 / L**2, input_cost=0.1, start=2 * L, start_covariance=0.5 * L**2)
+"""
+)
+
+
+def test_the_iterated_filter_in_other_units(make_quickly: Make) -> None:
+    means = []
+    for name, L in (("metres", 1.0), ("picometres", 1e-12)):
+        ce = controller(problem(make_quickly(name, ITERATED.format(name=name, L=L))), "ce")
+        state, _, _ = ce.step(ce.init(), np.array([0.4]))
+        means.append(state.belief.mean[0] / L)
+    assert means[1] == pytest.approx(means[0], rel=1e-9)
