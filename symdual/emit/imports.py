@@ -51,16 +51,28 @@ def without_unused(source: str) -> str:
     three times as long as all the rest of rendering a package.
     """
     start, *functions = _FUNCTION.split(source)
-    body = "".join([start, *map(_without_unused_fields, functions)])
-    used = set(_names(_STATEMENT.sub("", body)))
+    used, kept = set(_names(_STATEMENT.sub("", start))), [start]
+    for function in functions:
+        text, names = _without_unused_fields(function)
+        kept.append(text)
+        used |= names
+    body = "".join(kept)
     return re.sub(r"\n{4,}", "\n\n\n", _STATEMENT.sub(lambda found: _reduced(found, used), body))
 
 
-def _without_unused_fields(function: str) -> str:
-    """A function without its lines `name = record.field` and `name = np.zeros(...)` where nobody uses the name."""
+def _without_unused_fields(function: str) -> tuple[str, set[str]]:
+    """A function without its lines `name = record.field` and `name = np.zeros(...)` where nobody uses the name.
+
+    The second result are the names that are left.
+    """
     uses = Counter(_names(function))
     depth = len(function) - len(function.lstrip()) + 4
-    return _FIELD.sub(lambda line: "" if len(line[1]) == depth and uses[line[2]] == 1 else line[0], function)
+    idle = [line for line in _FIELD.finditer(function) if len(line[1]) == depth and uses[line[2]] == 1]
+    if not idle:
+        return function, set(uses)
+    for line in reversed(idle):
+        function = function[: line.start()] + function[line.end() :]
+    return function, set(uses - Counter(name for line in idle for name in _names(line[0])))
 
 
 def _names(code: str) -> list[str]:
