@@ -8,13 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from symdual import __version__
-from symdual.checks.exported import check_exported
-from symdual.checks.kernels import BlockResult, check_kernels
-from symdual.checks.likelihood import check_likelihood
-from symdual.checks.recursions import check_recursions
-from symdual.checks.switches import check_switches
 from symdual.derive.derivation import Derivation, derive
 from symdual.emit.package import input_digest, package
 from symdual.emit.write import clear_up, exclusive, is_unchanged, write
@@ -29,6 +25,9 @@ from symdual.spec.loading import Source, contents_of
 from symdual.spec.model import Model
 from symdual.spec.scenario import Scenario
 from symdual.whole_file.packages import edited_files, noted_inputs, read_manifest
+
+if TYPE_CHECKING:
+    from symdual.checks.kernels import BlockResult
 
 
 @dataclass(frozen=True)
@@ -176,6 +175,12 @@ def check(
     >>> all(block.passed for block in results["toy"])
     True
     """
+    from symdual.checks.exported import check_exported
+    from symdual.checks.kernels import BlockResult, check_kernels
+    from symdual.checks.likelihood import check_likelihood
+    from symdual.checks.recursions import check_recursions
+    from symdual.checks.switches import check_switches
+
     if c:
         compiler()  # a machine without one is told so before any work is done
     parent = _parent(folder)

@@ -295,7 +295,8 @@ class _Task:
             table, u = package.candidates.table(), np.zeros(package.NU)
             pointer = calls["decision", "cost_pointer"](kind)
             address = getattr(pointer, "address", pointer)
-            calls["decision", "decide_at"](address, True, self._floor, 0, HORIZON, held, desk, table, u)
+            searching = kind != "planned"  # which no controller searches: a thousand plans would be made
+            calls["decision", "decide_at"](address, searching, self._floor, 0, HORIZON, held, desk, table, u)
             yield f"decision.decide_at, {kind}", table.report[[2, 3, 5]]
             states, inputs = np.zeros((HORIZON + 1, package.NX)), np.zeros((HORIZON, package.NU))
             cost = calls["decision", "plan_of"](0, HORIZON, held, desk, self._u[0], states, inputs)

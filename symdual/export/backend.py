@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import threading
 import types
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
+from typing import Any
 
 from symdual.export import compilation, source
 from symdual.export.library import Library
@@ -24,10 +25,16 @@ _PARTS = {"kernels": "kernels", "calls": "calls", "plant": "episode", "episode":
 _NUMBAS = ("likelihood", "process", "options")
 
 
-class Address(NamedTuple):
-    """A function pointer, as the package hands it over."""
+class Pointer:
+    """A function pointer, as the package hands it over; who asks for its address waits for the compiler."""
 
-    address: int
+    def __init__(self, find: Callable[[], int]) -> None:
+        self._find = find
+
+    @cached_property
+    def address(self) -> int:
+        """The address."""
+        return self._find()
 
 
 _BACKENDS: dict[str, CBackend] = {}
@@ -43,8 +50,9 @@ def backend_of(name: str, digest: str, files: Mapping[str, bytes]) -> CBackend:
 class CBackend:
     """The modules of one package in C.
 
-    They are translated and compiled in parts, each when it is first needed: who only wants a decision does not wait for
-    episodes. A part is waited for when one of its functions is called, so that several are compiled at the same time.
+    They are translated and compiled in parts, each when one of its functions is first looked up: who only wants a
+    decision does not wait for episodes. A part is waited for when a function is called, or the address of a cost asked
+    for, so that several are compiled at the same time.
     """
 
     def __init__(self, name: str, files: Mapping[str, bytes]) -> None:
@@ -68,23 +76,33 @@ class CBackend:
         return self._modules[name]
 
     def _made(self, name: str) -> types.ModuleType:
-        functions = [function for function in self._program.functions(name) if function.options.entry]
-        module = self._program.module(name)
-        if not functions:
-            return module  # nothing in it is compiled
-        work, library = self._part(_PARTS.get(name, "controller"))
-        module = copied(module)
-        for unit in work.units:
-            if unit.public and unit.function in functions:
-                setattr(module, unit.function.name, library.function(unit))
-        if name == "decision":
-            module.cost_pointer = self._cost_pointer  # type: ignore[attr-defined]
-        elif name == "plant":
-            for function in (unit.function.name for unit in work.units if unit.function.module == "plant"):
-                setattr(module, function, Address(library.address(f"{PREFIX}_plant_{function}")))
+        module = copied(self._program.module(name))
+        if name == "plant":
+            self._plant(module)
         elif name == "episode":
             self._episodes(module)
+        else:
+            self._offer(name, module)
+        if name == "decision":
+            module.cost_pointer = self._cost_pointer  # type: ignore[attr-defined]
         return module
+
+    def _offer(self, name: str, module: types.ModuleType) -> None:
+        """Let the entries of a module be translated when one of them is first looked up."""
+        entries = {function.name: function for function in source.entries_of(self._program, name)}
+        for entry in entries:
+            delattr(module, entry)
+
+        def find(wanted: str) -> Any:
+            if wanted not in entries:
+                raise AttributeError(f"the module {name} of {self._name} has no {wanted}")
+            work, library = self._part(_PARTS.get(name, "controller"))
+            for unit in work.units:
+                if unit.public and unit.function in entries.values():
+                    setattr(module, unit.function.name, library.function(unit))
+            return vars(module)[wanted]
+
+        module.__getattr__ = find  # type: ignore[method-assign]
 
     def _part(self, part: str) -> tuple[Translator, Library]:
         if part not in self._parts:
@@ -100,9 +118,14 @@ class CBackend:
             self._parts[part] = work, Library(work, library)
         return self._parts[part]
 
-    def _cost_pointer(self, kind: str) -> Address:
+    def _cost_pointer(self, kind: str) -> Pointer:
         work, library = self._part(_cost_part(kind))
-        return Address(library.address(source.spelled_cost(work, kind)))
+        return Pointer(lambda: library.address(source.spelled_cost(work, kind)))
+
+    def _plant(self, module: types.ModuleType) -> None:
+        work, library = self._part("episode")
+        for name in (unit.function.name for unit in work.units if unit.function.module == "plant"):
+            setattr(module, name, Pointer(partial(library.address, f"{PREFIX}_plant_{name}")))
 
     def _episodes(self, module: types.ModuleType) -> None:
         """The loop over episodes is the package's own, in Python; C runs without Python's lock."""

@@ -114,7 +114,7 @@ class Expressions(ABC):
         found = self.number(node)
         if found.kind not in (INT, BOOL):
             raise self.fault(node, f"{ast.unparse(node)} is not a whole number")
-        return replace(found, kind=INT)
+        return found if found.kind == INT else replace(found, kind=INT)
 
     def _Constant(self, node: ast.Constant) -> Value:
         if isinstance(node.value, bool):

@@ -20,10 +20,11 @@ def targets(node: ast.AST) -> set[str]:
 def assignments(statements: list[ast.stmt]) -> Counter[str]:
     """How many statements give each variable a value."""
     found: Counter[str] = Counter()
-    for statement in statements:
-        found.update(targets(statement))
-        for part in ("body", "orelse"):
-            found += assignments(getattr(statement, part, []))
+    pending = list(statements)
+    for statement in pending:  # which grows on the way
+        for name in targets(statement):
+            found[name] += 1
+        pending += [*getattr(statement, "body", ()), *getattr(statement, "orelse", ())]
     return found
 
 
@@ -32,17 +33,20 @@ def loose(tree: ast.AST) -> set[str]:
     found: set[str] = set()
 
     def visit(node: ast.AST, inside: frozenset[str]) -> None:
-        if isinstance(node, ast.Name) and node.id not in inside:
-            found.add(node.id)
-        if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
+        if isinstance(node, ast.Name):
+            if node.id not in inside:
+                found.add(node.id)
+        elif isinstance(node, ast.For) and isinstance(node.target, ast.Name):
             visit(node.iter, inside)
             if node.target.id in inside or node.target.id in assignments(node.body):
                 found.add(node.target.id)
             for child in node.body:
                 visit(child, inside | {node.target.id})
-            return
-        for part in ast.iter_child_nodes(node):
-            visit(part, inside)
+        else:
+            for part in vars(node).values():  # `ast.iter_child_nodes` takes three times as long
+                for child in part if isinstance(part, list) else (part,):
+                    if isinstance(child, ast.AST):
+                        visit(child, inside)
 
     visit(tree, frozenset())
     return found

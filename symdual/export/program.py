@@ -30,17 +30,18 @@ class Options:
 
 @dataclass(frozen=True, eq=False)
 class Function:
-    """A function of a package: its tree, the names around it, and how numba would compile it."""
+    """A function of a package: the names around it, how numba would compile it, and its tree when that is asked for."""
 
     module: str
-    tree: ast.FunctionDef
+    name: str
     names: Mapping[str, Any] = field(repr=False)
     options: Options
+    program: Program = field(repr=False)
 
     @property
-    def name(self) -> str:
-        """Its name in Python."""
-        return self.tree.name
+    def tree(self) -> ast.FunctionDef:
+        """Its definition."""
+        return self.program.trees(self.module)[self.name]
 
     @property
     def arguments(self) -> list[str]:
@@ -122,6 +123,8 @@ class Program:
         self._modules: dict[str, types.ModuleType] = {}
         self._noted: dict[int, Options] = {}
         self._functions: dict[int, Function] = {}
+        self._parsed: dict[str, ast.Module] = {}
+        self._trees: dict[str, dict[str, ast.FunctionDef]] = {}
         self._sources: dict[str, dict[str, str]] = {}
 
     @cached_property
@@ -156,7 +159,27 @@ class Program:
 
     def imported_from(self, module: str, name: str) -> str | None:
         """The module from which another one imports a name, or None where it is its own."""
-        return self._sources.get(module, {}).get(name)
+        if module not in self._sources:
+            self._sources[module] = {
+                alias.asname or alias.name: node.module
+                for node in (self._parse(module).body if self.has(module) else ())
+                if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module
+                for alias in node.names
+            }
+        return self._sources[module].get(name)
+
+    def trees(self, module: str) -> dict[str, ast.FunctionDef]:
+        """The definitions of a module's functions, by name."""
+        if module not in self._trees:
+            body = self._parse(module).body
+            self._trees[module] = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
+        return self._trees[module]
+
+    def _parse(self, module: str) -> ast.Module:
+        """The tree of a module; to make one takes twice as long as to compile and run it."""
+        if module not in self._parsed:
+            self._parsed[module] = ast.parse(self._files[f"{module}.py"], f"{module}.py")
+        return self._parsed[module]
 
     # ------------------------------------------------------------ running
 
@@ -168,21 +191,15 @@ class Program:
         namespace["__builtins__"] = {**vars(builtins), "__import__": self._import}
         namespace["__spec__"] = None
         namespace["__file__"] = f"{name}.py"
-        tree = ast.parse(source, f"{name}.py")
-        exec(compile(tree, f"{name}.py", "exec", dont_inherit=True), namespace)
+        exec(compile(source, f"{name}.py", "exec", dont_inherit=True), namespace)
         if name == "__init__":
             namespace["one_name"] = lambda spec: name
-        self._sources[name] = {
-            alias.asname or alias.name: node.module
-            for node in tree.body
-            if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module
-            for alias in node.names
-        }
-        trees = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
         for value in list(namespace.values()):
-            if isinstance(value, types.FunctionType) and value.__globals__ is namespace and value.__name__ in trees:
+            if not isinstance(value, types.FunctionType) or value.__globals__ is not namespace:
+                continue
+            if value.__name__.isidentifier():
                 options = self._noted.get(id(value.__code__), Options(entry=False, ordered=False))
-                self._functions[id(value.__code__)] = Function(name, trees[value.__name__], namespace, options)
+                self._functions[id(value.__code__)] = Function(name, value.__name__, namespace, options, self)
         return module
 
     def _import(self, name: str, names: Any = None, local: Any = None, wanted: Any = (), level: int = 0) -> Any:

@@ -62,8 +62,14 @@ def _forget_unused(work: Translator) -> None:
 def entries(program: Program) -> Iterator[Function]:
     """The functions of a package that are exported."""
     for module in vocabulary.MODULES:
-        if program.has(module):
-            yield from (f for f in program.functions(module) if f.options.entry and not f.name.startswith("_"))
+        yield from entries_of(program, module)
+
+
+def entries_of(program: Program, module: str) -> list[Function]:
+    """Those of one module."""
+    if module not in vocabulary.MODULES or not program.has(module):
+        return []
+    return [f for f in program.functions(module) if f.options.entry and not f.name.startswith("_")]
 
 
 def costs(program: Program) -> dict[str, Function]:

@@ -112,6 +112,7 @@ class Statements(Variables):
         found = kind if self.result == VOID else joined(self.result, kind)
         if found is None:
             raise self.fault(node, "the function returns values of different types")
+        self.settled &= self.result in (VOID, found)
         self.result = found
         return found
 

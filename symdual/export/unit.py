@@ -52,7 +52,7 @@ def translate(translator: Translator, function: Function, kinds: tuple[Kind, ...
         work = Statements(translator, function, variables, unread, result)
         work.run()
         found = _unread(work)
-        if work.kinds == variables and found <= unread and work.result == result:
+        if work.settled and found <= unread:
             break
         variables, unread, result = work.kinds, unread | found, work.result
     else:

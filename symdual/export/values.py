@@ -45,7 +45,8 @@ class Value:
 
     def with_reads(self, *others: Value) -> Value:
         """The same with the names in others."""
-        return replace(self, reads=self.reads.union(*(other.reads for other in others)))
+        reads = self.reads.union(*(other.reads for other in others))
+        return Value(self.kind, self.code, self.level, self.constant, self.sizes, self.roots, reads)
 
 
 class Numbers:

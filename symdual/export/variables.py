@@ -26,6 +26,7 @@ class Variables(Calls):
     def __init__(self, translator: Translator, function: Function, kinds: dict[str, Kind], unread: set[str]) -> None:
         super().__init__(translator, function)
         self.kinds, self.unread = dict(kinds), unread
+        self.settled = True  # whether every type was what it turned out to be from its first use on
         self.parameters = frozenset(function.arguments)
         self.body: list[Line | Block] = []
         self._sizes: dict[str, tuple[str, ...]] = {}
@@ -90,7 +91,7 @@ class Variables(Calls):
         kind = value.kind if known is None else joined(known, value.kind)
         if kind is None or (name in self._counters):
             raise self.fault(node, f"{name} has values of different types")
-        self.kinds[name] = kind
+        self._note(name, kind)
         if name in self.parameters and known != kind:
             raise self.fault(node, f"the argument {name} is given a value of another type")
         if isinstance(kind, Array | Record):
@@ -102,6 +103,11 @@ class Variables(Calls):
         value = self.numbers.converted(value, kind)
         target = self.spelled(name)
         self.body.append(Line(f"{target} = {value.code};", value.reads, target))
+
+    def _note(self, name: str, kind: Kind) -> None:
+        """Let a variable be of a type; a wider one than before makes what was translated so far void."""
+        self.settled &= self.kinds.setdefault(name, kind) == kind
+        self.kinds[name] = kind
 
     def made(self, group: Group, members: str, values: list[Value]) -> Value:
         """A struct that is made before the statement that is being translated."""
@@ -255,7 +261,7 @@ class Variables(Calls):
         wider = name in self.parameters and kind != known
         if kind is None or wider or name in self._counters or (sign == "/=" and kind != REAL):
             raise self.fault(node, f"the translator does not know {ast.unparse(node)}")
-        self.kinds[name] = kind
+        self._note(name, kind)
         if name in self.unread:
             self._only_called(node.value, value)
             return

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import product
+from statistics import NormalDist
 
 import numpy as np
 import sympy as sp
@@ -321,8 +322,6 @@ def _lengthscales(name: str, lengthscale: ArrayLike, arguments: int) -> Array:
 
 
 def _spectrum(name: str, arguments: int, count: int, lengthscale: ArrayLike, seed: int | None) -> Array:
-    from scipy.special import ndtri
-
     scales = _lengthscales(name, lengthscale, arguments)
     if seed is not None:
         levels = np.random.Generator(np.random.PCG64(seed)).random((count, arguments))
@@ -332,7 +331,7 @@ def _spectrum(name: str, arguments: int, count: int, lengthscale: ArrayLike, see
         raise ModelError(
             f'the frequencies of "{name}" have {arguments} arguments: give a seed to draw them, or the frequencies'
         )
-    return rounded(ndtri(levels) / scales)
+    return rounded(np.vectorize(NormalDist().inv_cdf, otypes=[float])(levels) / scales)
 
 
 def _row(value: ArrayLike, index: int, arguments: int, count: int) -> ArrayLike:

@@ -16,6 +16,7 @@ from symdual.checks import exported as checks
 from symdual.checks.places import Place
 from symdual.errors import SymdualError
 from symdual.export import compilation
+from symdual.export.backend import CBackend
 from symdual.export.loading import in_c
 from symdual.export.program import Program
 from symdual.runtime.controller import controller
@@ -23,7 +24,7 @@ from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import problem
 from symdual.spec.loading import load_model_file
 
-from .conftest import GENERATED, ROOT, close
+from .conftest import GENERATED, ROOT, close, files_of
 
 TOY = load_model_file(ROOT / "symdual/paper/models/toy.py")
 
@@ -114,6 +115,41 @@ def test_controllers_run_without_numba(c_compiler: str, fresh_python: Callable[.
     ).stdout.split()
     assert printed[2] == "False"
     assert np.isfinite([float(word) for word in printed[:2]]).all()
+
+
+def test_a_cart_is_generated_and_steered_without_what_only_others_need(
+    c_compiler: str, fresh_python: Callable[..., Any], tmp_path: Path
+) -> None:
+    printed = fresh_python(
+        """
+        import sys, sympy, symdual
+        from symdual.export import compilation
+        compilation.FAST = ("-O1",)
+        x, u = sympy.symbols("x u")
+        slope = symdual.features.fourier("v", x, count=4, lengthscale=2.0)
+        model = symdual.Model([x], [u], [x + slope + u], process_noise=0.1, measurement_noise=0.1, name="hill")
+        scenario = symdual.Scenario(model, horizon=3)
+        (made,) = symdual.generate(scenario, folder="generated")
+        symdual.controller(symdual.problem(symdual.load(made.folder, backend="c")), "dual").act()
+        print([name for name in ("numba", "scipy", "symdual.checks") if name in sys.modules])
+        """,
+        tmp_path,
+        XDG_CACHE_HOME=str(tmp_path),
+    ).stdout
+    assert printed.strip() == "[]"
+
+
+def test_a_part_is_translated_when_one_of_its_functions_is_looked_up(c_compiler: str) -> None:
+    backend = CBackend("toy", files_of("toy"))
+    decision, learning = backend.module("decision"), backend.module("filter")
+    assert not backend._parts
+    cost = decision.cost_pointer("certain")
+    assert list(backend._parts) == ["cost certain"]
+    assert callable(learning.predict) and callable(decision.decide_at)
+    assert list(backend._parts) == ["cost certain", "controller"]
+    assert cost.address == cost.address != 0
+    with pytest.raises(AttributeError, match="the module filter of toy has no foretell"):
+        _ = learning.foretell
 
 
 def test_a_package_through_c_is_copied_and_pickled(through_c: Callable[[str], LoadedPackage]) -> None:

@@ -100,6 +100,7 @@ def _module(package: LoadedPackage) -> str:
         [
             "from numba import njit",
             "from .kernels import dynamics, dynamics_jacobian, dynamics_hessian",
+            "from .blocks import copy as restore",
             "from .filter import step as filter_step",
             "from .trajectory import follow",
             f"from .dual_cost import jd_structured{lowrank}",

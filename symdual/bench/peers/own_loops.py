@@ -1,8 +1,9 @@
 """Compiled loops around the functions of a generated package, written to a file so that numba can cache them.
 
 After each turn the compiler is told that all memory may have changed, as in the loops of the C program, so that no turn
-is left out and none waits for the one before. The arguments are spelled out: unpacking a tuple of arrays costs 40 ns a
-turn, which is not the kernel's time.
+is left out and none waits for the one before. A belief is restored number by number: what is read right after a record
+was copied as a whole, with registers of 64 bytes, waits for the copy (88 ns against 75 for a filter step with 2
+features). The arguments are spelled out: unpacking a tuple of arrays costs 40 ns a turn, not the kernel's time.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-kernels, filter, trajectory, nominal, dual_cost = (
+blocks, kernels, filter, trajectory, nominal, dual_cost = (
     importlib.import_module("{package}." + name)
-    for name in ("kernels", "filter", "trajectory", "nominal", "dual_cost")
+    for name in ("blocks", "kernels", "filter", "trajectory", "nominal", "dual_cost")
 )
 dynamics, dynamics_jacobian, dynamics_hessian = (
     kernels.dynamics, kernels.dynamics_jacobian, kernels.dynamics_hessian
 )
-filter_step = filter.step
+filter_step, restore = filter.step, blocks.copy
 certainty_equivalent, plan_through, follow = nominal.certainty_equivalent, nominal.plan_through, trajectory.follow
 jd_structured = dual_cost.jd_structured
 jd_lowrank = dual_cost.jd_lowrank if dual_cost.LOWRANK else None
@@ -71,7 +72,7 @@ def repeat_hessian(n, z, u, costate, data, work, core, mixed, effort, diagonals,
 @njit(**JIT)
 def repeat_ekf(n, starts, beliefs, u, y, tray):
     for _ in range(n):
-        beliefs[0] = starts[0]
+        restore(starts[0], beliefs[0])
         filter_step(0, beliefs, u, y, tray)
         barrier(u)
 
