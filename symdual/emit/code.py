@@ -133,7 +133,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
     if facts.lowrank and not limited:
         slopes = "adjoint_lowrank"
         values = AdjointLowRankContext(name, seen, expressed, bool(facts.processes))
-        adjoint.append(File(slopes, slopes, values))
+        adjoint += [File("value_blocks", "value_blocks", NameContext(name)), File(slopes, slopes, values)]
     futures = FuturesContext(name, facts.diffusion, expressed)
     arbitration = [
         File("chance", "chance", NameContext(name)),
