@@ -47,6 +47,7 @@ BY_DIFFERENCES = 1e-8  # slopes that are: the rounding of two costs over their d
 CONDITION = 1000
 HORIZON = 5
 EPISODE = 8  # steps of the exported controller
+TURNS = 5  # changes of last bits along it
 
 Quantities = list[tuple[str, Array]]
 
@@ -328,10 +329,15 @@ def _controllers(task: Problem) -> list[BlockResult]:
         native = build(exported, Path(folder))
         for one in exported.choices:
             ys, exact = _story(task, one.name, 0.0)
-            _, beside = _story(task, one.name, 2.0**-52, ys)
+            others = [_story(task, one.name, 2.0**-52, ys, seed)[1] for seed in range(TURNS)]
             got = drive(native, exported, one.number, ys)
-            found.add(f"C: {one.name} along an episode", got, exact, beside, DOUBLE)
+            found.add(f"C: {one.name} along an episode", got, exact, _farthest(others, exact), DOUBLE)
     return found.results()
+
+
+def _farthest(others: Sequence[Array], exact: Array) -> Array:
+    """The one that differs most: a plan that stops at a tolerance answers to some changes of last bits, not to all."""
+    return max(others, key=lambda other: float(np.max(np.abs(np.where(np.isfinite(other), other, np.inf) - exact))))
 
 
 def build(exported: Exported, folder: Path, flags: Sequence[str] = ("-O1",)) -> ctypes.CDLL:
@@ -362,9 +368,9 @@ def drive(native: ctypes.CDLL, exported: Exported, number: int, ys: Array) -> Ar
     return np.array(rows)
 
 
-def _story(task: Problem, name: str, change: float, ys: Array | None = None) -> tuple[Array, Array]:
+def _story(task: Problem, name: str, change: float, ys: Array | None = None, seed: int = 0) -> tuple[Array, Array]:
     """Measurements of an episode with a controller of Python, and its inputs and means; with given ones, only these."""
-    random = np.random.default_rng(0)
+    random = np.random.default_rng(seed)
     package, world = task.package, _World(task)
     factors = 1.0 + change * random.normal(size=package.NZ)
     prior = Belief(task.prior.mean * factors, task.prior.covariance * np.outer(factors, factors), task.prior.memory)
