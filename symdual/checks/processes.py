@@ -18,7 +18,7 @@ import numpy as np
 from symdual.checks import dense, gram
 from symdual.checks.arithmetic import EPSILON, Arithmetic
 from symdual.checks.places import Place
-from symdual.checks.slopes import SLOPE, slope_by_inputs
+from symdual.checks.slopes import EIGHTH_ORDER, SLOPE, slope_by_inputs
 from symdual.numbers import Array
 from symdual.runtime import evaluate
 from symdual.runtime.border import Desk
@@ -34,8 +34,6 @@ from symdual.spec.symbols import DataArray, Family, FeatureSum
 COMBINED = 1e-5
 PAST = 4
 HORIZON = 3
-
-_EIGHTH_ORDER = (4 / 5, -1 / 5, 4 / 105, -1 / 280)  # weights of central differences
 
 Comparison = tuple[str, Array, Array]
 
@@ -291,7 +289,7 @@ class ProcessTask:
         inputs = self._inputs[PAST:]
         inside = (inputs - np.abs(way) > cost.bounds[0]) & (inputs + np.abs(way) < cost.bounds[1])
         way, total = way * inside, 0.0  # an input at its bound stays there
-        for number, weight in enumerate(_EIGHTH_ORDER, start=1):
+        for number, weight in enumerate(EIGHTH_ORDER, start=1):
             for side in (1, -1):
                 twin = copy(self)
                 twin._inputs = self._inputs.copy()

@@ -22,6 +22,7 @@ from symdual.numbers import Array
 from symdual.runtime.border import Desk
 
 SLOPE = "slope of the dual cost"
+EIGHTH_ORDER = (4 / 5, -1 / 5, 4 / 105, -1 / 280)  # weights of central differences, of the nearest points first
 _WIDTH = 1e-3  # of a difference, as a share of the point
 
 
@@ -152,6 +153,6 @@ def _moved(matrix: Callable[[int, Array], Array], time: int, at: Array, way: Arr
     if length == 0.0:
         return total
     width = _WIDTH * scale / length
-    for count, factor in ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280)):
+    for count, factor in enumerate(EIGHTH_ORDER, start=1):
         total += factor * (matrix(time, at + count * width * way) - matrix(time, at - count * width * way))
     return np.asarray(total / width)
