@@ -20,6 +20,7 @@ from symdual.derive.structure import Spans, Structure
 
 WRITTEN_OUT = 24  # products with at most so many non-zero entries are written out
 ROWS_AT_ONCE = 4  # outer products that are taken off in one pass
+FEW_PARAMETERS = 8  # up to so many, one triangle of their covariance is computed and copied
 
 
 class Pattern(NamedTuple):
@@ -190,6 +191,7 @@ class BlockText(NamedTuple):
     reduce_states: str
     reduce_mixed: str
     reduce_parameters: str
+    few_parameters: bool
     reduce_and_multiply: str
     effort_states: str
     effort_mixed: str
@@ -213,6 +215,7 @@ def block_text(s: Structure, transition: str, width: str) -> BlockText:
     h = Pattern("" if selecting else "h_x[{i}, {c}]", s.h_x_columns, "H_X")
     theta = {row: position for position, row in enumerate(s.theta_rows)}
     seen = {row: f"seen[{position}, k]" for position, row in enumerate(s.h_theta_rows)}
+    few = s.ntheta <= FEW_PARAMETERS
     noise = {i: f"Q[{i}, k]" + (f" + cross[{theta[i]}, k]" if i in theta else "") for i in range(s.nx)}
     return BlockText(
         tables=(
@@ -235,9 +238,10 @@ def block_text(s: Structure, transition: str, width: str) -> BlockText:
         project_states=combination(h, "qx[{i}, k]", "xx[{c}, k]", "NX", rows="NY"),
         project_mixed=combination(h, "qt[{i}, k]", "xt[{c}, k]", width, seen, "NY"),
         innovation=combination(h, "root[k, {i}]", "qx[k, {c}]", "NY", "R[k, {i}]", "NY"),
-        reduce_states=outer("xx[i, k]", "qx[{a}, i]", "qx[{a}, k]", s.ny, "NX"),
+        reduce_states=outer("xx[i, k]", "qx[{a}, i]", "qx[{a}, k]", s.ny, "i + 1"),
         reduce_mixed=outer("xt[i, k]", "qx[{a}, i]", "qt[{a}, k]", s.ny, width),
-        reduce_parameters=outer("tt[i, k]", "qt[{a}, i]", "qt[{a}, k]", s.ny, "WIDTH"),
+        reduce_parameters=outer("tt[i, k]", "qt[{a}, i]", "qt[{a}, k]", s.ny, "i + 1" if few else "WIDTH"),
+        few_parameters=few,
         reduce_and_multiply=_reduce_and_multiply(s),
         effort_states=combination(f_ut, "KB[{i}, k]", "xx[{c}, k]", "NX", rows="NU"),
         effort_mixed=combination(f_xt, "Mx[k, {i}]", "KB[k, {c}]", "NU"),

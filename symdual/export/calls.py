@@ -23,7 +23,7 @@ LIBRARY = {
         name: name
         for name in (
             "acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf erfc exp expm1 floor fmod hypot log "
-            "log10 log1p log2 pow sin sinh sqrt tan tanh"
+            "log10 log1p log2 pow rint sin sinh sqrt tan tanh"
         ).split()
     },
     "fabs": "fabs",

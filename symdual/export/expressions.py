@@ -66,6 +66,7 @@ class Expressions(ABC):
         self.needs_memory = False
         self.calls: list[Unit] = []
         self.writing: set[ast.Call] = set()  # calls that write
+        self._summands: set[ast.expr] = set()  # products in a sum, which may be fused with it
 
     def fault(self, node: ast.AST, what: str) -> Untranslatable:
         """An error that names the file and the line of a node."""
@@ -195,6 +196,16 @@ class Expressions(ABC):
     # ------------------------------------------------------------ arithmetic
 
     def _BinOp(self, node: ast.BinOp) -> Value:
+        if isinstance(node.op, ast.Add | ast.Sub):
+            self._summands |= {node.left, node.right}
+        value = self._operation(node)
+        if not self.function.kept or value.kind != REAL or value.constant is not None:
+            return value
+        if isinstance(node.op, ast.Mult | ast.Div) and node in self._summands:
+            return value
+        return self.translator.kept(value)
+
+    def _operation(self, node: ast.BinOp) -> Value:
         if isinstance(node.op, ast.Pow):
             return self._power(node)
         left = self.number(node.left)

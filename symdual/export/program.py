@@ -58,6 +58,12 @@ class Function:
         """Loop variables that do not belong to their loops alone."""
         return loose(self.tree)
 
+    @cached_property
+    def kept(self) -> bool:
+        """Whether compilers are told at every operation that its order matters; in loops gcc would forget it."""
+        loops = any(isinstance(part, ast.For | ast.While) for part in ast.walk(self.tree))
+        return self.options.ordered and not loops
+
     @property
     def title(self) -> str:
         """The first paragraph of its docstring."""

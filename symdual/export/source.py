@@ -16,6 +16,33 @@ from symdual.export.unit import Unit
 
 _WIDTH = 116
 _SHORT = 40  # lines of a function
+_TOLD = """\
+/* With -ffast-math and the like compilers may change the order of sums and products; in some functions it matters.
+   clang is told so in the function, gcc by an attribute of the function, which is then not inlined, or from version 12
+   on at every operation, which it forgets in loops. Short functions are inline, also those of the header, which other
+   files call all the same: their prototypes are not inline (C99, 6.7.4). Helpers are merged into their callers by
+   force: gcc would call them from functions with that attribute, and loops with calls are not vectorised. */
+#if defined(__clang__)
+#define @_SUMS_STAY _Pragma("clang fp reassociate(off)")
+#else
+#define @_SUMS_STAY
+#endif
+#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
+#define @_KEEPS_ORDER __attribute__((optimize("no-associative-math")))
+#define @_INLINED inline
+#define @_MERGED inline __attribute__((always_inline))
+#else
+#define @_KEEPS_ORDER
+#define @_INLINED
+#define @_MERGED inline
+#endif
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+#define @_KEPT(x) __builtin_assoc_barrier(x)
+#define @_KEEPS_ORDER_INLINE inline
+#else
+#define @_KEPT(x) (x)
+#define @_KEEPS_ORDER_INLINE @_KEEPS_ORDER
+#endif"""
 
 
 def translated(
@@ -210,32 +237,22 @@ def definitions(work: Translator) -> str:
 
 
 def _told_to_compilers(work: Translator) -> str:
-    """How gcc is told that sums keep their order in a function, and that a function of the header is worth inlining."""
-    upper = work.prefix.upper()
-    return (
-        "/* gcc only. Where it may change the order of sums, some functions are an exception. Short functions are\n"
-        "   inline, also those of the header, which other files call all the same: their prototypes are not inline\n"
-        "   (C99, 6.7.4). Helpers are merged into their callers by force: gcc would call them from functions\n"
-        "   that are an exception, and loops with calls are not vectorised. clang inlines without being asked. */\n"
-        "#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)\n"
-        f'#define {upper}_KEEPS_ORDER __attribute__((optimize("no-associative-math")))\n'
-        f"#define {upper}_INLINED inline\n"
-        f"#define {upper}_MERGED inline __attribute__((always_inline))\n"
-        f"#else\n#define {upper}_KEEPS_ORDER\n#define {upper}_INLINED\n#define {upper}_MERGED inline\n#endif"
-    )
+    """How compilers are told that the order of operations matters somewhere, and what is worth inlining."""
+    return _TOLD.replace("@", work.prefix.upper())
 
 
 def _function(work: Translator, unit: Unit) -> str:
     comment = [] if unit.public else _comment(unit.function)
     signature = _wrapped(_hints(work, unit) + unit.signature.replace("@", unit.name))
-    return "\n".join([*comment, signature, "{", *unit.body, "}"])
+    first = [f"    {work.prefix.upper()}_SUMS_STAY"] if unit.function.options.ordered else []
+    return "\n".join([*comment, signature, "{", *first, *unit.body, "}"])
 
 
 def _hints(work: Translator, unit: Unit) -> str:
     """What stands before the result: a call of a short function costs as much as what it does."""
     upper, linkage = work.prefix.upper(), "" if unit.public else "static "
     if unit.function.options.ordered:
-        return f"{linkage}{upper}_KEEPS_ORDER "
+        return f"{linkage}{upper}_KEEPS_ORDER{'_INLINE' if unit.function.kept else ''} "
     if len(unit.body) > _SHORT:
         return linkage
     return f"{upper}_INLINED " if unit.public else "static inline "

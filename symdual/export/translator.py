@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,14 @@ from symdual.export.expressions import Expressions
 from symdual.export.kinds import REAL, Array, Group, Kind, Several, Spelling
 from symdual.export.program import Function, Program
 from symdual.export.unit import Unit, translate
-from symdual.export.values import Numbers, Untranslatable
+from symdual.export.values import PRIMARY, Numbers, Untranslatable, Value
 
 #: macros of an exported controller itself; a constant of the same name has that of its module before it
 TAKEN = frozenset(
     """
-    IS_INCLUDED INLINED MERGED KEEPS_ORDER INFINITY NAN PLAN_STEPS COST_TIMES CONTROLLER_BYTES CE CAUTIOUS BEB DUAL
-    PLANNED FINE LIMITED STUCK ENDED INFINITE_MEASUREMENT LOST_BELIEF LOST_PLAN NOT_READY REFUSED NO_SIGNAL
+    IS_INCLUDED INLINED MERGED KEEPS_ORDER KEEPS_ORDER_INLINE KEPT SUMS_STAY INFINITY NAN PLAN_STEPS COST_TIMES
+    CONTROLLER_BYTES CE CAUTIOUS BEB DUAL PLANNED FINE LIMITED STUCK ENDED INFINITE_MEASUREMENT LOST_BELIEF LOST_PLAN
+    NOT_READY REFUSED NO_SIGNAL
     """.split()
 )
 
@@ -174,6 +175,10 @@ class Translator:
         full = f"{self.prefix}_{name}"
         self.helpers[full] = helpers.text(name, full, self.spelling, f"{self.prefix.upper()}_MERGED")
         return full
+
+    def kept(self, value: Value) -> Value:
+        """The same value, which compilers must not take apart to reorder sums or products."""
+        return replace(value, code=f"{self.prefix.upper()}_KEPT({value.code})", level=PRIMARY)
 
     def library(self, name: str) -> str:
         """The name of a function of math.h."""

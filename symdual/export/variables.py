@@ -248,6 +248,8 @@ class Variables(Calls):
         if type(node.op) not in _AUGMENTED:
             raise self.fault(node, f"the translator does not know {ast.unparse(node)}")
         sign = _AUGMENTED[type(node.op)]
+        if self.function.kept and self.value(node.target).kind == REAL:
+            raise self.fault(node, f"{ast.unparse(node)} does not keep the order of a sum: write it out")
         if not isinstance(node.target, ast.Name):
             self._require_own(node, node.target)
             place = self.value(node.target)

@@ -19,6 +19,7 @@ from symdual.runtime.loading import LoadedPackage
 ROOT = Path(__file__).resolve().parent.parent.parent
 GENERATED = ROOT / "generated"
 STRICT = ("-std=c99", *compilation.WARNINGS, "-Werror")
+FAST = compilation.FAST
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -16,15 +16,17 @@ from symdual.checks import exported as checks
 from symdual.checks.places import Place
 from symdual.errors import SymdualError
 from symdual.export import compilation
-from symdual.export.backend import CBackend
+from symdual.export.backend import CBackend, library_text
+from symdual.export.library import Library
 from symdual.export.loading import in_c
 from symdual.export.program import Program
+from symdual.export.source import translated
 from symdual.runtime.controller import controller
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import problem
 from symdual.spec.loading import load_model_file
 
-from .conftest import GENERATED, ROOT, close, files_of
+from .conftest import FAST, GENERATED, ROOT, close, files_of, other_compiler
 
 TOY = load_model_file(ROOT / "symdual/paper/models/toy.py")
 
@@ -218,3 +220,45 @@ def test_stories_have_the_noise_of_where_they_are(through_c: Callable[[str], Loa
         drawn = [world.measure(0, np.array([place]), random)[0] for _ in range(400)]
         assert np.var(drawn) == pytest.approx(variance, rel=0.3)
         assert np.mean(drawn) == pytest.approx(place, abs=0.25)
+
+
+WAVES = """
+from .kernels import {names}
+
+
+def at_once(work):
+    for block in range(16):
+        start = 16 * block
+        {call}
+"""
+
+
+@pytest.mark.parametrize("command", ["gcc", "clang"])
+def test_fast_mathematics_leaves_sines_and_exponentials_right(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", other_compiler(command))
+    angles = np.concatenate(
+        [np.linspace(-40.0, 40.0, 240), [0.0, -0.0, 9999.5, -9999.5, 1e4, 1e5], np.geomspace(1e-9, 1e-2, 10)]
+    )
+    exponents = np.concatenate([np.linspace(-745.0, 709.7, 250), [-750.0, 710.0, 0.0, -0.0, 1e-9, -1e3]])
+    turn = ("sine, cosine = _sincos(work[i])", "work[256 + i] = sine", "work[512 + i] = cosine")
+    one_by_one = "\n            ".join(("for i in range(start, start + 16):", *turn))
+    for name, names, call, given, exact in (
+        ("squared", "_sincos", one_by_one, angles, (np.sin, np.cos)),
+        ("schedule", "_sincos_16", "_sincos_16(work, start, 256 + start, 512 + start)", angles, (np.sin, np.cos)),
+        ("greenhouse", "_exp_16", "_exp_16(work, start, 256 + start)", exponents, (np.exp,)),
+    ):
+        work = np.zeros(768)
+        work[:256] = given
+        _compiled(name, WAVES.format(names=names, call=call))(work)
+        for got, function in zip(work[256:].reshape(2, 256), exact, strict=False):
+            with np.errstate(over="ignore"):
+                np.testing.assert_allclose(got, function(given), rtol=1e-15, atol=2e-16 if names != "_exp_16" else 0.0)
+
+
+def _compiled(name: str, text: str) -> Any:
+    """A function of a module beside those of a package, compiled as for a user."""
+    program = Program({**files_of(name), "probe.py": f"import numpy as np\n{text}".encode()})
+    work = translated(program, name, "probing", further={"probe": {"work": "real[768]"}}, wanted=lambda function: False)
+    library = Library(work, compilation.shared_library(library_text(work), FAST))
+    (unit,) = (u for u in work.units if u.function.module == "probe")
+    return library.function(unit)

@@ -138,7 +138,8 @@ def test_measurement(dense: Dense) -> None:
     blocks.measure(records[0], dense.note, dense.task, dense.width, dense.space)
     L = np.linalg.cholesky(dense.C @ S @ dense.C.T + dense.R)
     q = np.linalg.solve(L, dense.C @ S)
-    np.testing.assert_allclose(np.tril(dense.note.root), L, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(np.tril(dense.note.root, -1), np.tril(L, -1), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(dense.note.pivots, 1.0 / np.diag(L), rtol=1e-10)
     np.testing.assert_allclose(dense.note.qx, q[:, : dense.nx], rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(dense.note.qt[:, : dense.p], q[:, dense.nx :], rtol=1e-9, atol=1e-11)
 
