@@ -166,7 +166,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         File("trajectory", "trajectory", TrajectoryContext(name, facts.processes, expressed)),
         File("backward", "backward", ExpressedContext(name, expressed)),
         File("shelf", "shelf", ExpressedContext(name, expressed)),
-        File("nominal", "nominal", NominalContext(name, facts.linear, expressed)),
+        File("nominal", "nominal", NominalContext(name, facts.linear, facts.steady, expressed)),
         File("settled", "settled", NameContext(name)),
         File(
             "curvature",

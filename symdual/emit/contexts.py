@@ -168,6 +168,7 @@ class NominalContext(NamedTuple):
 
     name: str
     linear: bool
+    steady: bool
     expressed: bool
 
 

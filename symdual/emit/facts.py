@@ -44,6 +44,7 @@ class Facts:
         # neither true functions nor noise that depends are drawn, and constraints and choices are not simulated
         self.arbitrating = not (self.processes or self.noisy or self.limited or self.switched)
         self.linear = self.structure.linear and (model.objective is None or model.objective.affine(model))
+        self.steady = self.transition == "identity" and model.time is None and not model.signals
         self._work = max(function.kernel.work for function in self._functions)
 
     def records(self) -> tuple[Record, ...]:

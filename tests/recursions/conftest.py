@@ -75,6 +75,13 @@ def _double() -> Model:
     return Model([x, v], [p, q], motion, process_noise=0.02, measurement_noise=0.05, name="double")
 
 
+def _tidal(**options: Any) -> Model:
+    """Affine in states and inputs, with gains that change with time, known or not."""
+    time = sp.Symbol("time") if "transition" not in options else sp.Integer(1)
+    motion = [x + 0.5 * v, 0.9 * v + (0.3 + 0.2 * time) * unknown("gain", 0.8, 0.5) * u + 0.1]
+    return Model([x, v], [u], motion, **({"time": time} if time.is_Symbol else {}), **options)
+
+
 def _wide() -> Model:
     """Eight states, six of them measured, with unknowns in a few rows each: too many entries to be written out."""
     states, push = sp.symbols("w0:8"), sp.symbols("q0:2")
@@ -134,6 +141,8 @@ MODELS: dict[str, Callable[[], Model]] = {
     "iterated_angle": lambda: _angle(filter="iterated", name="iterated_angle"),
     "kink": lambda: Model([x], [u], [x + unknown("b", 1.0, 1.0) * sp.Max(u, -u)], name="kink"),
     "double": _double,
+    "tidal": lambda: _tidal(name="tidal"),
+    "fading": lambda: _tidal(transition=np.array([0.7]), name="fading"),
     "unstable": lambda: Model(
         [x, v],
         [u],

@@ -38,11 +38,12 @@ def least_squares_inputs(c: Case, k: int, first: np.ndarray) -> np.ndarray:
     return np.vstack([first[None], free.reshape(steps - 1, m)])
 
 
-@pytest.mark.parametrize("k", [0, 2])
-def test_affine_plan_is_the_least_squares_solution(case: Make, k: int) -> None:
-    c = case("double")
+@pytest.mark.parametrize(("name", "k"), [("double", 0), ("double", 2), ("tidal", 1), ("fading", 1)])
+def test_affine_plan_is_the_least_squares_solution(case: Make, name: str, k: int) -> None:
+    c = case(name)
     assert c.package.LINEAR
-    first = np.array([0.3, -0.6])
+    assert c.package.nominal.STEADY == (name == "double")
+    first = np.array([0.3, -0.6])[: c.reference.nu]
     cost, status, inputs = c.plan(k, first)
     expected = least_squares_inputs(c, k, first)
     assert status == c.package.nominal.CONVERGED
