@@ -237,7 +237,7 @@ def block_text(s: Structure, transition: str, width: str) -> BlockText:
         predict_states=combination(f_x, "xx[{i}, k]", "half[k, {c}]", "NX", noise),
         project_states=combination(h, "qx[{i}, k]", "xx[{c}, k]", "NX", rows="NY"),
         project_mixed=combination(h, "qt[{i}, k]", "xt[{c}, k]", width, seen, "NY"),
-        innovation=combination(h, "root[k, {i}]", "qx[k, {c}]", "NY", "R[k, {i}]", "NY"),
+        innovation=combination(h, "root[k, {i}]", "qx[k, {c}]", "NY", rows="NY"),
         reduce_states=outer("xx[i, k]", "qx[{a}, i]", "qx[{a}, k]", s.ny, "i + 1"),
         reduce_mixed=outer("xt[i, k]", "qx[{a}, i]", "qt[{a}, k]", s.ny, width),
         reduce_parameters=outer("tt[i, k]", "qt[{a}, i]", "qt[{a}, k]", s.ny, "i + 1" if few else "WIDTH"),

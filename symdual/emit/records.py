@@ -128,7 +128,7 @@ def _note(processes: bool, limited: bool) -> Record:
         Field("h_theta", ("NHR", "WIDTH"), "by the parameters, rows that are not identically zero"),
         Field("qx", ("NY", "NX"), "whitened innovation directions q = L^-1 C S: states"),
         Field("qt", ("NY", "WIDTH"), "parameters"),
-        Field("root", ("NY", "NY"), "innovation covariance, then its Cholesky factor L below the diagonal"),
+        Field("root", ("NY", "NY"), "C S C', then L below the diagonal with L L' = C S C' + R"),
         Field("pivots", ("NY",), "1 / L_aa, zero for a component that is left out"),
         Field("lam", ("NX",), "costate of the next time"),
         Field("tilt_x", ("NX",), "slope, halved, of what a plan minimises besides L: by the state"),

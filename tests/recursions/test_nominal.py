@@ -42,7 +42,7 @@ def least_squares_inputs(c: Case, k: int, first: np.ndarray) -> np.ndarray:
 def test_affine_plan_is_the_least_squares_solution(case: Make, name: str, k: int) -> None:
     c = case(name)
     assert c.package.LINEAR
-    assert c.package.nominal.STEADY == (name == "double")
+    assert (name == "double") == c.package.nominal.STEADY
     first = np.array([0.3, -0.6])[: c.reference.nu]
     cost, status, inputs = c.plan(k, first)
     expected = least_squares_inputs(c, k, first)
