@@ -65,12 +65,13 @@ def implementations(work: Workload, build: Path) -> list[Implementation]:
     offered = []
     for label, library in libraries.items():
         if library is not None:
-            offered += _kernels(work, ctypes.CDLL(str(library)), label)
+            offered += implementations_of(work, library, label)
     return offered
 
 
-def _kernels(work: Workload, library: Any, variant: str) -> list[Implementation]:
-    """Return one build's kernels; the repetitions run inside the C program."""
+def implementations_of(work: Workload, build: Path, variant: str) -> list[Implementation]:
+    """Return the kernels of one build; the repetitions run inside the C program."""
+    library = ctypes.CDLL(str(build))
     sines, cosines = work.frequencies[0::2].copy(), work.frequencies[1::2].copy()
     z, covariance = work.mean.copy(), work.covariance.copy()
     following, matrix, curved = (

@@ -68,8 +68,7 @@ def implementations(work: Workload, build: Path) -> list[Implementation]:
 
     package = own_side.generated(work, build)
     translation = translated_loops(package)
-    text = library_text(translation).replace(_NOTHING, _BARRIER)
-    assert text.count(_BARRIER) == 1, "the barrier of the loops was not translated"
+    text = with_barrier(library_text(translation))
     tried = {name: flags for name, flags in builds(work).items() if name != RUN_TIME}
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         made = pool.map(lambda flags: shared_library(text, (*OPTIMISED, *flags, *KEPT)), tried.values())
@@ -78,6 +77,12 @@ def implementations(work: Workload, build: Path) -> list[Implementation]:
     for name, library in libraries.items():
         offered += _offered(work, in_c(package), loops(translation, Library(translation, library)), name)
     return offered
+
+
+def with_barrier(text: str) -> str:
+    """The text with a barrier in place of what stands for it."""
+    assert text.count(_NOTHING) == 1, "the barrier of the loops was not translated"
+    return text.replace(_NOTHING, _BARRIER)
 
 
 def translated_loops(package: LoadedPackage) -> Translator:
