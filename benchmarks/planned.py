@@ -196,7 +196,7 @@ def main() -> None:
     """Run what is missing, part by part, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=400)
-    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--only", nargs="+", action="extend")
     parser.add_argument("--store", type=Path, default=Path("results/planned.json"))
     parser.add_argument("--backend", choices=("numba", "c"), default="numba", help="c compiles in no time")
     parser.add_argument("--table", action="store_true", help="only print what is there")

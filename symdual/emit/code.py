@@ -167,6 +167,7 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
         File("backward", "backward", ExpressedContext(name, expressed)),
         File("shelf", "shelf", ExpressedContext(name, expressed)),
         File("nominal", "nominal", NominalContext(name, facts.linear, facts.steady, expressed)),
+        File("certain", "certain", ExpressedContext(name, expressed)),
         File("settled", "settled", NameContext(name)),
         File(
             "curvature",

@@ -27,7 +27,7 @@ from symdual.derive.derivation import derive
 from symdual.emit.package import package
 from symdual.runtime.loading import LoadedPackage
 
-x, v, u = sp.symbols("x v u")
+x, v, u, w = sp.symbols("x v u w")
 
 
 def _toy() -> Model:
@@ -139,6 +139,9 @@ MODELS: dict[str, Callable[[], Model]] = {
     "angle": lambda: _angle(name="angle"),
     "iterated": lambda: _mixed(filter="iterated", name="iterated"),
     "iterated_angle": lambda: _angle(filter="iterated", name="iterated_angle"),
+    "numb": lambda: Model(
+        [x, v], [u, w], [0.8 * x + unknown("b", 0.8, 0.3) * u**2 + 0.1 * v, 0.9 * v + w], name="numb"
+    ),
     "kink": lambda: Model([x], [u], [x + unknown("b", 1.0, 1.0) * sp.Max(u, -u)], name="kink"),
     "double": _double,
     "tidal": lambda: _tidal(name="tidal"),

@@ -231,6 +231,25 @@ def test_no_plan_is_worse_than_doing_nothing(case: Make) -> None:
     assert cost < held_at(c, 0.0)
 
 
+@pytest.mark.parametrize("bound", [3.0, np.inf])
+def test_an_input_that_has_no_slope_where_it_rests_is_tried_elsewhere(case: Make, bound: float) -> None:
+    """One input acts by its square, the other one moves; candidates start from the plan that is found, too."""
+    c, T = case("numb", horizon=4), 4
+    c.belief = c.belief._replace(mean=np.array([1.0, 0.0, 0.8]))
+    weights = np.tile(np.eye(2), (T + 1, 1, 1)), np.tile(0.01 * np.eye(2), (T, 1, 1))
+    c.cost = dense.Cost(*weights, np.tile([4.0, 0.5], (T + 1, 1)), np.array([[-bound, -bound], [bound, bound]]))
+    desk, first = c.desk(tolerance=1e-12), np.zeros(2)
+    cost, status, slot = c.package.calls.certainty_equivalent(0, T, c.held, desk, first)
+    inputs = desk.plan["u"][slot, :T].copy()
+    assert status == c.package.nominal.CONVERGED and cost == pytest.approx(recount(c, inputs), rel=1e-12)
+    starts = np.random.default_rng(0).uniform(-3.0, 3.0, (8, T, 2))
+    found = [
+        dense.best_plan(c.reference, c.noise, c.cost, 0, c.belief.mean, s[0], start=s)[0] for s in [*starts, inputs]
+    ]
+    assert cost <= min(found) * (1.0 + 1e-6)
+    assert c.package.calls.plan_through(0, T, first, desk)[0] == pytest.approx(cost, rel=1e-9)
+
+
 def test_a_first_plan_is_not_that_of_the_nearest_valley(case: Make) -> None:
     """The first ripple is too low; from rest one ends there, from the bound in one that is high enough."""
     c = case("ripples", horizon=2)

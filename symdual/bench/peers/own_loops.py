@@ -25,15 +25,15 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-blocks, kernels, filter, trajectory, nominal, dual_cost = (
+blocks, kernels, filter, trajectory, nominal, certain, dual_cost = (
     importlib.import_module("{package}." + name)
-    for name in ("blocks", "kernels", "filter", "trajectory", "nominal", "dual_cost")
+    for name in ("blocks", "kernels", "filter", "trajectory", "nominal", "certain", "dual_cost")
 )
 dynamics, dynamics_jacobian, dynamics_hessian = (
     kernels.dynamics, kernels.dynamics_jacobian, kernels.dynamics_hessian
 )
 filter_step, restore = filter.step, blocks.copy
-certainty_equivalent, plan_through, follow = nominal.certainty_equivalent, nominal.plan_through, trajectory.follow
+certainty_equivalent, plan_through, follow = certain.certainty_equivalent, nominal.plan_through, trajectory.follow
 jd_structured = dual_cost.jd_structured
 jd_lowrank = dual_cost.jd_lowrank if dual_cost.LOWRANK else None
 JIT = {{"cache": True, "fastmath": {{"contract", "reassoc"}}, "error_model": "numpy"}}
