@@ -148,7 +148,9 @@ def files(derivation: Derivation, digest_placeholder: str = "") -> tuple[File, .
     dual_cost = DualCostContext(name, facts.lowrank, limited)
     episode = EpisodeContext(name, facts.processes, expressed, signals, limited, facts.shaken)
     kalman = FilterContext(name, selecting, facts.square_root, facts.iterated, facts.processes, noisy)
-    planned = PlannedContext(name, facts.diffusion, noisy, limited, bool(facts.processes), facts.arbitrating)
+    planned = PlannedContext(
+        name, facts.affine, facts.diffusion, noisy, limited, bool(facts.processes), facts.arbitrating
+    )
     controller = ControllerContext(name, facts.square_root, expressed, limited, signals, facts.switched)
     return (
         File("__init__", "__init__", facts.init(digest_placeholder)),

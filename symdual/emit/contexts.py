@@ -244,6 +244,7 @@ class PlannedContext(NamedTuple):
     """The controller that plans to learn."""
 
     name: str
+    affine: bool
     diffusion: str
     noisy: bool
     limited: bool

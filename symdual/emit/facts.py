@@ -44,6 +44,8 @@ class Facts:
         # neither true functions nor noise that depends are drawn, and constraints and choices are not simulated
         self.arbitrating = not (self.processes or self.noisy or self.limited or self.switched)
         self.linear = self.structure.linear and (model.objective is None or model.objective.affine(model))
+        # what is uncertain about states costs the same whatever is done
+        self.affine = self.linear and not self.structure.observation_curved_rows
         self.steady = self.transition == "identity" and model.time is None and not model.signals
         self._work = max(function.kernel.work for function in self._functions)
 
@@ -138,6 +140,7 @@ class Facts:
             "H_THETA_ROWS": s.h_theta_rows,
             "H_SELECTS": s.h_selects,
             "LINEAR": self.linear,
+            "AFFINE": self.affine,
             "TIME_VARYING": model.time is not None,
             "INPUT_DELAY": s.input_delay,
             "HESSIAN_DIAGONALS": s.hessian_diagonals,

@@ -38,7 +38,7 @@ def cost_kind(problem: Problem, name: str, order: int, steps: int) -> str:
 
 
 def kind_that_decides(problem: Problem, kind: str, covariance: NDArray[np.float64]) -> str:
-    """The cost that decides for a belief: that of `ce` where `planned` has nothing to learn.
+    """The cost that decides for a belief: that of `ce` where `planned` has nothing to learn (`anything_to_learn`).
 
     `planned` would do the same by itself, up to rounding: compilers order the sums of two functions differently. Inputs
     that are equal to the bit come from one function.
@@ -47,7 +47,10 @@ def kind_that_decides(problem: Problem, kind: str, covariance: NDArray[np.float6
     if kind != "planned" or problem.choices is not None or package.PROCESSES or is_noisy(package):
         return kind
     keeps_distance = problem.objective is not None and np.any(problem.objective.quantiles > 0.0)
-    uncertain = np.any(np.diagonal(covariance)[package.NX :] != 0.0) or np.any(package.noise.drift != 0.0)
+    variances = np.diagonal(covariance)
+    uncertain = np.any(variances[package.NX :] != 0.0) or np.any(package.noise.drift != 0.0)
+    if not package.AFFINE:
+        uncertain |= np.any(variances[: package.NX] != 0.0) or np.any(np.diagonal(package.noise.process) != 0.0)
     return kind if keeps_distance or uncertain else "certain"
 
 

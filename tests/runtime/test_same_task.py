@@ -39,7 +39,50 @@ def test_planned_in_other_units(make_quickly: Make, wall: bool) -> None:
         name = f"{name}_{wall}".lower()
         package = make_quickly(name, UNITS.format(name=name, X=X, U=U, more=more))
         found.append(controller(problem(package), "planned").act()[0] / U)
-    assert found[1] == pytest.approx(found[0], abs=5e-3)
+    assert found[1] == pytest.approx(found[0], abs=5e-3 if wall else 1e-9)
+
+
+SQUARES = (
+    HEAD
+    + """
+g = unknown("g", 0.8, 0.3)
+{name} = Model([x], [u], [0.8 * x + g * u**2], process_noise=0.01, measurement_noise=0.01, bounds={{u: ({least}, 3)}})
+scenario = Scenario({name}, 4, start=1.0, reference=4.0, input_cost=0.01)
+"""
+)
+
+
+@pytest.mark.parametrize("name", ["cautious", "dual"])
+def test_an_input_that_could_rest_where_it_has_no_slope(make_quickly: Make, name: str) -> None:
+    resting, awake = (
+        controller(problem(make_quickly(model, SQUARES.format(name=model, least=least))), name).act()[0]
+        for model, least in (("resting", 0.0), ("awake", 0.1))
+    )
+    assert resting == pytest.approx(awake, abs=1e-3)
+
+
+GAINS = (
+    HEAD
+    + """
+g = sp.Symbol("g") if {state} else unknown("g", 0.3, 1.0)
+more = {{"observation": [x], "process_noise": [0.05, 0.0]}} if {state} else {{"process_noise": 0.05}}
+{name} = Model([x, g][: 1 + {state}], [u], [x + g * u, g][: 1 + {state}], measurement_noise=0.01, **more)
+start = {{"start": [2.0, 0.3], "start_covariance": [0.0, 1.0]}} if {state} else {{"start": [2.0]}}
+scenario = Scenario({name}, 8, state_cost=[1.0, 0.0][: 1 + {state}], input_cost=0.1, **start)
+"""
+)
+
+
+@pytest.mark.parametrize("name", ["dual", "planned"])
+def test_an_unknown_that_is_written_as_a_state(make_quickly: Make, name: str) -> None:
+    unknown, state = (
+        controller(problem(make_quickly(model, GAINS.format(name=model, state=int(model == "as_state")))), name).act()[
+            0
+        ]
+        for model in ("as_unknown", "as_state")
+    )
+    assert state == pytest.approx(unknown, abs=1e-6)
+    assert abs(state) < 1.5  # where ce takes 4
 
 
 LEVELS = (
