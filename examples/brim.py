@@ -42,6 +42,7 @@ scenario = Scenario(
     cost_weights=lambda k: [1.0 if k >= 8 else 0.0, 0.05],
     terminal_cost=[level - 1.5],
     constraints=[level <= 1.0],
+    constraint_weight=2000.0,
     probability=0.95,
     truth={"strength": 1.3},
 )

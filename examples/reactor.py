@@ -58,5 +58,6 @@ scenario = Scenario(
     start_covariance=[0.01, 0.001],
     past={flow: 0.9},
     constraints=[left <= 1.85],
+    constraint_weight=1000.0,
     probability=0.95,
 )

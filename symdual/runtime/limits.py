@@ -25,6 +25,7 @@ def chosen_weights(problem: Problem) -> Array:
     """The weights of squared excesses: those given, or STIFF times what a unit of the constraint costs otherwise.
 
     A step back by one unit of g moves the state by g_x' / (g_x g_x'), which costs as much as its square in the cost.
+    Where that costs nothing, what the task costs at its start is to be the price of going twice as far as allowed.
     """
     assert problem.objective is not None
     weights = problem.objective.limit_weights.copy()
@@ -38,24 +39,46 @@ def chosen_weights(problem: Problem) -> Array:
         g = np.concatenate([slopes.g_x[c], slopes.g_u[c]])
         size = float(g @ g)
         unit = float(g @ curvature @ g) / size**2 if size > 0 else 0.0
+        if unit == 0.0 and slopes.g[c] != 0.0:
+            unit = cost_at_start(problem, x, u) / float(slopes.g[c]) ** 2
         weights[c] = STIFF * (unit if unit > 0 else 1.0)
     return weights
 
 
 def curvature_at_start(problem: Problem, x: Array, u: Array) -> Array:
-    """The largest absolute curvature of the cost by (x, u) that the task has at any step, entry by entry."""
+    """The largest absolute curvature of the cost by (x, u) that the task has at any step, on the diagonal."""
     package, objective = problem.package, problem.objective
     assert objective is not None
-    n, m = package.NX, package.NU
-    whole = np.zeros((n + m, n + m))
-    whole[:n, :n] = np.max(np.abs(problem.state_cost), axis=0)
-    whole[n:, n:] = np.max(np.abs(problem.input_cost), axis=0)
+    largest = np.zeros(package.NX + package.NU)
     for action, weights in ((u, objective.cost_weights.max(axis=0, initial=0.0)), (None, objective.terminal_weights)):
+        states = problem.state_cost[-1:] if action is None else problem.state_cost[:-1]
+        inputs = np.zeros((1, package.NU, package.NU)) if action is None else problem.input_cost
+        own = np.concatenate([np.abs(np.diagonal(part, axis1=1, axis2=2)).max(axis=0) for part in (states, inputs)])
         t, t_x, t_u = evaluate.cost_terms(package, x, action)
-        slopes = np.hstack([t_x, t_u])
-        whole += slopes.T @ (weights[:, None] * slopes) if len(t) else 0.0
-        whole += np.abs(evaluate.cost_bends(package, x, action, 0.5 * weights)) if len(t) else 0.0
-    return np.diag(np.diag(whole))
+        if len(t):
+            squared = _is_squared(package, action)
+            own += np.abs(np.diag(evaluate.cost_bends(package, x, action, weights * t if squared else 0.5 * weights)))
+            own += weights @ np.hstack([t_x, t_u]) ** 2 if squared else 0.0
+        largest = np.maximum(largest, own)
+    return np.diag(largest)
+
+
+def cost_at_start(problem: Problem, x: Array, u: Array) -> float:
+    """The largest cost of the first state, without an input, at any step."""
+    package, objective = problem.package, problem.objective
+    assert objective is not None
+    apart = x - problem.reference
+    quadratic = np.einsum("ki,kij,kj->k", apart, problem.state_cost, apart).max()
+    terms = 0.0
+    for action, weights in ((u, objective.cost_weights.max(axis=0, initial=0.0)), (None, objective.terminal_weights)):
+        t = evaluate.cost_terms(package, x, action).t
+        terms = max(terms, abs(float(weights @ (t**2 if _is_squared(package, action) else t))))
+    return float(quadratic + terms)
+
+
+def _is_squared(package: LoadedPackage, action: Array | None) -> bool:
+    """Whether the terms of the cost of a step, or without an action of the end, are squared."""
+    return f"{'end' if action is None else 'step'}, squared" in package.COST
 
 
 def at_start(problem: Problem) -> LoadedPackage:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from symdual.runtime.controller import controller
+from symdual.runtime.limits import chosen_weights
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import problem
 
@@ -61,7 +62,7 @@ def test_an_input_that_could_rest_where_it_has_no_slope(make_quickly: Make, name
     assert resting == pytest.approx(awake, abs=1e-3)
 
 
-GAINS = (
+WORDINGS = (
     HEAD
     + """
 g = sp.Symbol("g") if {state} else unknown("g", 0.3, 1.0)
@@ -76,10 +77,8 @@ scenario = Scenario({name}, 8, state_cost=[1.0, 0.0][: 1 + {state}], input_cost=
 @pytest.mark.parametrize("name", ["dual", "planned"])
 def test_an_unknown_that_is_written_as_a_state(make_quickly: Make, name: str) -> None:
     unknown, state = (
-        controller(problem(make_quickly(model, GAINS.format(name=model, state=int(model == "as_state")))), name).act()[
-            0
-        ]
-        for model in ("as_unknown", "as_state")
+        controller(problem(make_quickly(model, WORDINGS.format(name=model, state=number))), name).act()[0]
+        for number, model in enumerate(("as_unknown", "as_state"))
     )
     assert state == pytest.approx(unknown, abs=1e-6)
     assert abs(state) < 1.5  # where ce takes 4
@@ -164,3 +163,38 @@ def test_the_iterated_filter_in_other_units(make_quickly: Make) -> None:
         state, _, _ = ce.step(ce.init(), np.array([0.4]))
         means.append(state.belief.mean[0] / L)
     assert means[1] == pytest.approx(means[0], rel=1e-9)
+
+
+WALLS = (
+    HEAD
+    + """
+v = sp.Symbol("v")
+g = unknown("g", 0.8, 0.3)
+{name} = Model([x, v], [u], [x + 0.3 * v, v + 0.3 * g * u], bounds={{u: (-2, 3)}})
+scenario = Scenario({name}, 6, start=[1.0, 0.0], {cost}, constraints=[{limit}])
+"""
+)
+QUADRATIC = "state_cost=[{c} * 2, {c} * {d}], input_cost={c} * 0.05, reference=[0.2, 0.0]"
+RESIDUALS = "cost=[x - 0.2, v, u], cost_weights=[2, 0.1, 0.05], terminal_cost=[x - 0.2, v], terminal_weights=[2, 0.1]"
+EXPRESSION = (
+    "cost={c} * (2 * (x - 0.2)**2 + 0.1 * v**2 + 0.05 * u**2), terminal_cost={c} * (2 * (x - 0.2)**2 + 0.1 * v**2)"
+)
+
+
+def usual_weight(make_quickly: Make, name: str, limit: str, cost: str) -> float:
+    """The weight of a constraint that is given none."""
+    return float(chosen_weights(problem(make_quickly(name, WALLS.format(name=name, limit=limit, cost=cost))))[0])
+
+
+def test_the_usual_weight_of_a_constraint_has_the_units_of_the_task(make_quickly: Make) -> None:
+    plain, half = QUADRATIC.format(c=1, d=0.1), QUADRATIC.format(c=1, d=0)
+    own = usual_weight(make_quickly, "own", "v >= -0.3", plain)
+    assert own == pytest.approx(100.0)
+    for name, cost in (("residuals", RESIDUALS), ("expression", EXPRESSION.format(c=1))):
+        assert usual_weight(make_quickly, name, "v >= -0.3", cost) == pytest.approx(own)
+    for name, c in (("dear", 1e6), ("cheap", 1e-6)):
+        assert usual_weight(make_quickly, name, "v >= -0.3", EXPRESSION.format(c=c)) == pytest.approx(own * c)
+    free = usual_weight(make_quickly, "free", "v >= -0.3", half)  # v costs nothing by itself
+    assert usual_weight(make_quickly, "milli", "v / 1000 >= -0.0003", half) == pytest.approx(1e6 * free)
+    assert usual_weight(make_quickly, "costly", "v >= -0.3", QUADRATIC.format(c=1e8, d=0)) == pytest.approx(1e8 * free)
+    assert free > 100.0
