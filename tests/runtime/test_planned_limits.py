@@ -107,11 +107,10 @@ def test_a_constraint_that_never_binds_changes_nothing(in_c: Callable[[Path | st
 
 
 def test_with_nothing_to_learn_and_no_distance_to_keep_it_is_ce_to_the_bit(walled: Problem) -> None:
-    nx = walled.package.NX
-    covariance = walled.prior.covariance.copy()
-    covariance[nx:, nx:] = 0.0
-    known = replace(walled, prior=Belief(walled.prior.mean, covariance, None))
-    careless = known.changed(probability=0.5)
+    known = replace(walled, prior=Belief(walled.prior.mean, 0.0 * walled.prior.covariance, None))
+    numbers = walled.package.numbers
+    quiet = replace(walled.package, numbers={**numbers, "process_noise": 0.0 * numbers["process_noise"]})
+    careless = replace(known, package=quiet).changed(probability=0.5)
     found = simulate(careless, ["planned", "ce"], 6, seed=1)
     np.testing.assert_array_equal(found["planned"].inputs, found["ce"].inputs)
     # noise is reason enough to keep away
