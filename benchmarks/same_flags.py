@@ -23,7 +23,7 @@ from symdual.export.library import Library
 from symdual.export.loading import in_c
 
 KERNELS = {"ekf": "EKF step", "dual_cost": "dual cost"}
-SECONDS = 1e-3  # of each visit
+SECONDS = 2e-3  # of each visit at least: a call from Python takes some 30 us besides
 
 
 def exported(work: workload.Workload, build: Path) -> Iterator[Implementation]:
@@ -54,13 +54,21 @@ def nanoseconds(one: Implementation, count: int) -> float:
     return 1e9 * (time.perf_counter() - start) / count
 
 
+def enough(one: Implementation) -> int:
+    """How many calls take SECONDS."""
+    count = 1
+    while count * nanoseconds(one, count) < 1e9 * SECONDS:
+        count *= 2
+    return count
+
+
 def compare(features: int, rounds: int, build: Path) -> None:
     """Print the ratios for one size."""
     work = workload.make(features)
     sides = {"own": list(exported(work, build)), "limit": list(limit(work, build))}
     for kernel, title in KERNELS.items():
         taking_part = [(side, one) for side, some in sides.items() for one in some if one.kernel == kernel]
-        counts = [1 + int(1e9 * SECONDS / min(nanoseconds(one, 50) for _ in range(3))) for _, one in taking_part]
+        counts = [enough(one) for _, one in taking_part]
         best = dict.fromkeys(sides, float("inf"))
         for _ in range(rounds):
             for (side, one), count in zip(taking_part, counts, strict=True):
