@@ -17,8 +17,8 @@ from pathlib import Path
 from symdual.bench import workload
 from symdual.bench.contender import Implementation
 from symdual.bench.peers import c_limit, compiler, own_c, own_side
-from symdual.export.backend import library_text
-from symdual.export.compilation import FAST, shared_library
+from symdual.export.backend import FEW, library_text
+from symdual.export.compilation import fast_flags, shared_library
 from symdual.export.library import Library
 from symdual.export.loading import in_c
 
@@ -30,7 +30,7 @@ def exported(work: workload.Workload, build: Path) -> Iterator[Implementation]:
     """The filter step and the dual cost of the exported C, in the form that it would choose."""
     package = own_side.generated(work, build)
     translation = own_c.translated_loops(package)
-    library = shared_library(own_c.with_barrier(library_text(translation)), FAST)
+    library = shared_library(own_c.with_barrier(library_text(translation)), fast_flags(package.NTHETA <= FEW))
     loops = own_c.loops(translation, Library(translation, library))
     yield own_side.ekf(work, in_c(package), loops)
     form = package.dual_cost.choose_form(workload.HORIZON)
@@ -40,7 +40,7 @@ def exported(work: workload.Workload, build: Path) -> Iterator[Implementation]:
 def limit(work: workload.Workload, build: Path) -> Iterator[Implementation]:
     """The same of the C limit."""
     for sines in ((), ("-DPOLY",)):
-        flags = (*FAST, f"-DFIXF={work.features}", *sines)
+        flags = (*fast_flags(work.features <= FEW), f"-DFIXF={work.features}", *sines)
         library = compiler.shared_library(c_limit.SOURCE, flags, build, c_limit.COMPILE_SECONDS)
         if library is not None:
             offered = c_limit.implementations_of(work, library, " ".join(sines))

@@ -19,17 +19,25 @@ from symdual.runtime.places import cache_folder
 
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wdouble-promotion", "-Wshadow")
 #: sums may be reordered and products fused, as in the package; NaN and infinity keep their meaning. Vectors in loops
-#: only: elsewhere they join numbers that were just written one by one, and wait for them; small models lose a quarter
+#: only: elsewhere they join numbers that were just written one by one, and wait for them.
 FAST = (
-    "-O3",
+    "-O2",
+    "-ftree-vectorize",
     "-fno-tree-slp-vectorize",
     "-march=native",
     "-ffast-math",
     "-fno-finite-math-only",
     "-ffp-contract=fast",
 )
+#: besides, where loops over the unknowns are short: unrolling them takes time, which pays for small models only
+SHORT_LOOPS = ("-O3",)
 _SECONDS = 300.0
 _AT_WORK = ThreadPoolExecutor(thread_name_prefix="compiling")
+
+
+def fast_flags(few: bool) -> tuple[str, ...]:
+    """The flags of a package, with few unknowns or many."""
+    return (*FAST, *SHORT_LOOPS) if few else FAST
 
 
 class NoCompiler(SymdualError):

@@ -19,7 +19,7 @@ from symdual.runtime.loading import LoadedPackage
 ROOT = Path(__file__).resolve().parent.parent.parent
 GENERATED = ROOT / "generated"
 STRICT = ("-std=c99", *compilation.WARNINGS, "-Werror")
-FAST = compilation.FAST
+FAST = compilation.fast_flags(few=True)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -27,6 +27,7 @@ def quick_builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Compile without much optimisation, and keep nothing in the user's cache."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compilation, "FAST", ("-O1",))
+        patch.setattr(compilation, "SHORT_LOOPS", ())
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
 
