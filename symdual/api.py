@@ -66,11 +66,11 @@ def generate(source: Source, folder: str | Path | None = None, force: bool = Fal
 
 
 def prepare(
-    source: Source, scenario: str | None = None, folder: str | Path | None = None, backend: str = "numba"
+    source: Source, scenario: str | None = None, folder: str | Path | None = None, backend: str | None = None
 ) -> Problem:
     """The task of a `Scenario`, or of one in a model file; packages are generated where they are out of date.
 
-    A file with a single scenario needs no name.
+    A file with a single scenario needs no name. `backend` is that of `load`.
 
     >>> symdual.prepare(toy, folder=folder / "generated").horizon
     2
@@ -210,7 +210,7 @@ def check(
         def third(fraction: float, name: str = name) -> None:
             progress(name, 0.9 + 0.1 * fraction)
 
-        loaded = load_edited(place) if edited[name] else load(place)
+        loaded = load_edited(place) if edited[name] else load(place, "numba")
         if c:
             whole = partial(progress, name)
             results[name] = check_exported(work.model, loaded, points, whole, work.scenarios, recursions)

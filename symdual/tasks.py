@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 Task = Union[Problem, LoadedPackage, "Scenario", str, Path]
 
 
-def load(name: str | Path | Model | Scenario, backend: str = "numba") -> LoadedPackage:
+def load(name: str | Path | Model | Scenario, backend: str | None = None) -> LoadedPackage:
     """Load a generated package: by its name, its folder, or the model or scenario that it is generated from.
 
     A name is looked up in `generated/` of the current folder, then in the user's cache folder, then as a folder. The
@@ -49,8 +49,9 @@ def load(name: str | Path | Model | Scenario, backend: str = "numba") -> LoadedP
     A package whose model file was edited since is loaded as it is, with a warning. The package of a `Model` or a
     `Scenario` is generated first where it is out of date.
 
-    With backend "c" its functions are translated to C and compiled by the machine's C compiler, in seconds and without
-    numba; everything else stays as it is.
+    With backend "c" its functions are translated to C and compiled by the machine's C compiler, which takes seconds;
+    with "numba" they are numba's, which takes longer, needs no compiler, and gives functions that your own compiled
+    Python may call. By default it is C where a compiler works, and numba elsewhere; results agree up to rounding.
 
     >>> symdual.load(folder / "generated" / "toy").INPUTS
     {'u': 0}
@@ -188,12 +189,12 @@ def sweep(
     They lie in `folder/<scenario>/results.npz`, where `open_results` finds them again.
 
     Args:
-        resume: continue an interrupted sweep, or add runs and controllers to a finished one.
+        resume: continue an interrupted sweep, or add runs and controllers to a finished one, with the same backend.
         force: overwrite what is there, be it the results of another sweep.
         jobs: the number of threads; all that the machine has by default.
-        cluster: the address of the scheduler of a Dask cluster to run on instead. Its first worker is waited for 10 s,
-            and ten minutes a new one when the last one has gone; a `SymdualWarning` says so before the waiting, a
-            `SymdualError` after it.
+        cluster: the address of the scheduler of a Dask cluster to run on instead, where numba compiles. Its first
+            worker is waited for 10 s, and ten minutes a new one when the last one has gone; a `SymdualWarning` says so
+            before the waiting, a `SymdualError` after it.
 
     >>> with symdual.sweep(task, ["ce", "dual"], runs=4, folder=folder) as results:
     ...     results.controllers
@@ -201,7 +202,12 @@ def sweep(
     """
     from symdual.runtime.threads import on_this_machine
 
-    plan = _plan(task, controllers, runs, seed, settings, truth)
+    subject = problem(task)
+    if cluster is not None:
+        subject = subject.by_numba()
+    elif resume:
+        subject = sweeps.as_begun(subject, folder)
+    plan = _plan(subject, controllers, runs, seed, settings, truth)
     client = None
     try:
         if cluster is None:

@@ -107,11 +107,11 @@ def interpreted() -> Callable[[Model], Interpreted]:
 
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Model], LoadedPackage]:
-    """Return a function that generates and loads a named model; the same model is generated once."""
+    """Return a function that generates and loads a named model, for numba; the same model is generated once."""
     folder = tmp_path_factory.mktemp("compiled")
 
     def run(model: Model) -> LoadedPackage:
-        return symdual.load(symdual.generate(model, folder)[0].folder)
+        return symdual.load(symdual.generate(model, folder)[0].folder, backend="numba")
 
     return run
 
@@ -144,8 +144,8 @@ def shared_models(packages: Path) -> Callable[[Path], Path]:
 
 @pytest.fixture(scope="session")
 def shared_package(shared_models: Callable[[Path], Path]) -> Callable[[Path], LoadedPackage]:
-    """Return a function that generates into the shared folder and loads the package named like the model file."""
-    return lambda model_file: symdual.load(shared_models(model_file) / model_file.stem)
+    """Return a function that generates into the shared folder and loads what is named like the model file (numba)."""
+    return lambda model_file: symdual.load(shared_models(model_file) / model_file.stem, backend="numba")
 
 
 @pytest.fixture(scope="session")

@@ -19,8 +19,6 @@ from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 
-from symdual.export.compilation import quickest
-
 ROOT = Path(__file__).resolve().parents[2]
 PLACE = ROOT / "out/docs"
 EXTRA, WORK = PLACE / "extra", PLACE / "work"
@@ -35,7 +33,6 @@ waiting: list[Future[None]] = []
 def commands() -> dict[str, list[str]]:
     """The command that writes each page, by the page's place in the site."""
     both = ["--controller", "ce", "--controller", "dual", "--runs", "8", "--force"]
-    both += ["--c"] if quickest() == "c" else []
     html = ["--html", "{file}"]
     shown = {f"derivations/{name}.html": ["show", str(m), "--no-check", *html] for name, m in MODELS.items()}
     return shown | {

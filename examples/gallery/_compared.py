@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symdual import Episodes
-from symdual.export.compilation import quickest as quickest  # the programs take it from here
 
 COLOURS = {"ce": "#c8381e", "cautious": "#d69a00", "dual": "#00866b", "planned": "#3b6fc4", "oracle": "#555555"}
 GALLERY = Path(__file__).resolve().parent  # programs that are run to make pages have no __file__

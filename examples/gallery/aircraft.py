@@ -24,7 +24,7 @@ and Tilbury, University of Michigan, "Aircraft pitch"). The loss and the drift a
 
 import numpy as np
 import sympy as sp
-from _compared import PACKAGES, bands, finish, quickest, remember, runs, sentence, table
+from _compared import PACKAGES, bands, finish, remember, runs, sentence, table
 from matplotlib import pyplot as plt
 
 import symdual
@@ -69,7 +69,7 @@ scenario = Scenario(
 # --------------
 # The truth is the same in every run, the loss after five seconds; only the noise differs. The oracle is told of it.
 
-task = symdual.prepare(scenario, folder=PACKAGES / "aircraft", backend=quickest())
+task = symdual.prepare(scenario, folder=PACKAGES / "aircraft")
 found = symdual.simulate(task, ["ce", "cautious", "dual", "oracle"], runs=runs(100))
 print(table(found))
 print(sentence(found, "dual"))

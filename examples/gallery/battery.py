@@ -27,7 +27,7 @@ resistance is 0.07 ohm in the middle range). Ageing and noise are assumptions.
 
 import numpy as np
 import sympy as sp
-from _compared import COLOURS, PACKAGES, bands, finish, quickest, remember, runs, sentence, table
+from _compared import COLOURS, PACKAGES, bands, finish, remember, runs, sentence, table
 from matplotlib import pyplot as plt
 
 import symdual
@@ -70,7 +70,7 @@ scenario = Scenario(
 # --------------
 # Every run has another cell, drawn from what is believed, and all controllers meet the same ones.
 
-task = symdual.prepare(scenario, folder=PACKAGES / "battery", backend=quickest())
+task = symdual.prepare(scenario, folder=PACKAGES / "battery")
 found = symdual.simulate(task, ["ce", "cautious", "dual", "oracle"], runs=runs(200), truth="prior")
 print(table(found))
 print(sentence(found, "dual"))

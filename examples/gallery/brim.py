@@ -21,7 +21,7 @@ the :doc:`reactor <reactor>` and the :doc:`room <room>` are from the literature.
 """
 
 import numpy as np
-from _compared import GALLERY, PACKAGES, bands, finish, kept, quickest, remember, runs, sentence, table
+from _compared import GALLERY, PACKAGES, bands, finish, kept, remember, runs, sentence, table
 from matplotlib import pyplot as plt
 
 import symdual
@@ -33,7 +33,7 @@ import symdual
 # the step on at which the level does.
 
 WANTED = 8
-task = symdual.prepare(GALLERY.parent / "brim.py", folder=PACKAGES / "brim", backend=quickest())
+task = symdual.prepare(GALLERY.parent / "brim.py", folder=PACKAGES / "brim")
 found = symdual.simulate(task, ["ce", "cautious", "dual", "planned"], runs=runs(200), truth="prior")
 print(table(found, "cautious"))
 print(kept(found, since=WANTED))

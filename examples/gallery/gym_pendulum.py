@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
-from _compared import COLOURS, GALLERY, PACKAGES, finish, quickest, remember, runs, sentence, table
+from _compared import COLOURS, GALLERY, PACKAGES, finish, remember, runs, sentence, table
 from matplotlib import pyplot as plt
 from numpy.typing import NDArray
 
@@ -75,7 +75,7 @@ def sensors(seed: int, variances: Array, truth: list[Array]) -> Callable[[Array,
 # Both controllers meet the same starts and the same noise of the sensors, and have to learn the mass within the one
 # episode that counts.
 
-task = symdual.prepare(GALLERY.parent / "gym_pendulum.py", folder=PACKAGES / "gym_pendulum", backend=quickest())
+task = symdual.prepare(GALLERY.parent / "gym_pendulum.py", folder=PACKAGES / "gym_pendulum")
 noise = np.diag(task.package.numbers["measurement_noise"])
 
 

@@ -24,7 +24,7 @@ assumptions (motion capture, a load of 0 to 15 g).
 
 import numpy as np
 import sympy as sp
-from _compared import PACKAGES, bands, finish, quickest, remember, runs, sentence, table
+from _compared import PACKAGES, bands, finish, remember, runs, sentence, table
 from matplotlib import pyplot as plt
 
 import symdual
@@ -75,7 +75,7 @@ scenario = Scenario(
 # Every run has another load. A decision of `dual` with two inputs takes some 50 to 100 ms here; too slow for this
 # craft without a faster machine, which is a reason more to ask whether it is worth it.
 
-task = symdual.prepare(scenario, folder=PACKAGES / "quadrotor", backend=quickest())
+task = symdual.prepare(scenario, folder=PACKAGES / "quadrotor")
 found = symdual.simulate(task, ["ce", "dual", "oracle"], runs=runs(24), truth="prior")
 print(table(found))
 print(sentence(found, "oracle"))

@@ -24,7 +24,7 @@ kWh/K, 5.29 K/kW, 7.89 m2. Prices, weather, priors and noise are assumptions.
 """
 
 import numpy as np
-from _compared import GALLERY, PACKAGES, bands, finish, kept, quickest, remember, runs, sentence, table
+from _compared import GALLERY, PACKAGES, bands, finish, kept, remember, runs, sentence, table
 from matplotlib import pyplot as plt
 
 import symdual
@@ -35,7 +35,7 @@ import symdual
 # A day in steps of an hour, from midnight on. The cost is what the heat costs. The limit is soft and not part of it, so
 # that the table is to be read together with what is below it.
 
-task = symdual.prepare(GALLERY.parent / "heated_room.py", folder=PACKAGES / "room", backend=quickest())
+task = symdual.prepare(GALLERY.parent / "heated_room.py", folder=PACKAGES / "room")
 found = symdual.simulate(task, ["ce", "cautious", "dual", "oracle"], runs=runs(60), truth="prior")
 print(table(found))
 print(kept(found))

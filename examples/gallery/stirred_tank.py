@@ -24,7 +24,7 @@ continuous stirred tank reactors", Chemical Engineering Science 29 (1974), with 
 
 import numpy as np
 import sympy as sp
-from _compared import PACKAGES, bands, finish, quickest, remember, runs, sentence, table
+from _compared import PACKAGES, bands, finish, remember, runs, sentence, table
 from matplotlib import pyplot as plt
 
 import symdual
@@ -73,7 +73,7 @@ scenario = Scenario(
 # %%
 # The comparison
 # --------------
-task = symdual.prepare(scenario, folder=PACKAGES / "stirred_tank", backend=quickest())
+task = symdual.prepare(scenario, folder=PACKAGES / "stirred_tank")
 found = symdual.simulate(task, ["ce", "dual", "oracle"], runs=runs(100), settings=Settings("prior", window=WINDOW))
 print(table(found))
 print(sentence(found, "oracle"))

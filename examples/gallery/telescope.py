@@ -26,7 +26,7 @@ seconds) are typical numbers, not a measured mount.
 
 import numpy as np
 import sympy as sp
-from _compared import COLOURS, PACKAGES, finish, quickest, remember, runs, sentence, table
+from _compared import COLOURS, PACKAGES, finish, remember, runs, sentence, table
 from matplotlib import pyplot as plt
 
 import symdual
@@ -74,7 +74,7 @@ scenarios = {
 # guiders meet the same.
 
 tasks = {
-    name: symdual.prepare(scenario, folder=PACKAGES / "telescope", backend=quickest())
+    name: symdual.prepare(scenario, folder=PACKAGES / "telescope")
     for name, scenario in scenarios.items()
 }
 settings = Settings(window=WINDOW)

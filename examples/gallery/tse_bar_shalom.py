@@ -22,7 +22,7 @@ were several times those of the dual controller, over 20 runs; their second task
 """
 
 import numpy as np
-from _compared import PACKAGES, bands, finish, quickest, remember, runs, sentence, table
+from _compared import PACKAGES, bands, finish, remember, runs, sentence, table
 from matplotlib import pyplot as plt
 
 import symdual
@@ -34,7 +34,7 @@ from symdual.paper.models.tse_bar_shalom import scenario
 # The model is a file of symdual's own (`symdual/paper/models/tse_bar_shalom.py`). First with the plant of 1973, the
 # same in every run:
 
-task = symdual.prepare(scenario, folder=PACKAGES / "tse_bar_shalom", backend=quickest())
+task = symdual.prepare(scenario, folder=PACKAGES / "tse_bar_shalom")
 names = ["ce", "cautious", "dual", "oracle"]
 found = symdual.simulate(task, names, runs=runs(200), truth="scenario")
 print(table(found))

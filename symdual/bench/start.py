@@ -33,7 +33,7 @@ import sys, time
 start = time.perf_counter(), time.process_time()
 import numpy as np
 import symdual
-package = symdual.load(sys.argv[1])
+package = symdual.load(sys.argv[1], backend="numba")
 """
 _KERNELS: Final = """
 from symdual.runtime import evaluate

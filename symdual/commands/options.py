@@ -26,6 +26,11 @@ json_option = click.option(
     callback=writable,
     help="Write the result as JSON.",
 )
+backend_option = click.option(
+    "--backend",
+    type=click.Choice(["c", "numba"]),
+    help="What compiles: the machine's C compiler, in seconds, or numba, which needs none [c where a compiler works].",
+)
 folder_option = click.option(
     "-o",
     "folder",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from symdual.commands.json_file import write_json
-from symdual.commands.options import json_option, model_file_argument, writable
+from symdual.commands.options import backend_option, json_option, model_file_argument, writable
 from symdual.commands.terminal import headed, late_progress, new_console, new_progress, show_compiling, shown
 
 if TYPE_CHECKING:
@@ -57,9 +57,7 @@ if TYPE_CHECKING:
     "--no-arbitration", is_flag=True, help="Let `planned` choose between its plans without simulated futures."
 )
 @click.option("--jobs", metavar="N", type=click.IntRange(min=1), help="Threads, at most those of the machine [all].")
-@click.option(
-    "--c", "in_c", is_flag=True, help="Compile with the machine's C compiler instead of numba: ready in a few seconds."
-)
+@backend_option
 @click.option("--cluster", metavar="ADDRESS", help="Run on the Dask cluster with this scheduler (tcp://host:port).")
 @click.option(
     "-o",
@@ -97,7 +95,7 @@ def simulate(
     no_look_ahead: bool,
     no_arbitration: bool,
     jobs: int | None,
-    in_c: bool,
+    backend: str | None,
     cluster: str | None,
     folder: Path,
     resume: bool,
@@ -118,7 +116,7 @@ def simulate(
     from symdual.runtime.readiness import works_for
     from symdual.runtime.results import Results
     from symdual.runtime.summary import summarise
-    from symdual.runtime.sweep import results_folder, sweep
+    from symdual.runtime.sweep import as_begun, results_folder, sweep
 
     if resume and force:
         raise click.UsageError("--resume continues what is there and --force throws it away: give one of them")
@@ -126,7 +124,9 @@ def simulate(
         raise click.UsageError(f"there is no run {run}: runs are numbered from 0 to {runs - 1}")
     console, began = new_console(), time.perf_counter()
     with _executor(jobs, cluster) as executor:
-        task = api.prepare(model_file, scenario, backend="c" if in_c else "numba")
+        task = api.prepare(model_file, scenario, backend=backend or ("numba" if cluster else None))
+        if resume and backend is None:
+            task = as_begun(task, folder)
         truth = truth or ("prior" if task.truth is None else "scenario")
         foresight = Foresight(starts, not no_look_ahead)
         if no_arbitration:
@@ -135,7 +135,7 @@ def simulate(
         results_folder(plan, folder, overwrite=resume or force)  # says what is wrong before anybody waits
         works = [] if cluster else works_for(plan.problem, plan.controllers, order, window, episodes=True)
         compiled = show_compiling(works)
-        console.print(_start(time.perf_counter() - began, sum(compiled.values()), in_c), style="dim")
+        console.print(_start(time.perf_counter() - began, sum(compiled.values()), task.package.backend), style="dim")
         file = _run_sweep(plan, folder, executor, resume, force)
     with Results(file) as results:
         summary = summarise(results)
@@ -166,9 +166,9 @@ def simulate(
         sys.exit(1)
 
 
-def _start(seconds: float, compiling: float, in_c: bool) -> str:
+def _start(seconds: float, compiling: float, backend: str) -> str:
     """How long it took to get ready."""
-    if in_c:
+    if backend == "c":
         return f"ready in {seconds:.1f} s; C is compiled on the way"
     if compiling:
         return f"ready in {seconds:.1f} s; what was compiled ({compiling:.0f} s of work) is kept for the next time"

@@ -32,6 +32,7 @@ FAST = (
 #: besides, where loops over the unknowns are short: unrolling them takes time, which pays for small models only
 SHORT_LOOPS = ("-O3",)
 _SECONDS = 300.0
+_PROBE = "#include <math.h>\n#include <stdint.h>\n\ndouble probe(double x) { return sin(x); }\n"
 _AT_WORK = ThreadPoolExecutor(thread_name_prefix="compiling")
 
 
@@ -56,13 +57,14 @@ def compiler() -> str:
 
 
 def quickest() -> str:
-    """The backend that is ready soonest: "c" where the machine has a compiler, "numba" otherwise, which takes longer.
+    """The backend that is ready soonest: "c" where a C compiler works, "numba" otherwise, which takes longer.
 
-    Both do the same up to rounding, which now and then tips a decision between two inputs that cost nearly the same.
+    Both do the same up to rounding, which now and then tips a decision between two inputs that cost nearly the same. A
+    compiler that is there may still lack headers or a linker, or a place to write to: a small library is made first.
     """
     try:
-        compiler()
-    except NoCompiler:
+        shared_library(_PROBE)
+    except SymdualError:
         return "numba"
     return "c"
 

@@ -1,26 +1,29 @@
-"""`load`: a generated package, with the functions that numba compiles or with the same ones through C."""
+"""`load`: a generated package, compiled by the machine's C compiler, or by numba where there is none."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from symdual.errors import SymdualError, did_you_mean
+from symdual.export.compilation import quickest
 from symdual.runtime import loading
 from symdual.runtime.loading import LoadedPackage
 
 BACKENDS = ("numba", "c")
 
 
-def load(name: str | Path, backend: str = "numba") -> LoadedPackage:
+def load(name: str | Path, backend: str | None = None) -> LoadedPackage:
     """Load a generated package by its name or folder.
 
     A name is looked up in `generated/` of the current folder, then in the user's cache folder, then as a folder. The
     files are verified against the manifest: a package that was edited by hand or written by another version is refused.
     A package whose model file was edited since is loaded as it is, with a warning.
 
-    With backend "c" its functions are translated to C and compiled by the machine's C compiler, in seconds and without
-    numba; everything else stays as it is.
+    With backend "c" its functions are translated to C and compiled by the machine's C compiler, which takes seconds;
+    with "numba" they are numba's, which takes longer and needs no compiler. By default it is C where a compiler works.
     """
+    if backend is None:
+        backend = quickest()
     if backend not in BACKENDS:
         raise SymdualError(f'there is no backend "{backend}"{did_you_mean(backend, BACKENDS)}; known: numba, c')
     package = loading.load(name)

@@ -260,6 +260,8 @@ def run_part(problem: Problem, name: str, luck: Luck, settings: Settings) -> Epi
         controller(problem, name)  # says what is wrong
     if settings.window is None and settings.length not in (None, problem.horizon):
         raise SymdualError("an episode of another length than the scenario's needs a moving horizon (window)")
+    if name == "exact":
+        problem = problem.by_numba()
     task = problem.for_oracle(luck.truths[0]) if name == "oracle" else problem
     package, plant = task.package, task.plant
     if (package.c is None) != (plant.c is None):

@@ -68,7 +68,7 @@ def parcel(sweep: Sweep) -> Parcel:
     problem = sweep.problem
     if problem.package.backend != "numba":
         raise SymdualError(
-            f"workers of a cluster run code that numba compiles; load {problem.package.name} without a backend for it"
+            f"workers of a cluster run code that numba compiles: load {problem.package.name} with the backend numba"
         )
     packages = {package.name: package for package in (problem.package, problem.plant)}
     task = {f.name: getattr(problem, f.name) for f in fields(Problem) if f.name not in ("package", "plant")}

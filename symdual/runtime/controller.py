@@ -191,4 +191,6 @@ def controller(
         if known is None:
             raise SymdualError("the oracle needs the true parameters, and the scenario has none; give truth=")
         problem = problem.for_oracle(known)
+    elif name == "exact":
+        problem = problem.by_numba()
     return Controller(problem, name, order, window, foresight)

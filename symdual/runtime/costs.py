@@ -63,8 +63,6 @@ def cost_pointer(problem: Problem, kind: str, steps: int) -> Any:
     """The compiled cost as a function pointer."""
     if kind != "exact":
         return problem.package.decision.cost_pointer(kind)
-    if problem.package.backend == "c":
-        raise SymdualError('the controller "exact" needs a package of numba: load it without backend="c"')
     from symdual.runtime import exact  # which needs numba
 
     return exact.cost_pointer(problem, steps)

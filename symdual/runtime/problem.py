@@ -193,6 +193,10 @@ class Problem:
         signals = None if self.signals is None else self.signals.known
         return replace(self, package=knowing, prior=belief, truth=truth, limits=self._given_bounds, signals=signals)
 
+    def by_numba(self) -> Problem:
+        """The same task, compiled by numba: for what C does not do, the controller `exact` and workers of a cluster."""
+        return replace(self, package=self.package.through(None), plant=self.plant.through(None))
+
     def extended(self, steps: int) -> Problem:
         """The same task with its cost and references held at their last values for `steps` more steps."""
         return self.changed(horizon=self.horizon + steps)

@@ -20,7 +20,7 @@ def works_for(
     kinds: dict[LoadedPackage, set[str]] = {}
     for name in names:
         if name == "exact":
-            kinds.setdefault(problem.package, set())
+            kinds.setdefault(problem.by_numba().package, set())
             continue
         package = problem.plant if name == "oracle" else problem.package
         kind = cost_kind(problem, name, order, steps)

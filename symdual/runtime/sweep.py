@@ -254,6 +254,15 @@ def results_folder(plan: Sweep, parent: str | Path, overwrite: bool) -> Path:
     return folder
 
 
+def as_begun(problem: Problem, parent: str | Path) -> Problem:
+    """The task for a sweep that is to be continued: compiled by numba where that was so, as it is otherwise."""
+    folder = Path(parent) / problem.name
+    old = remains(folder / RESULTS)
+    earlier = owner(folder / CHECKPOINTS) or (None if old is None else old.description)
+    by_numba = earlier is not None and "backend" not in earlier.identity["versions"]
+    return problem.by_numba() if by_numba else problem
+
+
 def run_sweep(
     plan: Sweep,
     parent: str | Path,

@@ -145,15 +145,16 @@ def test_through_c_the_same_comes_out_and_the_two_are_not_mixed(place: Path) -> 
     except compilation.NoCompiler as missing:
         pytest.skip(str(missing))
     costs = {}
-    for folder, backend in (("numba", ()), ("c", ("--c",))):
-        result = run(TOY, "--runs", 3, "-o", folder, *backend)
+    for backend in ("numba", "c"):
+        result = run(TOY, "--runs", 3, "-o", backend, "--backend", backend)
         assert result.exit_code == 0, result.output
-        with np.load(place / folder / "toy/results.npz") as stored:
-            costs[folder] = stored["dual.costs"]
+        with np.load(place / backend / "toy/results.npz") as stored:
+            costs[backend] = stored["dual.costs"]
     np.testing.assert_allclose(costs["c"], costs["numba"], rtol=1e-10)
-    for folder, backend in (("c", ()), ("numba", ("--c",))):
-        mixed = run(TOY, "--runs", 4, "-o", folder, "--resume", *backend)
+    for folder, backend in (("c", "numba"), ("numba", "c")):
+        mixed = run(TOY, "--runs", 4, "-o", folder, "--resume", "--backend", backend)
         assert mixed.exit_code == 2 and "holds a sweep with backend" in mixed.output
+        assert run(TOY, "--runs", 4, "-o", folder, "--resume").exit_code == 0  # goes on as it was begun
 
 
 def test_another_seed_does_not_overwrite_results_unless_it_is_told_to(place: Path) -> None:

@@ -112,7 +112,7 @@ def numbers(package: LoadedPackage, program: Program) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("name", [*MODELS, *(pytest.param(name, marks=pytest.mark.soak) for name in MORE)])
 def test_nothing_is_met_twice_and_written(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "HORIZON", 3)
-    package = symdual.load(GENERATED / name)
+    package = symdual.load(GENERATED / name, backend="numba")
     alone = Alone(package.files)
     apart = numbers(package, alone)
     assert alone.calls > 100

@@ -85,7 +85,7 @@ def test_choices_beside_constraints(in_c: Callable[[str], Problem], name: str) -
 
 @pytest.mark.soak
 def test_numba_and_c_decide_alike(folder: Path, in_c: Callable[[str], Problem]) -> None:
-    tasks = symdual.problem(symdual.load(folder / "valved")), in_c("valved")
+    tasks = symdual.problem(symdual.load(folder / "valved", backend="numba")), in_c("valved")
     first, second = (controller(task, "dual") for task in tasks)
     for y in (None, [0.4], [-0.2]):
         np.testing.assert_allclose(first.act(y), second.act(y), rtol=1e-6, atol=1e-6)

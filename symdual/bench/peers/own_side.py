@@ -56,7 +56,7 @@ def package_name(features: int) -> str:
 def generated(work: Workload, build: Path) -> LoadedPackage:
     """Return the loaded package of the workload; an unchanged one in the folder is used as it is."""
     symdual.generate(cart(work), folder=build)
-    return symdual.load(build / package_name(work.features))
+    return symdual.load(build / package_name(work.features), backend="numba")
 
 
 def order(work: Workload) -> np.ndarray:
