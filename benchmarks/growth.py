@@ -1,12 +1,13 @@
 """How files and compile times grow with states and unknowns.
 
-    python benchmarks/growth.py            # the table in README.md, some five minutes
-    python benchmarks/growth.py --quick    # the smaller half of it
+    python benchmarks/growth.py                    # the table in README.md, some five minutes
+    python benchmarks/growth.py --quick            # the smaller half of it
+    python benchmarks/growth.py --backend numba    # where there is no C compiler
 
 Masses on a line with springs that are not linear, pushed at one end, and a quadrotor in space, both in continuous time
 and discretised by rk4 where nothing else is said. Every package is generated and compiled in a fresh process; times are
-those of the processor: `kernels` are the Jacobian and the contracted Hessian, `all` what the controllers ce and dual
-need with their episodes.
+those of the processor, the C compiler's included: `kernels` are the Jacobian and the contracted Hessian, `all` what
+the controllers ce and dual need with their episodes.
 """
 
 from __future__ import annotations
@@ -21,25 +22,32 @@ from pathlib import Path
 import sympy as sp
 
 from symdual import Model, Scenario, unknown
+from symdual.export.compilation import quickest
 
 PROGRAM = """
-import gc, sys, time
+import gc, resource, sys, time
 gc.disable()
 import numpy as np
 import symdual
 from symdual.runtime import evaluate
 from symdual.runtime.closed_loop import Settings, simulate
-from symdual.runtime.warm import compile_part, parts_of
-package = symdual.load(sys.argv[1])
-start = time.process_time()
+from symdual.runtime.warm import compile_part, compile_through_c, parts_of
+def spent():
+    others = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + others.ru_utime + others.ru_stime
+package = symdual.load(sys.argv[1], backend=sys.argv[2])
+start = spent()
 x, u, theta = np.zeros(package.NX), np.zeros(package.NU), np.ones(package.NTHETA)
 evaluate.jacobian(package, x, u, theta)
 evaluate.hessian(package, x, u, theta, x)
-kernels = time.process_time() - start
-for part in parts_of(package):
-    compile_part(package, part)
+kernels = spent() - start
+if package.backend == "c":
+    compile_through_c(package, lambda part, share: None)
+else:
+    for part in parts_of(package):
+        compile_part(package, part)
 simulate(symdual.problem(package), ["ce"], 1, settings=Settings(truth="prior"))
-print(kernels, time.process_time() - start)
+print(kernels, spent() - start)
 """
 
 
@@ -109,7 +117,7 @@ def scenario(model: Model) -> Scenario:
     return Scenario(model, horizon=10, state_cost=[1.0] * len(model.states), input_cost=[0.1] * len(model.inputs))
 
 
-def measured(making: str, compiling: bool) -> str:
+def measured(making: str, compiling: bool, backend: str) -> str:
     """A row of the table."""
     with tempfile.TemporaryDirectory() as folder:
         model_file = Path(folder) / "model.py"
@@ -118,7 +126,7 @@ def measured(making: str, compiling: bool) -> str:
         package = next(path.parent for path in Path(folder).glob("generated/*/kernels.py"))
         lines = len((package / "kernels.py").read_text().splitlines())
         size = sum(file.stat().st_size for file in package.glob("*.py"))
-        kernels, everything = _run(PROGRAM, str(package)) if compiling else (None, None)
+        kernels, everything = _run(PROGRAM, str(package), backend) if compiling else (None, None)
     shown = [f"{s:.1f} s" if s is not None else "" for s in (seconds, kernels, everything)]
     return " | ".join([shown[0], str(lines), f"{size // 1024} kB", *shown[1:]])
 
@@ -147,11 +155,13 @@ def main(say: Callable[[str], None] = print) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="the smaller half")
-    rows = ROWS[:4] if parser.parse_args().quick else ROWS
+    parser.add_argument("--backend", choices=["c", "numba"], default=quickest(), help="what compiles")
+    given = parser.parse_args()
+    rows = ROWS[:4] if given.quick else ROWS
     say("| model | generate | lines of `kernels` | all files | compile `kernels` | compile all |")
     say("|---|---|---|---|---|---|")
     for name, making, compiling in rows:
-        say(f"| {name} | {measured(making, compiling)} |")
+        say(f"| {name} | {measured(making, compiling, given.backend)} |")
 
 
 if __name__ == "__main__":

@@ -162,13 +162,31 @@ def test_a_package_through_c_is_copied_and_pickled(through_c: Callable[[str], Lo
         assert np.array_equal(controller(problem(twin), "dual").act([0.1]), first)
 
 
-def test_what_c_does_not_have_is_said(
-    through_c: Callable[[str], LoadedPackage], monkeypatch: pytest.MonkeyPatch
+def test_by_default_c_compiles_where_a_compiler_works(
+    c_compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert symdual.load(GENERATED / "toy").backend == "c"
+    lame = tmp_path / "lame"  # a compiler that says who it is and cannot compile, say for want of headers
+    lame.write_text('#!/bin/sh\n[ "$1" = --version ] && echo lame 1.0 || exit 1\n')
+    lame.chmod(0o755)
+    for named in (str(lame), "no-such-compiler"):
+        monkeypatch.setenv("CC", named)
+        assert symdual.load(GENERATED / "toy").backend == "numba"
+    monkeypatch.delenv("CC")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert symdual.load(GENERATED / "toy").backend == "numba"
+    with pytest.raises(compilation.NoCompiler, match="there is no C compiler"):
+        symdual.load(GENERATED / "toy", backend="c").kernels.dynamics  # noqa: B018
+
+
+def test_exact_dual_control_is_left_to_numba(toy_package: LoadedPackage, c_compiler: str) -> None:
+    inputs = [controller(problem(package), "exact").act() for package in (toy_package, in_c(toy_package))]
+    assert np.array_equal(*inputs)
+
+
+def test_what_c_does_not_have_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SymdualError, match=r'no backend "d".*known: numba, c'):
         symdual.load(GENERATED / "toy", backend="d")
-    with pytest.raises(SymdualError, match='"exact" needs a package of numba'):
-        controller(problem(through_c("toy")), "exact")
     monkeypatch.setenv("CC", "no-such-compiler")
     with pytest.raises(compilation.NoCompiler, match=r"no-such-compiler, which \$CC names, is not there"):
         compilation.compiler()

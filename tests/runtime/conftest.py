@@ -77,21 +77,15 @@ def make(
 
 
 @pytest.fixture(scope="session")
-def quickest() -> str:
-    """The backend of tests of what controllers do, not of how they are compiled: C, where there is a compiler."""
-    return compilation.quickest()
-
-
-@pytest.fixture(scope="session")
 def make_quickly(
-    shared_models: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory, quickest: str
+    shared_models: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str, str], LoadedPackage]:
-    """The same with the quickest backend."""
+    """The same for tests of what controllers do, not of how they are compiled: through C, where there is a compiler."""
 
     def from_text(name: str, text: str) -> LoadedPackage:
         file = tmp_path_factory.mktemp("models") / f"{name}.py"
         file.write_text(text)
-        return symdual.load(shared_models(file) / name, backend=quickest)
+        return symdual.load(shared_models(file) / name)
 
     return from_text
 
@@ -110,7 +104,7 @@ def offset_package(make: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
 
 @pytest.fixture(scope="session")
 def quick_offset_package(make_quickly: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
-    """The same with the quickest backend."""
+    """The same through C, where there is a compiler."""
     return make_quickly("offset", OFFSET)
 
 

@@ -497,5 +497,5 @@ def test_packages_through_c_stay_at_home(shared_models: Callable[[Path], Path]) 
     except compilation.NoCompiler as missing:
         pytest.skip(str(missing))
     folder = shared_models(ROOT / "tests/models/tasks.py")
-    with pytest.raises(SymdualError, match="load valved without a backend"):
+    with pytest.raises(SymdualError, match="load valved with the backend numba"):
         parcel(sweep(problem(symdual.load(folder / "valved", backend="c")), ["ce"], 2))

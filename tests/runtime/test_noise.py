@@ -20,9 +20,9 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 @pytest.fixture(scope="module")
-def lit(shared_models: Callable[[Path], Path], quickest: str) -> Problem:
+def lit(shared_models: Callable[[Path], Path]) -> Problem:
     """The light at 4, a goal at 0, a start around 1."""
-    return problem(symdual.load(shared_models(ROOT / "examples" / "light_dark.py") / "light_dark", backend=quickest))
+    return problem(symdual.load(shared_models(ROOT / "examples" / "light_dark.py") / "light_dark"))
 
 
 def changed(task: Problem, **constants: float) -> Problem:

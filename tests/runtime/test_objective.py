@@ -23,9 +23,9 @@ MODELS = Path(__file__).resolve().parents[1] / "models"
 
 
 @pytest.fixture(scope="module")
-def task(shared_models: Callable[[Path], Path], quickest: str) -> Problem:
+def task(shared_models: Callable[[Path], Path]) -> Problem:
     """x' = x + b u with cross terms, a reference of the input, and cosh x at the end."""
-    return symdual.problem(symdual.load(shared_models(MODELS / "tasks.py") / "squeezed", backend=quickest))
+    return symdual.problem(symdual.load(shared_models(MODELS / "tasks.py") / "squeezed"))
 
 
 def _cost(states: np.ndarray, inputs: np.ndarray) -> float:

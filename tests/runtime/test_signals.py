@@ -26,8 +26,8 @@ WISH = np.array([20.0, 20.0, 20.0, 20.0, 21.0, 21.0, 21.0])
 
 
 @pytest.fixture(scope="module")
-def task(shared_models: Callable[[Path], Path], quickest: str) -> Problem:
-    return symdual.problem(symdual.load(shared_models(MODELS / "tasks.py") / "heated", backend=quickest))
+def task(shared_models: Callable[[Path], Path]) -> Problem:
+    return symdual.problem(symdual.load(shared_models(MODELS / "tasks.py") / "heated"))
 
 
 def test_the_plant_sees_the_truth_and_the_controller_the_forecast(task: Problem) -> None:
