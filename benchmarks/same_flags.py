@@ -30,7 +30,7 @@ def exported(work: workload.Workload, build: Path) -> Iterator[Implementation]:
     """The filter step and the dual cost of the exported C, in the form that it would choose."""
     package = own_side.generated(work, build)
     translation = own_c.translated_loops(package)
-    library = shared_library(own_c.with_barrier(library_text(translation)), fast_flags(package.NTHETA <= FEW))
+    library = shared_library(own_c.with_barrier(library_text(translation)), fast_flags(package.NZ <= FEW))
     loops = own_c.loops(translation, Library(translation, library))
     yield own_side.ekf(work, in_c(package), loops)
     form = package.dual_cost.choose_form(workload.HORIZON)
@@ -40,7 +40,7 @@ def exported(work: workload.Workload, build: Path) -> Iterator[Implementation]:
 def limit(work: workload.Workload, build: Path) -> Iterator[Implementation]:
     """The same of the C limit."""
     for sines in ((), ("-DPOLY",)):
-        flags = (*fast_flags(work.features <= FEW), f"-DFIXF={work.features}", *sines)
+        flags = (*fast_flags(work.features + 2 <= FEW), f"-DFIXF={work.features}", *sines)
         library = compiler.shared_library(c_limit.SOURCE, flags, build, c_limit.COMPILE_SECONDS)
         if library is not None:
             offered = c_limit.implementations_of(work, library, " ".join(sines))

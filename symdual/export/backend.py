@@ -20,7 +20,7 @@ from symdual.export.values import Untranslatable
 from symdual.runtime.border import MakeBackend
 
 PREFIX = "package"
-FEW = 8  # unknowns, over which loops are short
+FEW = 8  # states and unknowns, over which loops are short
 #: modules that are compiled by themselves, as is every cost; all else is compiled together
 _PARTS = {"kernels": "kernels", "calls": "calls", "plant": "episode", "episode": "episode"}
 _NUMBAS = ("likelihood", "process", "options")
@@ -116,7 +116,7 @@ class CBackend:
             if work.pointers_need_memory:
                 raise Untranslatable(f"{self._name}: a cost that keeps arrays cannot be compiled by itself")
             library = compilation.begun(
-                library_text(work), compilation.fast_flags(work.program.module("records").NTHETA <= FEW)
+                library_text(work), compilation.fast_flags(work.program.module("records").NZ <= FEW)
             )
             self._parts[part] = work, Library(work, library)
         return self._parts[part]

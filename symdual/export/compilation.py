@@ -29,7 +29,7 @@ FAST = (
     "-fno-finite-math-only",
     "-ffp-contract=fast",
 )
-#: besides, where loops over the unknowns are short: unrolling them takes time, which pays for small models only
+#: besides, where loops over states and unknowns are short: unrolling them takes time, which pays for small models only
 SHORT_LOOPS = ("-O3",)
 _SECONDS = 300.0
 _PROBE = "#include <math.h>\n#include <stdint.h>\n\ndouble probe(double x) { return sin(x); }\n"
@@ -37,7 +37,7 @@ _AT_WORK = ThreadPoolExecutor(thread_name_prefix="compiling")
 
 
 def fast_flags(few: bool) -> tuple[str, ...]:
-    """The flags of a package, with few unknowns or many."""
+    """The flags of a package, with few states and unknowns or many."""
     return (*FAST, *SHORT_LOOPS) if few else FAST
 
 
