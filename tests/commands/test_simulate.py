@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+import symdual
 from symdual.commands import main
 from symdual.export import compilation
 from symdual.report import figures
@@ -207,7 +208,7 @@ def test_a_stopped_sweep_keeps_its_chunks_and_is_resumed(
     how: signal.Signals,
 ) -> None:
     """The signal comes when ten chunks are done, however fast the machine is."""
-    plan = sweep(problem(toy_package), ["ce"], MANY)
+    plan = sweep(problem(symdual.load(toy_package.folder)), ["ce"], MANY)
     stopped = fresh_python(STOPPED.format(signal=int(how), model=str(TOY), runs=MANY), place, check=False)
     assert chunks(place) == 10
     if how == signal.SIGINT:

@@ -50,7 +50,7 @@ UNCHANGED = (
     + """
     def step(model):
         made = symdual.generate(model, "generated")[0]
-        package = symdual.load(made.folder)
+        package = symdual.load(made.folder, backend="numba")
         value = evaluate.dynamics(package, [0.5], [0.0], package.numbers["prior_mean"])[0]
         stats = package.kernels.dynamics.stats
         listed = [f for f in sorted(made.folder.iterdir()) if f.is_file()]
@@ -137,7 +137,7 @@ STALE = (
             assert changed != text
             macros.write_text(changed)
         made = symdual.generate(Model([x], [u], [sp.tanh(x) + u], name="tanh"), "generated")[0]
-        package = symdual.load(made.folder)
+        package = symdual.load(made.folder, backend="numba")
         out = np.zeros(1)
         value = package.caller.call(np.array([0.5]), np.zeros(1), np.zeros(0), np.zeros(package.WORK), out)
         return [value, sum(package.caller.call.stats.cache_hits.values())]

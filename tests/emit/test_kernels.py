@@ -137,7 +137,7 @@ BOUNDS = """
     net = features.logistic("net", x, locations=[-1.0, 0.5, 1.0])
     wave = features.fourier("g", v, count=4)
     model = Model([x, v], [u], [x + net * wave, v + unknown("a") * u], observation=[net, x * wave], name="bounded")
-    package = symdual.load(symdual.generate(model, ".")[0].folder)
+    package = symdual.load(symdual.generate(model, ".")[0].folder, backend="numba")
     point = np.array([0.1, 0.2]), np.array([0.3]), np.linspace(-1, 1, package.NTHETA)
     evaluate.jacobian(package, *point)
     evaluate.hessian(package, *point, [1.0, 2.0])

@@ -50,7 +50,7 @@ def written(tmp_path_factory: pytest.TempPathFactory, toy_package: LoadedPackage
 
 @pytest.fixture(scope="session")
 def toy(written: command.Written) -> Problem:
-    return symdual.problem(symdual.load(written.outcome.request.folder / "generated" / "toy"))
+    return symdual.problem(symdual.load(written.outcome.request.folder / "generated" / "toy", backend="numba"))
 
 
 def fabricated(costs: dict[str, list[float]]) -> dict[str, Recorded]:

@@ -186,7 +186,7 @@ WHOLE = """
     def step():
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            package = symdual.load("generated/gain")
+            package = symdual.load("generated/gain", backend="numba")
             value = evaluate.dynamics(package, [0.5], [2.0], [])[0]
             hits = package.plant.move._cache_hits  # a function pointer, which is loaded or compiled at import
         said = [str(w.message) for w in caught if issubclass(w.category, SymdualWarning)]

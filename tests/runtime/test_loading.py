@@ -39,7 +39,7 @@ def cart(mean: float = 1.0, name: str = "cart") -> Model:
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A package whose dynamics have been compiled, with numba's cache beside it."""
     (made,) = symdual.generate(cart(), tmp_path_factory.mktemp("original"))
-    package = symdual.load(made.folder)
+    package = symdual.load(made.folder, backend="numba")
     evaluate.dynamics(package, [0.0], [0.0], [1.0, 1.0])
     return made.folder
 
@@ -130,7 +130,7 @@ def test_another_version(folder: Path) -> None:
 LIGHT = """
     import sys
     import symdual, symdual.runtime, symdual.runtime.loading, symdual.runtime.evaluate, symdual.runtime.warm
-    package = symdual.load("generated/cart")
+    package = symdual.load("generated/cart", backend="numba")
     symdual.runtime.evaluate.dynamics(package, [0.0], [0.0], [1.0, 1.0])
     print([name for name in ("sympy", "jinja2", "mpmath", "click", "rich") if name in sys.modules])
     print(sum(package.kernels.dynamics.stats.cache_hits.values()))
@@ -186,7 +186,7 @@ def value(package: LoadedPackage) -> float:
 ELSEWHERE = """
     import symdual
     from symdual.runtime import evaluate
-    package = symdual.load("signed")
+    package = symdual.load("signed", backend="numba")
     print(package.DIGEST, evaluate.dynamics(package, [0.5], [1.0], [])[0])
 """
 
@@ -196,9 +196,9 @@ def test_a_package_that_is_regenerated_under_its_user_stays_what_it_was(
 ) -> None:
     folder = tmp_path / "generated"
     symdual.generate(signed(1), folder)
-    old = symdual.load(folder / "signed")
+    old = symdual.load(folder / "signed", backend="numba")
     symdual.generate(signed(-1), folder)
-    new = symdual.load(folder / "signed")
+    new = symdual.load(folder / "signed", backend="numba")
     assert old.DIGEST != new.DIGEST
     assert value(old) == 3.5  # nothing of it had been imported when its files were replaced
     assert value(new) == -2.5
@@ -208,7 +208,7 @@ def test_a_package_that_is_regenerated_under_its_user_stays_what_it_was(
 
 def test_a_package_whose_folder_is_gone_still_works(tmp_path: Path) -> None:
     (made,) = symdual.generate(Model([x], [u], [x + 5 * u], name="gone"), tmp_path)
-    package = symdual.load(made.folder)
+    package = symdual.load(made.folder, backend="numba")
     shutil.rmtree(made.folder)
     assert value(package) == 5.5
     assert not made.folder.exists()
