@@ -31,6 +31,7 @@ from numba import cfunc, njit
 import symdual.runtime.compiled  # noqa: F401 (numba's cache, before the first function)
 from symdual.errors import SymdualError
 from symdual.runtime import evaluate
+from symdual.runtime.border import Pointer
 
 if TYPE_CHECKING:
     from symdual.runtime.problem import Array, Belief, Problem
@@ -475,10 +476,10 @@ def cost(
 _COST, _NOMINAL, _UNCERTAIN, _STATUS, _FALLBACK, _ITERATIONS = range(6)
 _CONVERGED, _NOT_FINITE = 0, 3
 
-_POINTERS: dict[tuple[str, float], Any] = {}
+_POINTERS: dict[tuple[str, float], Pointer] = {}
 
 
-def cost_pointer(problem: Problem, steps: int) -> Any:
+def cost_pointer(problem: Problem, steps: int) -> Pointer:
     """The exact cost as a function pointer for the search of a generated package, compiled at the first call."""
     a = coefficient(problem, steps)
     key = (problem.package.module.DIGEST, a)
@@ -500,7 +501,7 @@ def cost_pointer(problem: Problem, steps: int) -> Any:
             out[0, _ITERATIONS] = 0.0
             return _CONVERGED if math.isfinite(total) else _NOT_FINITE
 
-        _POINTERS[key] = cfunc(problem.package.decision.COST)(candidate_cost)
+        _POINTERS[key] = cast("Pointer", cfunc(problem.package.decision.COST)(candidate_cost))
     return _POINTERS[key]
 
 
