@@ -9,8 +9,6 @@ from symdual.derive.structure import Structure
 from symdual.emit.kernels import KernelFunction
 from symdual.emit.steps import Call, Line, Step
 
-_INNER = "@njit(**INNER)"
-_ENTRY = '@njit(cache=True, fastmath={{"contract", "reassoc"}}, error_model="numpy", _nrt=False{more})'
 _STEP = "    "
 
 
@@ -29,8 +27,8 @@ def function_text(function: KernelFunction) -> str:
     ]
     if not kernel.steps:
         body += ["# identically zero", "return"]
-    decorator = _INNER if function.name[0] == "_" else _ENTRY.format(more=", forceinline=True" * kernel.merged)
-    head = f"{decorator}\ndef {function.name}({', '.join(function.arguments)}):"
+    options = "**INNER" if function.name[0] == "_" else "**KERNEL" + ", forceinline=True" * kernel.merged
+    head = f"@njit({options})\ndef {function.name}({', '.join(function.arguments)}):"
     return f"{head}\n{indent(chr(10).join(body), _STEP)}"
 
 

@@ -41,7 +41,7 @@ def render(sincos_counts: tuple[int, ...], exp_counts: tuple[int, ...]) -> str:
 @pytest.fixture(scope="module")
 def emitted(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
     path = tmp_path_factory.mktemp("elementary") / "elementary_functions.py"
-    head = f"import math\nimport numpy as np\nfrom numba import njit\n{ORDERED}\n\n\n"
+    head = f"import math\nimport numpy as np\nfrom numba import njit\n{ORDERED}\nEXACT = ORDERED\n\n\n"
     path.write_text(head + render(COUNTS, COUNTS))
     spec = importlib.util.spec_from_file_location("elementary_functions", path)
     assert spec is not None and spec.loader is not None

@@ -12,7 +12,7 @@ STEPS = (
     Loop("g", 3, (Line("total", "+=", "x * data[_i]"),)),
     Line("f_out[0]", "=", "total"),
 )
-TEXT = '''@njit(cache=True, fastmath={"contract", "reassoc"}, error_model="numpy", _nrt=False)
+TEXT = '''@njit(**KERNEL)
 def f(z_in, f_out):
     """The sum.
 
@@ -41,7 +41,7 @@ def test_lines_calls_and_loops() -> None:
 def test_decorators() -> None:
     assert function_text(kernel("_f", STEPS)).startswith("@njit(**INNER)\ndef _f(")
     merged = function_text(kernel("f", STEPS, frozenset({"_sincos"})))
-    assert merged.splitlines()[0].endswith("_nrt=False, forceinline=True)")
+    assert merged.startswith("@njit(**KERNEL, forceinline=True)\n")
 
 
 def test_what_is_identically_zero_returns() -> None:
