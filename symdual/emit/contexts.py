@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from symdual.emit.blocks import BlockText, MotionText
 from symdual.emit.processes import ProcessCode, ProcessPoint
-from symdual.emit.records import Record
+from symdual.emit.record import Record
 from symdual.emit.stages import StageLayout
 
 Lines = tuple[str, ...]  # of a module, such as `NX = 2`

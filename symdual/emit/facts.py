@@ -12,7 +12,8 @@ from symdual.emit.contexts import InitContext, KernelsContext, Lines, ObjectiveC
 from symdual.emit.kernels import DataLayout, data_layout, kernel_functions, stages
 from symdual.emit.layout import functions_text, hessian_text
 from symdual.emit.processes import process_codes, process_pairs
-from symdual.emit.records import Record, records
+from symdual.emit.record import Needs, Record
+from symdual.emit.records import records
 from symdual.numbers import Array
 from symdual.spec.model import Model
 from symdual.spec.objective import Objective
@@ -54,7 +55,7 @@ class Facts:
 
     def records(self) -> tuple[Record, ...]:
         """The records of the package."""
-        return records(
+        needs = Needs(
             square_root=self.square_root,
             iterated=self.iterated,
             processes=bool(self.processes),
@@ -69,6 +70,7 @@ class Facts:
             arbitrating=self.arbitrating,
             observation_curved=bool(self.structure.observation_curved_rows),
         )
+        return records(needs)
 
     def size_lines(self) -> tuple[str, ...]:
         """The constants that every recursion needs; they make the bounds of all inner loops known to the compiler."""
