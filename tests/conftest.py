@@ -84,7 +84,9 @@ _MATH = types.SimpleNamespace(
 def _execute(source: str) -> types.ModuleType:
     plain = source.replace("from numba import njit", "def njit(**options):\n    return lambda function: function\n")
     plain = plain.replace("from . import one_name\n\n__name__ = one_name(__spec__)\n", "")
-    plain = re.sub(r"from \.options import .*\n", "INNER = ORDERED = {}\n", plain.replace("import math\n", ""))
+    plain = re.sub(
+        r"from \.options import .*\n", "INNER = ORDERED = KERNEL = EXACT = {}\n", plain.replace("import math\n", "")
+    )
     module = types.ModuleType("interpreted")
     module.__dict__["math"] = _MATH
     exec(compile(plain, "interpreted", "exec"), module.__dict__)

@@ -8,13 +8,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from symdual.emit.blocks import BlockText, MotionText
-from symdual.emit.kernels import KernelFunction
 from symdual.emit.processes import ProcessCode, ProcessPoint
-from symdual.emit.records import Record
+from symdual.emit.record import Record
 from symdual.emit.stages import StageLayout
 
-Pairs = tuple[tuple[str, object], ...]
-Diagonals = tuple[tuple[int, int, int, int], ...]
+Lines = tuple[str, ...]  # of a module, such as `NX = 2`
 
 
 class InitContext(NamedTuple):
@@ -22,33 +20,28 @@ class InitContext(NamedTuple):
 
     name: str
     digest_placeholder: str
-    sizes: Pairs
-    states: tuple[str, ...]
-    inputs: tuple[str, ...]
-    measurements: tuple[str, ...]
-    unknowns: tuple[tuple[str, int, int], ...]
-    data_entries: tuple[tuple[str, int, int], ...]
-    constants: Pairs
+    sizes: Lines
+    states: str
+    inputs: str
+    measurements: str
+    unknowns: str
+    data_entries: str
+    constants: Lines
 
 
 class KernelsContext(NamedTuple):
     """The leaves: f, h and their derivatives."""
 
     name: str
-    sizes: Pairs
-    functions: tuple[KernelFunction, ...]
+    sizes: Lines
+    functions: str
     sincos_counts: tuple[int, ...]
     exp_counts: tuple[int, ...]
-    helpers: frozenset[str]
-    diagonals: Diagonals
     nx: int
     nu: int
     nz: int
-    ntheta: int
     npairs: int
-    hessian_core_rows: tuple[int, ...]
-    hessian_input_rows: tuple[int, ...]
-    huu_nonzero: bool
+    hessian_blocks: str
     theta_rows: tuple[int, ...]
     stages: StageLayout | None
 

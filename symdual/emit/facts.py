@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import sympy as sp
 
 from symdual.derive.derivation import Derivation
 from symdual.derive.structure import Structure, hessian_diagonals, structure
-from symdual.emit.contexts import InitContext, KernelsContext, ObjectiveContext, Pairs, ShapedTable
+from symdual.emit.contexts import InitContext, KernelsContext, Lines, ObjectiveContext, ShapedTable
 from symdual.emit.kernels import DataLayout, data_layout, kernel_functions, stages
+from symdual.emit.layout import functions_text, hessian_text
 from symdual.emit.processes import process_codes, process_pairs
-from symdual.emit.records import Record, records
+from symdual.emit.record import Needs, Record
+from symdual.emit.records import records
 from symdual.numbers import Array
 from symdual.spec.model import Model
 from symdual.spec.objective import Objective
@@ -51,7 +55,7 @@ class Facts:
 
     def records(self) -> tuple[Record, ...]:
         """The records of the package."""
-        return records(
+        needs = Needs(
             square_root=self.square_root,
             iterated=self.iterated,
             processes=bool(self.processes),
@@ -66,6 +70,7 @@ class Facts:
             arbitrating=self.arbitrating,
             observation_curved=bool(self.structure.observation_curved_rows),
         )
+        return records(needs)
 
     def size_lines(self) -> tuple[str, ...]:
         """The constants that every recursion needs; they make the bounds of all inner loops known to the compiler."""
@@ -174,12 +179,12 @@ class Facts:
             name=model.name,
             digest_placeholder=digest_placeholder,
             sizes=self._sizes(),
-            states=tuple(symbol.name for symbol in derivation.states),
-            inputs=tuple(symbol.name for symbol in derivation.inputs),
-            measurements=measurement_names(derivation),
-            unknowns=tuple(unknowns),
-            data_entries=self._layout.entries,
-            constants=tuple((key, repr(value)) for key, value in known.items()),
+            states=_positions(symbol.name for symbol in derivation.states),
+            inputs=_positions(symbol.name for symbol in derivation.inputs),
+            measurements=_positions(measurement_names(derivation)),
+            unknowns=_spans(unknowns),
+            data_entries=_spans(self._layout.entries),
+            constants=tuple(f"{key} = {value!r}" for key, value in known.items()),
         )
 
     def kernels(self) -> KernelsContext:
@@ -188,19 +193,14 @@ class Facts:
         return KernelsContext(
             name=self._derivation.model.name,
             sizes=self._sizes(),
-            functions=functions,
+            functions=functions_text(functions),
             sincos_counts=tuple(sorted({c for f in functions for c in f.kernel.sincos_counts})),
             exp_counts=tuple(sorted({c for f in functions for c in f.kernel.exp_counts})),
-            helpers=frozenset().union(*(f.kernel.helpers for f in functions)),
-            diagonals=s.hessian_diagonals,
             nx=s.nx,
             nu=s.nu,
             nz=s.nz,
-            ntheta=s.ntheta,
             npairs=s.npairs,
-            hessian_core_rows=s.hessian_core_rows,
-            hessian_input_rows=s.hessian_input_rows,
-            huu_nonzero=s.huu_nonzero,
+            hessian_blocks=hessian_text(s),
             theta_rows=s.theta_rows,
             stages=stages(self._derivation),
         )
@@ -233,9 +233,9 @@ class Facts:
             )
         return tuple(tables)
 
-    def _sizes(self) -> Pairs:
+    def _sizes(self) -> Lines:
         s = self.structure
-        return (
+        sizes = (
             ("NX", s.nx),
             ("NU", s.nu),
             ("NY", s.ny),
@@ -248,6 +248,7 @@ class Facts:
             ("DATA", self._layout.size),
             ("WORK", self._work),
         )
+        return tuple(f"{name} = {size}" for name, size in sizes)
 
 
 def _objective_context(derivation: Derivation) -> ObjectiveContext | None:
@@ -278,6 +279,16 @@ def _cost_text(objective: Objective) -> dict[str, list[str]]:
         for role, terms in (("step", objective.stage), ("end", objective.final))
         if terms
     }
+
+
+def _positions(names: Iterable[str]) -> str:
+    """Names with their places, as a dictionary in one line."""
+    return "{" + ", ".join(f'"{name}": {place}' for place, name in enumerate(names)) + "}"
+
+
+def _spans(entries: Iterable[tuple[str, int, int]]) -> str:
+    """Names with their starts and counts, as a dictionary with a line for each."""
+    return "{\n" + "".join(f'    "{name}": ({start}, {count}),\n' for name, start, count in entries) + "}"
 
 
 def _padded(ntheta: int) -> int:

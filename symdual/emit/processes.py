@@ -12,7 +12,7 @@ from symdual.derive.derivation import Derivation
 from symdual.emit.kernels import data_layout, process_evaluations, process_points
 from symdual.emit.printer import print_expression
 from symdual.emit.steps import Line
-from symdual.spec.symbols import Family, matern
+from symdual.spec.symbols import Family
 
 
 class ProcessCode(NamedTuple):
@@ -38,7 +38,6 @@ class ProcessCode(NamedTuple):
     variance_lines: str
     constants: str
     between_lines: str
-    uses_matern: bool
 
 
 class ProcessValue(NamedTuple):
@@ -132,7 +131,6 @@ def _code(family: Family, starts: dict[str, int]) -> ProcessCode:
                 *_lines([(f"_out[{t}, _n, _m]", e) for t, e in enumerate((kappa, *mixed))]),
             ]
         ),
-        uses_matern=kappa.has(matern),
     )
 
 

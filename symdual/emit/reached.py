@@ -1,7 +1,8 @@
 """Leaves out the functions of a rendered package that nobody calls: which are called depends on the model.
 
 Whoever calls from Python calls an entry, and what stands outside of functions hands others over. An inner function, one
-that compiled code alone can call (`options.INNER` and what is made of it), is of use only if one of these leads to it.
+that compiled code alone can call (`options.INNER` and what is made of it) or that is private to its module by name, is
+of use only if one of these leads to it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from typing import NamedTuple
 
 from symdual.emit.imports import GAP, IMPORTS, names_in, parts_of
 
-_INNER = re.compile(r"(?:#.*\n)*@njit\(\*\*(?:INNER|INNER_ALLOCATING|APART|ORDERED)\b.*\ndef (\w+)\(")
+_INNER = re.compile(
+    r"(?:#.*\n)*@njit\((?:\*\*(?:INNER|INNER_ALLOCATING|APART|ORDERED)\b.*\ndef (?=\w)|.*\ndef (?=_))(\w+)\("
+)
 _TEXT = re.compile(r'"""[\s\S]*?"""|"[^"\n]*"|#[^\n]*')
 _MEMBER = re.compile(r"(?<![\w.])(\w+)\.(\w+)")
 

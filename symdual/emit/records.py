@@ -8,69 +8,26 @@ records have themselves (`data`, `diagonal`, `trace`, ...) cannot be used: un-ji
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-ENTRIES_OF_NOISE = "max(NX * (NX + 1), NY * (NY + 1)) // 2"
-
-
-class Field(NamedTuple):
-    """One field: its name, its shape in terms of the size constants, and what it holds."""
-
-    name: str
-    shape: tuple[str, ...]
-    meaning: str
-
-    @property
-    def declaration(self) -> str:
-        """The entry of numpy's list of fields."""
-        if not self.shape:
-            return f'("{self.name}", "f8"),'
-        sizes = ", ".join(self.shape) + ("," if len(self.shape) == 1 else "")
-        return f'("{self.name}", "f8", ({sizes})),'
+from symdual.emit.likelihood_records import likelihood_records
+from symdual.emit.record import Field, Needs, Record
+from symdual.emit.scratch import space
 
 
-class Record(NamedTuple):
-    """A record type with the lifetime of its content."""
-
-    name: str
-    lifetime: str
-    fields: tuple[Field, ...]
-
-
-def records(
-    *,
-    square_root: bool,
-    iterated: bool,
-    processes: bool,
-    lowrank: bool,
-    transition: str,
-    diffusion: str,
-    observation_curved: bool,
-    expressed: bool = False,
-    signals: bool = False,
-    limited: bool = False,
-    noisy: bool = False,
-    switched: bool = False,
-    arbitrating: bool = True,
-) -> tuple[Record, ...]:
+def records(needs: Needs) -> tuple[Record, ...]:
     """All records of a package, with those fields only that its model needs."""
-    likelihood = () if processes else (_row(), _back(noisy), _h_bend())
-    exact = not limited and (lowrank or not processes)  # slopes of the dual cost are no differences
     return (
-        _blocks(square_root),
-        _step(expressed, limited),
-        _note(processes, limited),
+        _blocks(needs.square_root),
+        _step(needs.expressed, needs.limited),
+        _note(needs.processes, needs.limited),
         _bend(),
-        _pull(observation_curved, expressed and exact, noisy and exact),
+        _pull(needs.observation_curved, needs.expressed and needs.exact, needs.noisy and needs.exact),
         _kept(),
-        _story(arbitrating),
-        _weights(expressed, signals),
-        _task(transition, diffusion, expressed, limited, switched),
-        _space(
-            square_root, iterated, processes, lowrank, transition, observation_curved, expressed, limited, noisy, exact
-        ),
-        *((_chance(diffusion),) if arbitrating else ()),
-        *likelihood,
+        _story(needs.arbitrating),
+        _weights(needs.expressed, needs.signals),
+        _task(needs.transition, needs.diffusion, needs.expressed, needs.limited, needs.switched),
+        space(needs),
+        *((_chance(needs.diffusion),) if needs.arbitrating else ()),
+        *(() if needs.processes else likelihood_records(needs.noisy)),
     )
 
 
@@ -328,227 +285,5 @@ def _task(transition: str, diffusion: str, expressed: bool, limited: bool, switc
             *([Field("limit_weights", ("NC",), "of squared excesses of constraints")] if limited else []),
             *([Field("quantiles", ("NC",), "distances to be kept, in deviations")] if limited else []),
             *(_switches() if switched else []),
-        ),
-    )
-
-
-def _space(
-    square_root: bool,
-    iterated: bool,
-    processes: bool,
-    lowrank: bool,
-    transition: str,
-    observation_curved: bool,
-    expressed: bool,
-    limited: bool,
-    noisy: bool,
-    exact: bool,
-) -> Record:
-    fields = [
-        Field("work", ("WORK",), "of the kernels"),
-        Field("next", ("NZ",), "state that a kernel returns"),
-        Field("measured", ("NY",), "a measurement"),
-        Field("stats", ("3",), "its log-likelihood, normalised innovation squared and number of measured entries"),
-        Field("start", ("NZ",), "mean before an update"),
-        Field("present", ("NY",), "1 for each measured component"),
-        Field("white", ("NY",), "whitened innovation"),
-        Field("noise", ("2 * NY",), "measurement variances after the floor; further ones"),
-        Field("inverses", ("NY",), "1 / the variance of each innovation, given those before it"),
-        Field("product", ("NR", "WIDTH"), "f_theta times the parameters' block"),
-        Field("seen", ("NHR", "WIDTH"), "h_theta times the parameters' block"),
-        Field("looked", ("NHR", "NX"), "h_theta times the mixed block"),
-        Field("inner", ("NHR", "NHR"), "h_theta times the parameters' block times h_theta"),
-        Field("cross", ("NR", "NX"), "f_theta times the mixed block"),
-        Field("half", ("NX", "NX"), "first factor of a product"),
-        Field("mixed", ("max(NX, NU)", "max(NX, NU, WIDTH)"), "rows on their way"),
-        Field("sights", ("NY", "max(NX, NY, WIDTH)"), "rows of measurements on their way"),
-        Field("K", ("NX", "NX"), "cost-to-go of the nominal plan"),
-        Field("KA", ("NX", "NX"), ""),
-        Field("KB", ("NU", "NX"), "K f_u, a row for each input"),
-        Field("Hux", ("NU", "NX"), ""),
-        Field("Huu", ("NU", "NU"), ""),
-        Field("excess", ("NU", "NU"), "what the plan adds to U"),
-        Field("p", ("NX",), "slope of the cost-to-go"),
-        Field("hu", ("NU",), "slope by the input"),
-        Field("low", ("NU",), "room below an input"),
-        Field("high", ("NU",), "room above it"),
-        Field("d", ("NU",), "step of an input"),
-        Field("free", ("NU",), "1 for each input that no bound holds"),
-        Field("slope", ("NU",), ""),
-        Field("trial", ("NU",), ""),
-        Field("first", ("NU",), "a first input on trial"),
-        Field("aside", ("NU",), "another one"),
-        Field("factor", ("NU", "NU"), "Cholesky factor of the inputs' curvature"),
-        Field("inverse", ("NU",), "inverse pivots of it"),
-        Field("Mx", ("NU", "NX"), "right-hand side of the Riccati recursion: states"),
-        Field("Mt", ("NU", "WIDTH"), "parameters"),
-        Field("y", ("NR", "WIDTH"), "half of what f_theta adds to the parameters' cost-to-go"),
-    ]
-    if exact or not processes:
-        fields += [
-            Field("nothing", ("NX", "NX"), "zeros"),
-            Field("loss_x", ("NY", "NX"), "a cost-to-go times the filter's gain: states"),
-            Field("loss_t", ("NY", "WIDTH"), "parameters"),
-            Field("inner_loss", ("NY", "NY"), "the gain times that"),
-            Field("rows_x", ("NX", "NX"), "rows of the states of a matrix on z: states"),
-            Field("rows_t", ("NX", "WIDTH"), "parameters"),
-        ]
-    if observation_curved and (exact or not processes):
-        fields += [
-            Field("core", ("NX + NS", "NZ"), "second derivatives of a row of h: states and scalar unknowns"),
-            Field("diagonals", ("OBSERVATION_NDIAG",), "diagonals between weights"),
-            Field("left", ("OBSERVATION_NPAIRS", "NTHETA"), "pairs of vectors"),
-            Field("right", ("OBSERVATION_NPAIRS", "NTHETA"), ""),
-        ]
-    if square_root:
-        fields += [
-            Field("tall", ("2 * max(NZ, NY)", "NZ"), "rows to be made triangular"),
-            Field("sums", ("NZ",), ""),
-            Field("along", ("NZ",), ""),
-        ]
-    if iterated:
-        fields += [
-            Field("previous", ("NZ",), "mean of the iteration before"),
-            Field("target", ("NZ",), "where the whole step leads"),
-            Field("dual", ("NZ",), "s of the point so far, z = start + P s"),
-            Field("dual_target", ("NZ",), "s of the target"),
-            Field("noise_root", ("NY", "NY"), "Cholesky factor of R"),
-            Field("noise_pivots", ("NY",), "its inverse pivots"),
-            Field("slack", ("NY",), "residuals on their way"),
-        ]
-    if transition == "dense":
-        fields += [
-            Field("moved", ("NTHETA",), "product of a vector with D"),
-            Field("square", ("NTHETA", "WIDTH"), "half of a product with D on both sides"),
-        ]
-    if processes:
-        fields += [
-            Field("process", ("SCRATCH_ROWS", "SCRATCH_WIDTH"), "of `process`"),
-            Field("kept", ("PROCESSES", "2"), "indices in use and scale of each process before a plan"),
-            Field("kept_before", ("PROCESSES", "2"), "the same before an imagined step"),
-        ]
-    if lowrank:
-        fields += [
-            Field("probes", ("NTHETA", "WIDTH"), "rows of f_theta and h_theta that the plan meets"),
-            Field("halves", ("NTHETA", "WIDTH"), "half of their products with the prior covariance"),
-        ]
-    if expressed:
-        fields += [
-            Field("t", ("NT",), "terms of the cost of a step"),
-            Field("t_x", ("NT", "NX"), "their slopes by the states"),
-            Field("t_u", ("NT", "NU"), "by the inputs"),
-            Field("share", ("NT",), "by how much each second derivative counts"),
-            Field("t_xx", ("NX", "NX"), "their sum"),
-            Field("t_ux", ("NU", "NX"), ""),
-            Field("t_uu", ("NU", "NU"), ""),
-            Field("e", ("NE",), "the same for the end"),
-            Field("e_x", ("NE", "NX"), ""),
-            Field("end_share", ("NE",), ""),
-            Field("e_xx", ("NX", "NX"), ""),
-            Field("joint", ("NX + NU", "NX + NU"), "curvature of states and inputs together"),
-            Field("axes", ("NX + NU", "NX + NU"), "its eigenvectors"),
-            Field("turned", ("NX + NU", "NX + NU"), "a slope by it in their coordinates"),
-            Field("pulled", ("NX + NU", "NX + NU"), "the same by the curvature as it was before"),
-            Field("along_x", ("NX",), "what second or third derivatives make of a slope: by the states"),
-            Field("along_u", ("NU",), "by the inputs"),
-        ]
-    if limited:
-        fields += [
-            Field("loop_x", ("NX", "NX"), "A + B L: states"),
-            Field("loop_t", ("NX", "WIDTH"), "parameters"),
-            Field("half_x", ("NX", "NX"), "its product with the spread"),
-            Field("half_t", ("NX", "WIDTH"), ""),
-            Field("seen_x", ("NX",), "slope of a constraint in closed loop"),
-            Field("seen_t", ("WIDTH",), ""),
-            Field("valley", (), "of a search; 2: distances at its ends are known, 1: will be, 0: there is none"),
-            Field("ends", ("2", "NU"), "first inputs there"),
-            Field("judging", (), "1 where it is known what a plan may cost"),
-            Field("hopeless", (), "beyond which it cannot be the best"),
-            *(
-                [
-                    Field("fed_t", ("NU", "WIDTH"), "L_v M of a step: values"),
-                    Field("fed_x", ("NU", "NX"), "states"),
-                    Field("answered", ("NU", "NU"), "L_v M L_v'"),
-                ]
-                if lowrank
-                else []
-            ),
-        ]
-    if noisy:
-        fields += [
-            Field("root_Q", ("NX", "NX"), "root of Q"),
-            Field("root_R", ("NY", "NY"), "root of R"),
-            Field("noise_share", (ENTRIES_OF_NOISE,), "slopes by the entries of Q or R on and below the diagonal"),
-            Field("noise_x", ("NX",), "what goes through them by the states"),
-            Field("noise_u", ("NU",), "and by the inputs"),
-        ]
-    return Record("SPACE", "scratch of one thread; nothing in it outlives the function that writes it", tuple(fields))
-
-
-def _row() -> Record:
-    return Record(
-        "ROW",
-        "a belief on the active entries of z with what a row of a recording makes of it; of `likelihood`",
-        (
-            Field("z", ("NZ",), "mean"),
-            Field("P", ("NZ", "NZ"), "covariance of the active entries"),
-            Field("work", ("WORK",), "of the kernels"),
-            Field("next", ("NX",), "f"),
-            Field("f_x", ("NX", "NX"), ""),
-            Field("f_u", ("NX", "NU"), ""),
-            Field("f_theta", ("NR", "NTHETA"), ""),
-            Field("F", ("NX", "NZ"), "[f_x f_theta]"),
-            Field("h", ("NY",), ""),
-            Field("h_x", ("NY", "NX"), ""),
-            Field("h_theta", ("NHR", "NTHETA"), ""),
-            Field("H", ("NY", "NZ"), "[h_x h_theta]"),
-            Field("AP", ("NZ", "NZ"), "A P"),
-            Field("moved", ("NZ",), "D theta"),
-            Field("e", ("NY",), "innovation"),
-            Field("PC", ("NZ", "NY"), "P C'"),
-            Field("S", ("NY", "NY"), "covariance of the innovation"),
-            Field("V", ("NY", "NY"), "its inverse"),
-            Field("w", ("NY",), "V e"),
-            Field("white", ("NY",), "whitened innovation"),
-            Field("gain", ("NZ", "NY"), "K = P C' V"),
-        ),
-    )
-
-
-def _back(noisy: bool) -> Record:
-    noise = (
-        Field("weights", (ENTRIES_OF_NOISE,), "derivatives by the entries of Q or R on and below the diagonal"),
-        Field("by_x", ("NX",), "what goes through them by x"),
-        Field("by_u", ("NU",), "and by u"),
-    )
-    return Record(
-        "BACK",
-        "scratch of `likelihood_gradient`",
-        (
-            Field("into", ("NZ",), "derivatives by the mean on their way"),
-            Field("along", ("NZ",), "B_i"),
-            Field("costate", ("NX",), "zero, but for the row that is bent"),
-            Field("multiplier", ("NY",), ""),
-            Field("LA", ("NZ", "NZ"), "Lam A"),
-            Field("LK", ("NZ", "NY"), "Lam K"),
-            Field("Plam", ("NZ",), "P lam"),
-            Field("seen", ("NY",), "C P lam"),
-            Field("b", ("NY",), "V C P lam"),
-            Field("G", ("NY", "NY"), "derivatives by R"),
-            Field("CG", ("NZ", "NY"), ""),
-            *(noise if noisy else ()),
-        ),
-    )
-
-
-def _h_bend() -> Record:
-    return Record(
-        "H_BEND",
-        "second derivatives of a row of h",
-        (
-            Field("core", ("NX + NS", "NZ"), "rows of the states and scalar unknowns"),
-            Field("diagonals", ("OBSERVATION_NDIAG",), "diagonals between weights"),
-            Field("left", ("OBSERVATION_NPAIRS", "NTHETA"), "pairs of vectors: left right' + right left'"),
-            Field("right", ("OBSERVATION_NPAIRS", "NTHETA"), ""),
         ),
     )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from symdual.estimation.quantities import Indices, Noises, Quantities, Setting, Slope
 from symdual.estimation.series import Series
+from symdual.runtime.border import Records
+from symdual.runtime.border_of_fits import FilterRecording, FilterSetting, FilterTrace
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.noise import is_noisy
 from symdual.runtime.problem import Array
@@ -112,7 +114,7 @@ class Filter(NamedTuple):
         self.package.likelihood.forecast(*given, outputs, spreads, self._rows())
         return outputs, spreads
 
-    def _setting(self, expected: bool) -> Any:
+    def _setting(self, expected: bool) -> FilterSetting:
         numbers, Q, R = self.package.numbers["data"], self.process_noise, self.measurement_noise
         if self.signals is not None:
             numbers = numbers.copy()  # the filter writes the signals of each row there
@@ -123,16 +125,18 @@ class Filter(NamedTuple):
         still = bool(np.array_equal(self.transition, np.eye(len(self.transition))))
         return self.package.likelihood.Setting(*first, Q, R, self.transition, numbers, expected, still)
 
-    def _recording(self, inputs: Array, measurements: Array) -> Any:
+    def _recording(self, inputs: Array, measurements: Array) -> FilterRecording:
         given = (inputs, measurements) if self.signals is None else (inputs, measurements, self.signals)
         return self.package.likelihood.Recording(*given)
 
-    def _given(self, inputs: Array, measurements: Array, filtered: Filtered, expected: bool) -> tuple[Any, Any, Any]:
+    def _given(
+        self, inputs: Array, measurements: Array, filtered: Filtered, expected: bool
+    ) -> tuple[FilterSetting, FilterRecording, FilterTrace]:
         """Setting, recording and trace."""
         trace = self.package.likelihood.Trace(*filtered[:-1])
         return self._setting(expected), self._recording(inputs, measurements), trace
 
-    def _rows(self) -> Any:
+    def _rows(self) -> Records:
         return self.package.likelihood.rows()
 
 

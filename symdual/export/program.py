@@ -224,8 +224,11 @@ class Program:
         """The names of `options.py`, without numba behind them."""
         module = types.ModuleType("options")
         entry, inner = {"entry": True, "fastmath": _FAST}, {"entry": False, "fastmath": _FAST}
-        vars(module).update(FAST={"fastmath": _FAST}, ENTRY=entry, ALLOCATING=entry, INNER=inner)
-        vars(module).update(INNER_ALLOCATING=inner, APART=inner, ORDERED={**inner, "fastmath": frozenset({"contract"})})
+        exact = {"fastmath": frozenset({"contract"})}
+        vars(module).update(
+            FAST={"fastmath": _FAST}, ENTRY=entry, ALLOCATING=entry, KERNEL=entry, EXACT={**entry, **exact}
+        )
+        vars(module).update(INNER=inner, INNER_ALLOCATING=inner, APART=inner, ORDERED={**inner, **exact})
         vars(module).update(function_at=AddressOf, claim=None)
         return module
 

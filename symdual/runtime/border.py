@@ -1,7 +1,7 @@
 """What a generated package offers, module by module, as far as it is called from Python.
 
 Generated code has no types of its own; these protocols are what the type checker knows of it. Records are numpy arrays
-of the types that the module `records` of a package declares.
+of the types that the module `records` of a package declares. Kernels and likelihoods have borders of their own.
 """
 
 from __future__ import annotations
@@ -44,40 +44,41 @@ class Noise(NamedTuple):
     drift: Array
 
 
+class Pointer(Protocol):
+    """A compiled function that other compiled code calls by its address."""
+
+    @property
+    def address(self) -> int:
+        """The address."""
+
+
+class Tray(Protocol):
+    """`filter.Tray`: what the filter of one thread works with."""
+
+    task: Records
+
+
 class Desk(Protocol):
     """`records.Desk`: everything that a decision works on besides the belief."""
 
-    @property
-    def plan(self) -> Records: ...  # noqa: D102
-    @property
-    def notes(self) -> Records: ...  # noqa: D102
-    @property
-    def weights(self) -> Records: ...  # noqa: D102
-    @property
-    def task(self) -> Records: ...  # noqa: D102
-    @property
-    def space(self) -> Records: ...  # noqa: D102
-    @property
-    def forms(self) -> Records: ...  # noqa: D102
-    @property
-    def pulls(self) -> Records: ...  # noqa: D102
-    @property
-    def shelf(self) -> Records: ...  # noqa: D102
-    @property
-    def story(self) -> Records: ...  # noqa: D102
+    plan: Records
+    notes: Records
+    weights: Records
+    task: Records
+    space: Records
+    forms: Records
+    pulls: Records
+    shelf: Records
+    story: Records
 
 
 class Table(Protocol):
     """`candidates.Table`: what a search has tried."""
 
-    @property
-    def candidates(self) -> Array: ...  # noqa: D102
-    @property
-    def out(self) -> Array: ...  # noqa: D102
-    @property
-    def report(self) -> Array: ...  # noqa: D102
-    @property
-    def limits(self) -> Array: ...  # noqa: D102
+    candidates: Array
+    out: Array
+    report: Array
+    limits: Array
 
 
 class RecordsModule(Protocol):
@@ -117,19 +118,19 @@ class FilterModule(Protocol):
     NOT_FINITE: int
     NOT_CONVERGED: int
 
-    def tray(self, task: Records) -> Any:
+    def tray(self, task: Records) -> Tray:
         """What the filter of one thread works with."""
 
-    def predict(self, k: int, belief: Records, u: Array, tray: Any) -> None:
+    def predict(self, k: int, belief: Records, u: Array, tray: Tray) -> None:
         """One prediction in place."""
 
-    def update(self, k: int, belief: Records, y: Array, tray: Any, stats: Array) -> int:
+    def update(self, k: int, belief: Records, y: Array, tray: Tray, stats: Array) -> int:
         """One measurement in place."""
 
-    def update_consider(self, k: int, belief: Records, y: Array, tray: Any, stats: Array) -> int:
+    def update_consider(self, k: int, belief: Records, y: Array, tray: Tray, stats: Array) -> int:
         """One measurement that corrects the states only."""
 
-    def step(self, k: int, belief: Records, u: Array, y: Array, tray: Any) -> int:
+    def step(self, k: int, belief: Records, u: Array, y: Array, tray: Tray) -> int:
         """A prediction and a measurement."""
 
 
@@ -228,18 +229,66 @@ class CandidatesModule(Protocol):
         """A fresh table."""
 
 
+class ProcessModule(Protocol):
+    """What is remembered of Gaussian processes; functions that carry the name of a process are found by it."""
+
+    JITTER: float
+    NOISE_FLOOR: float
+    COUNT: int
+    SCALE: int
+    COMBINED: int
+    LEFT_OPEN: int
+    RAISED: int
+    POINTS: int
+    VALUES: int
+    STEP_VALUES_OF_POINTS: tuple[tuple[int, str, tuple[tuple[int, int], ...]], ...]
+
+    def room_for(self, steps: int, data: Array) -> bool:
+        """Whether all values of a plan can be remembered."""
+
+
+class DecideAt(Protocol):
+    """`decision.decide_at`, with what numba adds to a compiled function."""
+
+    def __call__(
+        self,
+        address: int,
+        searching: bool,
+        floor: float,
+        k: int,
+        end: int,
+        belief: Records,
+        desk: Desk,
+        table: Table,
+        u: Array,
+    ) -> int:
+        """Choose the input by the cost at an address; returns a status."""
+
+    def compile(self, signature: tuple[object, ...]) -> object:
+        """Compile it for the types of its arguments."""
+
+
+class PriceAt(Protocol):
+    """`decision.price_at`, likewise."""
+
+    def __call__(
+        self, address: int, k: int, end: int, belief: Records, desk: Desk, candidates: Array, out: Array
+    ) -> int:
+        """The costs of candidates; returns the worst status."""
+
+    def compile(self, signature: tuple[object, ...]) -> object:
+        """Compile it for the types of its arguments."""
+
+
 class DecisionModule(Protocol):
-    """The search over the input."""
+    """The search over the input; `COST` is the type by which numba knows a cost."""
 
-    COST: Any
+    COST: object
+    decide_at: DecideAt
+    price_at: PriceAt
 
-    def cost_pointer(self, kind: str) -> Any:
+    def cost_pointer(self, kind: str) -> Pointer:
         """A cost as a function pointer."""
-
-    #: (address, searching, floor, k, end, belief, desk, table, u) -> status; compiled, with numba's own methods
-    decide_at: Any
-    #: (address, k, end, belief, desk, candidates, out) -> worst status; the same
-    price_at: Any
 
     def plan_of(
         self,
@@ -255,36 +304,135 @@ class DecisionModule(Protocol):
 
 
 class PlantModule(Protocol):
-    """The model as a plant: function pointers; those of noise where it may depend on anything."""
+    """The model as a plant; `shake` and `blur` are there where noise may depend on anything."""
 
-    move: Any
-    measure: Any
-    shake: Any
-    blur: Any
+    move: Pointer
+    measure: Pointer
+    shake: Pointer
+    blur: Pointer
+
+
+class EpisodePlant(NamedTuple):
+    """`episode.Plant`: the true system; signals, and noise that depends, only where the package has them."""
+
+    move: Pointer
+    measure: Pointer
+    data: Array
+    signals: Array
+    place: int
+    noisy: bool
+    shake: Pointer
+    blur: Pointer
+    Q: Array
+    R: Array
+
+
+class EpisodeControls(NamedTuple):
+    """`episode.Controls`: how a controller decides."""
+
+    cost: int
+    searching: bool
+    floors: Array
+    window: int
+    informed: bool
+
+
+class EpisodeLuck(NamedTuple):
+    """`episode.Luck`: what chance decides."""
+
+    truths: Array
+    process: Array
+    measurement: Array
+    wander: Array
+    seeds: Array
+
+
+class EpisodeDiary(NamedTuple):
+    """`episode.Diary`: what episodes write down; `limits` only where there are constraints."""
+
+    states: Array
+    inputs: Array
+    means: Array
+    variances: Array
+    steps: Array
+    finals: Records
+    outcomes: NDArray[np.int64]
+    memories: Array
+    limits: Array
+
+
+class Seat(Protocol):
+    """`episode.Seat`: what the episodes of one thread work with."""
+
+    desk: Desk
 
 
 class EpisodeModule(Protocol):
     """Closed loop."""
 
     STATS: int
-    Plant: Any
-    Controls: Any
-    Luck: Any
-    Diary: Any
+    Plant: type[EpisodePlant]
+    Controls: type[EpisodeControls]
+    Luck: type[EpisodeLuck]
+    Diary: type[EpisodeDiary]
 
-    def seat(self, desk: Desk, plant_states: int, plant_work: int) -> Any:
+    def seat(self, desk: Desk, plant_states: int, plant_work: int) -> Seat:
         """What one thread works with."""
 
     def episodes(
         self,
-        counter: Any,
+        counter: NDArray[np.int64],
         horizon: int,
-        plant: Any,
-        controls: Any,
-        luck: Any,
+        plant: EpisodePlant,
+        controls: EpisodeControls,
+        luck: EpisodeLuck,
         priors: Records,
         task: Records,
-        seat: Any,
-        diary: Any,
+        seat: Seat,
+        diary: EpisodeDiary,
     ) -> None:
         """Run one episode for each prior."""
+
+
+class Constants:
+    """The names, sizes and index maps of a package (its `__init__`); those from `COST` on only some packages have."""
+
+    DIGEST: str
+    NX: int
+    NU: int
+    NY: int
+    NS: int
+    NTHETA: int
+    NZ: int
+    NR: int
+    NHR: int
+    NPAIRS: int
+    DATA: int
+    WORK: int
+    STATES: Mapping[str, int]
+    INPUTS: Mapping[str, int]
+    MEASUREMENTS: Mapping[str, int]
+    UNKNOWNS: Mapping[str, tuple[int, int]]
+    DATA_ENTRIES: Mapping[str, tuple[int, int]]
+    THETA_ROWS: tuple[int, ...]
+    H_THETA_ROWS: tuple[int, ...]
+    H_SELECTS: tuple[int, ...]
+    HESSIAN_DIAGONALS: tuple[tuple[int, int, int, int], ...]
+    OBSERVATION_DIAGONALS: tuple[tuple[int, int, int, int], ...]
+    OBSERVATION_PAIRS: int
+    INPUT_DELAY: int
+    TRANSITION: str
+    DIFFUSION: str
+    AFFINE: bool
+    LINEAR: bool
+    SQUARE_ROOT: bool
+    TIME_VARYING: bool
+    PROCESSES: Mapping[str, tuple[str, ...]]
+    COST: Mapping[str, list[str]]
+    TERMS: int
+    ENDS: int
+    LIMITS: tuple[str, ...]
+    WITH_INPUTS: tuple[int, ...]
+    SIGNALS: tuple[str, ...]
+    NOISE: Mapping[str, str]
+    COMBINATIONS: int

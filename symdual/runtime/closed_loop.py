@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symdual.errors import SymdualError, SymdualWarning
-from symdual.runtime.border import Records
+from symdual.runtime.border import EpisodeDiary, Records
 from symdual.runtime.controller import controller
 from symdual.runtime.costs import (
     NAMES,
@@ -369,7 +369,7 @@ def _shaken(package: LoadedPackage, plant: LoadedPackage) -> tuple[Any, ...]:
     )
 
 
-def _diary(package: LoadedPackage, count: int, steps: int) -> Any:
+def _diary(package: LoadedPackage, count: int, steps: int) -> EpisodeDiary:
     """What the episodes write down: NaN until they do."""
 
     def unknown(*shape: int) -> Array:

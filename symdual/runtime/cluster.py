@@ -86,7 +86,8 @@ def parcel(sweep: Sweep) -> Parcel:
 
 def _files(package: LoadedPackage) -> dict[str, bytes]:
     """The files of a package, and the compiled code that numba keeps for it, here or in a cache folder of its own."""
-    cache = Path(package.kernels.dynamics.stats.cache_path)
+    dispatcher: Any = package.kernels.dynamics  # numba's, with more than one can call
+    cache = Path(dispatcher.stats.cache_path)
     compiled = sorted(file for file in cache.glob("*") if file.suffix in (".nbi", ".nbc"))
     return dict(package.files) | {f"__pycache__/{file.name}": file.read_bytes() for file in compiled}
 

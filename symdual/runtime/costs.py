@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from symdual.choices import combinations
 from symdual.errors import SymdualError
-from symdual.runtime.border import Records
+from symdual.runtime.border import Pointer, Records
 from symdual.runtime.foresight import USUAL, Foresight
 from symdual.runtime.limits import chosen_weights
 from symdual.runtime.noise import is_noisy
@@ -59,7 +57,7 @@ def searches(problem: Problem, kind: str) -> bool:
     return kind in SEARCHED or (kind == "certain" and problem.choices is not None)
 
 
-def cost_pointer(problem: Problem, kind: str, steps: int) -> Any:
+def cost_pointer(problem: Problem, kind: str, steps: int) -> Pointer:
     """The compiled cost as a function pointer."""
     if kind != "exact":
         return problem.package.decision.cost_pointer(kind)

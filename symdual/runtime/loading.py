@@ -25,6 +25,8 @@ from numpy.typing import NDArray
 
 from symdual.errors import PackageError, SymdualError, SymdualWarning
 from symdual.runtime import border
+from symdual.runtime import border_of_fits as fits
+from symdual.runtime.border_of_kernels import KernelsModule
 from symdual.runtime.origin import edited_model_file
 from symdual.runtime.places import cache_folder
 from symdual.whole_file.packages import locked, restore_interrupted, verified
@@ -32,8 +34,28 @@ from symdual.whole_file.packages import locked, restore_interrupted, verified
 _PARENT = "symdual_generated"
 
 
+class Offered(border.Constants):
+    """What `LoadedPackage` finds in a package when it is asked for: names of its `__init__`, and its modules."""
+
+    kernels: KernelsModule
+    records: border.RecordsModule
+    filter: border.FilterModule
+    square_root: border.SquareRootModule
+    nominal: border.NominalModule
+    dual_cost: border.DualCostModule
+    calls: border.CallsModule
+    candidates: border.CandidatesModule
+    decision: border.DecisionModule
+    process: border.ProcessModule
+    plant: border.PlantModule
+    episode: border.EpisodeModule
+    likelihood: fits.LikelihoodModule
+    likelihood_gradient: fits.LikelihoodGradientModule
+    information: fits.InformationModule
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class LoadedPackage:
+class LoadedPackage(Offered):
     """A generated package in memory; its modules (`kernels`, `filter`, ...) are attributes, imported at first use.
 
     What is loaded is what was verified: modules are made from `files`, whatever becomes of the folder.
@@ -65,29 +87,6 @@ class LoadedPackage:
         """The digests of the models that are plants of scenarios."""
         return dict(json.loads(self.files["scenarios.json"])["digests"])
 
-    if TYPE_CHECKING:  # found by `__getattr__`
-
-        @property
-        def records(self) -> border.RecordsModule: ...  # noqa: D102
-        @property
-        def filter(self) -> border.FilterModule: ...  # noqa: D102
-        @property
-        def square_root(self) -> border.SquareRootModule: ...  # noqa: D102
-        @property
-        def nominal(self) -> border.NominalModule: ...  # noqa: D102
-        @property
-        def dual_cost(self) -> border.DualCostModule: ...  # noqa: D102
-        @property
-        def calls(self) -> border.CallsModule: ...  # noqa: D102
-        @property
-        def candidates(self) -> border.CandidatesModule: ...  # noqa: D102
-        @property
-        def decision(self) -> border.DecisionModule: ...  # noqa: D102
-        @property
-        def plant(self) -> border.PlantModule: ...  # noqa: D102
-        @property
-        def episode(self) -> border.EpisodeModule: ...  # noqa: D102
-
     @cached_property
     def belief_names(self) -> tuple[str, ...]:
         """The names of the entries of z = (x, theta); the weights of a family are numbered from zero."""
@@ -102,16 +101,18 @@ class LoadedPackage:
         keys = ("process_noise", "measurement_noise", "transition", "drift")
         return border.Noise(*(self.numbers[key] for key in keys))
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        if name.isupper():
-            return getattr(self.module, name)
-        if f"{name}.py" not in self.files:
-            raise AttributeError(f"the generated package {self.name} has no module {name}")
-        if self.c is not None and self.c.offers(name):
-            return self.c.module(name)
-        return importlib.import_module(f"{self.module.__name__}.{name}")
+    if not TYPE_CHECKING:  # who could not know then that a name does not exist
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(name)
+            if name.isupper():
+                return getattr(self.module, name)
+            if f"{name}.py" not in self.files:
+                raise AttributeError(f"the generated package {self.name} has no module {name}")
+            if self.c is not None and self.c.offers(name):
+                return self.c.module(name)
+            return importlib.import_module(f"{self.module.__name__}.{name}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the folder, the digest and the numbers; the code is loaded and verified again from the folder."""

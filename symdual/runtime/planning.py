@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -52,5 +52,5 @@ class Planning:
 
     def plan(self, u: Array) -> tuple[float, int]:
         """Plan through the input u, after `begin`; returns Jbar and the slot of the desk that holds the plan."""
-        found: Any = self.package.calls.plan_through(self.k, self.end, np.ascontiguousarray(u), self.desk)
-        return float(found[0]), int(found[2])
+        cost, _, slot, _ = self.package.calls.plan_through(self.k, self.end, np.ascontiguousarray(u), self.desk)
+        return float(cost), int(slot)

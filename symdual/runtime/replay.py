@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from symdual.errors import SymdualError, did_you_mean
 from symdual.numbers import number_in
+from symdual.runtime.border import Tray
 from symdual.runtime.honesty import BAND, judge
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import by_values, losses
@@ -304,7 +305,7 @@ def replay(problem: Problem, recording: Recording) -> Replay:
     )
 
 
-def _tune(problem: Problem, recording: Recording, row: int, k: int, tray: Any) -> None:
+def _tune(problem: Problem, recording: Recording, row: int, k: int, tray: Tray) -> None:
     """Let the numbers of the filter be those of a row, or of step k of the scenario where the table has no column."""
     if problem.signals is None:
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -17,6 +18,27 @@ ADVICE = (
     f"numba {numba.__version__} has changed what templates/options.py.jinja relies on; "
     "mend it there, and raise the bound on numba in pyproject.toml only then"
 )
+
+
+PRIVATE = ("no_cpython_wrapper", "no_cfunc_wrapper", "_nrt", "numba.core", "pipeline_class")
+
+
+def test_they_stand_in_one_place() -> None:
+    templates = sorted((Path(__file__).parents[2] / "templates").glob("*.py.jinja"))
+    assert [file.name for file in templates if any(word in file.read_text() for word in PRIVATE)] == [
+        "options.py.jinja"
+    ]
+
+
+def test_options_of_kernels(toy_package: LoadedPackage) -> None:
+    kernel = toy_package.kernels.dynamics.targetoptions
+    fast = {"contract", "reassoc"}
+    assert {key: kernel[key] for key in ("fastmath", "error_model", "_nrt")} == {
+        "fastmath": fast,
+        "error_model": "numpy",
+        "_nrt": False,
+    }
+    assert {**toy_package.options.KERNEL, "fastmath": {"contract"}} == toy_package.options.EXACT
 
 
 @pytest.mark.parametrize("option", ["no_cpython_wrapper", "no_cfunc_wrapper", "_nrt"])

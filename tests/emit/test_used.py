@@ -160,3 +160,10 @@ def test_what_is_unused_is_found() -> None:
     assert unreached(found) == {"idle", "only_of_idle"}  # by name alone: there is another `outer`
     assert "shared" in found.functions["entry"]
     assert unreached(uses([FAR])) == {"shared", "deep", "idle", "only_of_idle", "member", "outer"}
+
+
+def test_private_functions_that_no_kernel_calls_are_left_out() -> None:
+    private = '@njit(cache=True)\ndef _{name}(x):\n    """As `_idle` does."""\n    return x\n'
+    entry = "@njit(cache=True)\ndef entry(x):\n    return _called(x)\n"
+    called, idle = private.format(name="called"), private.format(name="idle")
+    assert without_unreached({"kernels": f"{idle}\n\n{called}\n\n{entry}"}) == {"kernels": f"{called}\n\n{entry}"}

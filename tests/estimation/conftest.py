@@ -46,7 +46,8 @@ def interpreted_likelihood(interpreted: Callable[[Model], Any]) -> Callable[[Mod
         named = model if model.name else model.named("anonymous")
         found = interpreted(named)
         options: dict[str, Any] = {
-            key: {} for key in ("ALLOCATING", "ENTRY", "INNER", "INNER_ALLOCATING", "APART", "ORDERED")
+            key: {}
+            for key in ("ALLOCATING", "ENTRY", "INNER", "INNER_ALLOCATING", "APART", "ORDERED", "KERNEL", "EXACT")
         }
         modules = {"kernels": vars(found.kernels), "options": options}
         noise = ("true_noise", "likelihood_noise") if named.noise is not None else ()

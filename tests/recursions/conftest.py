@@ -315,7 +315,7 @@ def interpret(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Mo
     sys.path.remove(str(parent))
 
 
-_PLAIN_OPTIONS = b"""ALLOCATING = ENTRY = INNER = INNER_ALLOCATING = APART = ORDERED = {}
+_PLAIN_OPTIONS = b"""ALLOCATING = ENTRY = INNER = INNER_ALLOCATING = APART = ORDERED = KERNEL = EXACT = {}
 
 
 def function_at(signature):

@@ -13,7 +13,7 @@ from scipy import integrate, optimize, special
 
 import symdual
 from symdual.errors import SymdualError
-from symdual.runtime import exact
+from symdual.runtime import exact, nested_quadrature
 from symdual.runtime.controller import State, controller
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Array, Belief, Problem, problem
@@ -114,7 +114,7 @@ class Task(NamedTuple):
         return np.reshape(self.W, (4, 1, 1)), np.reshape(self.U, (3, 1, 1)), np.reshape(self.r, (4, 1))
 
     def cost(self, k: int, u: float, x: float, m: float, v: float) -> float:
-        return exact.cost(k, 3, u, x, m, v, self.a, self.q, *self.costs)
+        return nested_quadrature.cost(k, 3, u, x, m, v, self.a, self.q, *self.costs)
 
 
 HARD = {
@@ -156,7 +156,7 @@ HARD = {
 def test_the_faddeeva_function() -> None:
     random = np.random.default_rng(0)
     z = random.uniform(-6.4, 6.4, 2000) + 1j * np.append(0.0, 10 ** random.uniform(-6.0, 0.45, 1999))
-    found = np.array([exact.faddeeva(value.real, value.imag) for value in z])
+    found = np.array([nested_quadrature.faddeeva(value.real, value.imag) for value in z])
     np.testing.assert_allclose(found, special.wofz(z), rtol=1e-13)
 
 
@@ -188,11 +188,13 @@ def test_two_steps_of_hard_tasks(name: str) -> None:
 @pytest.mark.parametrize("name", HARD)
 def test_the_slope_of_the_cost(name: str) -> None:
     task = HARD[name]
-    two = exact.two_from(1, task.a, task.q, *task.costs)
+    two = nested_quadrature.two_from(1, task.a, task.q, *task.costs)
     for scale in (-30.0, -1.0, -0.05, 0.0, 0.3, 1.7):
         u, step = scale * np.sqrt(task.q / task.v), 1e-4 * np.sqrt(task.q / task.v)
-        value, slope = exact.cost_and_slope(u, task.x, task.m, task.v, two)
-        up, down = (exact.cost_and_slope(u + sign * step, task.x, task.m, task.v, two)[0] for sign in (1, -1))
+        value, slope = nested_quadrature.cost_and_slope(u, task.x, task.m, task.v, two)
+        up, down = (
+            nested_quadrature.cost_and_slope(u + sign * step, task.x, task.m, task.v, two)[0] for sign in (1, -1)
+        )
         assert slope == pytest.approx((up - down) / (2 * step), rel=1e-6, abs=1e-10 * value / step)
 
 

@@ -6,7 +6,7 @@ import multiprocessing
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -73,7 +73,7 @@ def measure(problem: Problem) -> Boxes:
     statistics, y = np.zeros(3), np.zeros(package.NY)
     truth = np.concatenate([problem.start, np.zeros(problem.plant.NTHETA)])
     plant_work, after = np.zeros(problem.plant.WORK), np.zeros(package.NX)
-    move = problem.plant.plant.move
+    move: Any = problem.plant.plant.move  # by numba, and so with more than an address
     kind = planning.kind
     seconds = _best(
         {

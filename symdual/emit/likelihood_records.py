@@ -1,0 +1,79 @@
+"""Records of the likelihood of a recording and of its gradient."""
+
+from __future__ import annotations
+
+from symdual.emit.record import ENTRIES_OF_NOISE, Field, Record
+
+
+def likelihood_records(noisy: bool) -> tuple[Record, ...]:
+    """ROW, BACK and H_BEND; with noise that depends, there is more to write down."""
+    return _row(), _back(noisy), _h_bend()
+
+
+def _row() -> Record:
+    return Record(
+        "ROW",
+        "a belief on the active entries of z with what a row of a recording makes of it; of `likelihood`",
+        (
+            Field("z", ("NZ",), "mean"),
+            Field("P", ("NZ", "NZ"), "covariance of the active entries"),
+            Field("work", ("WORK",), "of the kernels"),
+            Field("next", ("NX",), "f"),
+            Field("f_x", ("NX", "NX"), ""),
+            Field("f_u", ("NX", "NU"), ""),
+            Field("f_theta", ("NR", "NTHETA"), ""),
+            Field("F", ("NX", "NZ"), "[f_x f_theta]"),
+            Field("h", ("NY",), ""),
+            Field("h_x", ("NY", "NX"), ""),
+            Field("h_theta", ("NHR", "NTHETA"), ""),
+            Field("H", ("NY", "NZ"), "[h_x h_theta]"),
+            Field("AP", ("NZ", "NZ"), "A P"),
+            Field("moved", ("NZ",), "D theta"),
+            Field("e", ("NY",), "innovation"),
+            Field("PC", ("NZ", "NY"), "P C'"),
+            Field("S", ("NY", "NY"), "covariance of the innovation"),
+            Field("V", ("NY", "NY"), "its inverse"),
+            Field("w", ("NY",), "V e"),
+            Field("white", ("NY",), "whitened innovation"),
+            Field("gain", ("NZ", "NY"), "K = P C' V"),
+        ),
+    )
+
+
+def _back(noisy: bool) -> Record:
+    noise = (
+        Field("weights", (ENTRIES_OF_NOISE,), "derivatives by the entries of Q or R on and below the diagonal"),
+        Field("by_x", ("NX",), "what goes through them by x"),
+        Field("by_u", ("NU",), "and by u"),
+    )
+    return Record(
+        "BACK",
+        "scratch of `likelihood_gradient`",
+        (
+            Field("into", ("NZ",), "derivatives by the mean on their way"),
+            Field("along", ("NZ",), "B_i"),
+            Field("costate", ("NX",), "zero, but for the row that is bent"),
+            Field("multiplier", ("NY",), ""),
+            Field("LA", ("NZ", "NZ"), "Lam A"),
+            Field("LK", ("NZ", "NY"), "Lam K"),
+            Field("Plam", ("NZ",), "P lam"),
+            Field("seen", ("NY",), "C P lam"),
+            Field("b", ("NY",), "V C P lam"),
+            Field("G", ("NY", "NY"), "derivatives by R"),
+            Field("CG", ("NZ", "NY"), ""),
+            *(noise if noisy else ()),
+        ),
+    )
+
+
+def _h_bend() -> Record:
+    return Record(
+        "H_BEND",
+        "second derivatives of a row of h",
+        (
+            Field("core", ("NX + NS", "NZ"), "rows of the states and scalar unknowns"),
+            Field("diagonals", ("OBSERVATION_NDIAG",), "diagonals between weights"),
+            Field("left", ("OBSERVATION_NPAIRS", "NTHETA"), "pairs of vectors: left right' + right left'"),
+            Field("right", ("OBSERVATION_NPAIRS", "NTHETA"), ""),
+        ),
+    )

@@ -1,0 +1,186 @@
+"""SPACE, the scratch of a thread: what all packages have, and what some parts of a model ask for."""
+
+from __future__ import annotations
+
+from symdual.emit.record import ENTRIES_OF_NOISE, Field, Needs, Record
+
+
+def space(needs: Needs) -> Record:
+    """The record with those fields that the model needs."""
+    sloped = needs.exact or not needs.processes
+    parts = (
+        (True, _always),
+        (sloped, _slopes),
+        (sloped and needs.observation_curved, _curved_observation),
+        (needs.square_root, _square_root),
+        (needs.iterated, _iterated),
+        (needs.transition == "dense", _dense_transition),
+        (needs.processes, _processes),
+        (needs.lowrank, _values),
+        (needs.expressed, _expressed),
+        (needs.limited, _limited),
+        (needs.limited and needs.lowrank, _limited_values),
+        (needs.noisy, _noisy),
+    )
+    fields = tuple(field for needed, part in parts if needed for field in part())
+    return Record("SPACE", "scratch of one thread; nothing in it outlives the function that writes it", fields)
+
+
+def _always() -> tuple[Field, ...]:
+    return (
+        Field("work", ("WORK",), "of the kernels"),
+        Field("next", ("NZ",), "state that a kernel returns"),
+        Field("measured", ("NY",), "a measurement"),
+        Field("stats", ("3",), "its log-likelihood, normalised innovation squared and number of measured entries"),
+        Field("start", ("NZ",), "mean before an update"),
+        Field("present", ("NY",), "1 for each measured component"),
+        Field("white", ("NY",), "whitened innovation"),
+        Field("noise", ("2 * NY",), "measurement variances after the floor; further ones"),
+        Field("inverses", ("NY",), "1 / the variance of each innovation, given those before it"),
+        Field("product", ("NR", "WIDTH"), "f_theta times the parameters' block"),
+        Field("seen", ("NHR", "WIDTH"), "h_theta times the parameters' block"),
+        Field("looked", ("NHR", "NX"), "h_theta times the mixed block"),
+        Field("inner", ("NHR", "NHR"), "h_theta times the parameters' block times h_theta"),
+        Field("cross", ("NR", "NX"), "f_theta times the mixed block"),
+        Field("half", ("NX", "NX"), "first factor of a product"),
+        Field("mixed", ("max(NX, NU)", "max(NX, NU, WIDTH)"), "rows on their way"),
+        Field("sights", ("NY", "max(NX, NY, WIDTH)"), "rows of measurements on their way"),
+        Field("K", ("NX", "NX"), "cost-to-go of the nominal plan"),
+        Field("KA", ("NX", "NX"), ""),
+        Field("KB", ("NU", "NX"), "K f_u, a row for each input"),
+        Field("Hux", ("NU", "NX"), ""),
+        Field("Huu", ("NU", "NU"), ""),
+        Field("excess", ("NU", "NU"), "what the plan adds to U"),
+        Field("p", ("NX",), "slope of the cost-to-go"),
+        Field("hu", ("NU",), "slope by the input"),
+        Field("low", ("NU",), "room below an input"),
+        Field("high", ("NU",), "room above it"),
+        Field("d", ("NU",), "step of an input"),
+        Field("free", ("NU",), "1 for each input that no bound holds"),
+        Field("slope", ("NU",), ""),
+        Field("trial", ("NU",), ""),
+        Field("first", ("NU",), "a first input on trial"),
+        Field("aside", ("NU",), "another one"),
+        Field("factor", ("NU", "NU"), "Cholesky factor of the inputs' curvature"),
+        Field("inverse", ("NU",), "inverse pivots of it"),
+        Field("Mx", ("NU", "NX"), "right-hand side of the Riccati recursion: states"),
+        Field("Mt", ("NU", "WIDTH"), "parameters"),
+        Field("y", ("NR", "WIDTH"), "half of what f_theta adds to the parameters' cost-to-go"),
+    )
+
+
+def _slopes() -> tuple[Field, ...]:
+    return (
+        Field("nothing", ("NX", "NX"), "zeros"),
+        Field("loss_x", ("NY", "NX"), "a cost-to-go times the filter's gain: states"),
+        Field("loss_t", ("NY", "WIDTH"), "parameters"),
+        Field("inner_loss", ("NY", "NY"), "the gain times that"),
+        Field("rows_x", ("NX", "NX"), "rows of the states of a matrix on z: states"),
+        Field("rows_t", ("NX", "WIDTH"), "parameters"),
+    )
+
+
+def _curved_observation() -> tuple[Field, ...]:
+    return (
+        Field("core", ("NX + NS", "NZ"), "second derivatives of a row of h: states and scalar unknowns"),
+        Field("diagonals", ("OBSERVATION_NDIAG",), "diagonals between weights"),
+        Field("left", ("OBSERVATION_NPAIRS", "NTHETA"), "pairs of vectors"),
+        Field("right", ("OBSERVATION_NPAIRS", "NTHETA"), ""),
+    )
+
+
+def _square_root() -> tuple[Field, ...]:
+    return (
+        Field("tall", ("2 * max(NZ, NY)", "NZ"), "rows to be made triangular"),
+        Field("sums", ("NZ",), ""),
+        Field("along", ("NZ",), ""),
+    )
+
+
+def _iterated() -> tuple[Field, ...]:
+    return (
+        Field("previous", ("NZ",), "mean of the iteration before"),
+        Field("target", ("NZ",), "where the whole step leads"),
+        Field("dual", ("NZ",), "s of the point so far, z = start + P s"),
+        Field("dual_target", ("NZ",), "s of the target"),
+        Field("noise_root", ("NY", "NY"), "Cholesky factor of R"),
+        Field("noise_pivots", ("NY",), "its inverse pivots"),
+        Field("slack", ("NY",), "residuals on their way"),
+    )
+
+
+def _dense_transition() -> tuple[Field, ...]:
+    return (
+        Field("moved", ("NTHETA",), "product of a vector with D"),
+        Field("square", ("NTHETA", "WIDTH"), "half of a product with D on both sides"),
+    )
+
+
+def _processes() -> tuple[Field, ...]:
+    return (
+        Field("process", ("SCRATCH_ROWS", "SCRATCH_WIDTH"), "of `process`"),
+        Field("kept", ("PROCESSES", "2"), "indices in use and scale of each process before a plan"),
+        Field("kept_before", ("PROCESSES", "2"), "the same before an imagined step"),
+    )
+
+
+def _values() -> tuple[Field, ...]:
+    return (
+        Field("probes", ("NTHETA", "WIDTH"), "rows of f_theta and h_theta that the plan meets"),
+        Field("halves", ("NTHETA", "WIDTH"), "half of their products with the prior covariance"),
+    )
+
+
+def _expressed() -> tuple[Field, ...]:
+    return (
+        Field("t", ("NT",), "terms of the cost of a step"),
+        Field("t_x", ("NT", "NX"), "their slopes by the states"),
+        Field("t_u", ("NT", "NU"), "by the inputs"),
+        Field("share", ("NT",), "by how much each second derivative counts"),
+        Field("t_xx", ("NX", "NX"), "their sum"),
+        Field("t_ux", ("NU", "NX"), ""),
+        Field("t_uu", ("NU", "NU"), ""),
+        Field("e", ("NE",), "the same for the end"),
+        Field("e_x", ("NE", "NX"), ""),
+        Field("end_share", ("NE",), ""),
+        Field("e_xx", ("NX", "NX"), ""),
+        Field("joint", ("NX + NU", "NX + NU"), "curvature of states and inputs together"),
+        Field("axes", ("NX + NU", "NX + NU"), "its eigenvectors"),
+        Field("turned", ("NX + NU", "NX + NU"), "a slope by it in their coordinates"),
+        Field("pulled", ("NX + NU", "NX + NU"), "the same by the curvature as it was before"),
+        Field("along_x", ("NX",), "what second or third derivatives make of a slope: by the states"),
+        Field("along_u", ("NU",), "by the inputs"),
+    )
+
+
+def _limited() -> tuple[Field, ...]:
+    return (
+        Field("loop_x", ("NX", "NX"), "A + B L: states"),
+        Field("loop_t", ("NX", "WIDTH"), "parameters"),
+        Field("half_x", ("NX", "NX"), "its product with the spread"),
+        Field("half_t", ("NX", "WIDTH"), ""),
+        Field("seen_x", ("NX",), "slope of a constraint in closed loop"),
+        Field("seen_t", ("WIDTH",), ""),
+        Field("valley", (), "of a search; 2: distances at its ends are known, 1: will be, 0: there is none"),
+        Field("ends", ("2", "NU"), "first inputs there"),
+        Field("judging", (), "1 where it is known what a plan may cost"),
+        Field("hopeless", (), "beyond which it cannot be the best"),
+    )
+
+
+def _limited_values() -> tuple[Field, ...]:
+    return (
+        Field("fed_t", ("NU", "WIDTH"), "L_v M of a step: values"),
+        Field("fed_x", ("NU", "NX"), "states"),
+        Field("answered", ("NU", "NU"), "L_v M L_v'"),
+    )
+
+
+def _noisy() -> tuple[Field, ...]:
+    return (
+        Field("root_Q", ("NX", "NX"), "root of Q"),
+        Field("root_R", ("NY", "NY"), "root of R"),
+        Field("noise_share", (ENTRIES_OF_NOISE,), "slopes by the entries of Q or R on and below the diagonal"),
+        Field("noise_x", ("NX",), "what goes through them by the states"),
+        Field("noise_u", ("NU",), "and by the inputs"),
+    )

@@ -1,0 +1,99 @@
+"""What `border` promises the type checker is what generated packages offer."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from functools import cache
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import pytest
+
+from symdual.runtime import border, loading
+
+PACKAGES = sorted(file.parent for file in (Path(__file__).parents[2] / "generated").glob("*/__init__.py"))
+MODULES = {name: kind for name, kind in get_type_hints(loading.Offered).items() if name.islower()}
+#: functions to which numba adds methods
+CALLED = {"decide_at": border.DecideAt, "price_at": border.PriceAt}
+
+
+@cache
+def offered(module: str) -> dict[str, list[Any]]:
+    """The functions, classes and constants of a module of the committed packages: by name, in all their forms."""
+    found: dict[str, list[Any]] = {}
+    for file in (folder / f"{module}.py" for folder in PACKAGES if (folder / f"{module}.py").exists()):
+        for node in ast.parse(file.read_text()).body:
+            if isinstance(node, ast.FunctionDef):
+                found.setdefault(node.name, []).append([argument.arg for argument in node.args.args])
+            elif isinstance(node, ast.ClassDef):
+                fields = [n.target.id for n in node.body if isinstance(n, ast.AnnAssign)]  # type: ignore[union-attr]
+                found.setdefault(node.name, []).append(fields)
+            elif isinstance(node, ast.Assign):
+                names = [part for one in node.targets for part in ast.walk(one) if isinstance(part, ast.Name)]
+                for name in (one.id for one in names if isinstance(one.ctx, ast.Store)):
+                    found.setdefault(name, []).append(None)
+            elif isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    found.setdefault(alias.asname or alias.name, []).append(None)
+    return found
+
+
+def promised(function: Any) -> list[str]:
+    """The parameters of a method of a protocol; those after `*` may be any."""
+    return [
+        name
+        for name, one in inspect.signature(function).parameters.items()
+        if name != "self" and one.kind != one.VAR_POSITIONAL
+    ]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_functions_take_what_the_border_says(module: str) -> None:
+    protocol, there = MODULES[module], offered(module)
+    functions = {name: one for name, one in vars(protocol).items() if inspect.isfunction(one) and name[0] != "_"}
+    functions |= {name: kind.__call__ for name, kind in CALLED.items() if name in get_type_hints(protocol)}
+    for name, function in functions.items():
+        assert name in there, f"{module} has no {name}"
+        for arguments in there[name]:
+            assert arguments[: len(promised(function))] == promised(function), f"{module}.{name}"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_constants_and_named_tuples_are_there(module: str) -> None:
+    there = offered(module)
+    for name, kind in get_type_hints(MODULES[module]).items():
+        assert name in there, f"{module} has no {name}"
+        for made in get_args(kind) if name[0].isupper() and not name.isupper() else ():
+            forms = there[name]
+            assert all(form == [field for field in made._fields if field in form] for form in forms), f"{module}.{name}"
+            assert set(made._fields) == set().union(*forms), f"{module}.{name}"
+
+
+def test_names_of_packages_are_there() -> None:
+    there = offered("__init__")
+    assert {name for name in get_type_hints(border.Constants) if name not in there} == set()
+    always = [name for name, forms in there.items() if len(forms) == len(PACKAGES) and name.isupper()]
+    assert [name for name in always if name not in get_type_hints(border.Constants)] == ["NAME"]
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "protocol"),
+    [
+        ("records", "Desk", border.Desk),
+        ("filter", "Tray", border.Tray),
+        ("candidates", "Table", border.Table),
+        ("episode", "Seat", border.Seat),
+    ],
+)
+def test_what_packages_hand_out_has_its_fields(module: str, name: str, protocol: type) -> None:
+    for fields in offered(module)[name]:
+        assert set(get_type_hints(protocol)) <= set(fields)
+
+
+def test_names_that_nobody_offers_are_unknown() -> None:
+    package = loading.load(PACKAGES[0])
+    assert package.NX >= 1
+    for name in ("nothing", "NOTHING", "_private"):
+        with pytest.raises(AttributeError):
+            getattr(package, name)
