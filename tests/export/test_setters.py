@@ -1,10 +1,9 @@
-"""The setters of an exported controller: with the same numbers it acts as the one in Python, and nonsense is refused."""
+"""The setters of an exported controller: given the same numbers it acts as the one in Python; nonsense is refused."""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -149,7 +148,7 @@ def test_the_same_numbers_make_the_same_inputs(
 
 def test_choices_and_bounds_agree(made: Callable[[str], tuple[Problem, Exported, ctypes.CDLL]]) -> None:
     """The valve may be 0, 1/2 or 2: bounds that leave a choice out are refused, wider ones do not widen a plan."""
-    task, exported, native = made("valved")
+    _, exported, native = made("valved")
     driven, usual = (Driven(exported, native, "ce").init() for _ in range(2))
     assert driven("set_bounds", [0.0, -1.0], [1.0, 1.0]) == REFUSED
     assert driven("set_bounds", [-50.0, -1.0], [50.0, 1.0]) == FINE
