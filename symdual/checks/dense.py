@@ -185,11 +185,14 @@ def update_iterated(model: DenseModel, noise: Noise, time: int, belief: Belief, 
     if not (np.all(np.isfinite(belief.covariance)) and np.all(np.isfinite(R))):
         return Belief(np.full_like(belief.mean, np.nan), np.full_like(belief.covariance, np.nan))
     start, z = belief.mean, belief.mean
+    deviations = np.sqrt(np.diag(belief.covariance))
+    units = np.where(deviations > 0.0, deviations, 1.0)  # without them lstsq would take small variances for zero
+    correlations = belief.covariance / np.outer(units, units)
 
     def unlikely(at: Array) -> float:
         error = (y - model.observation(time, at))[measured]
-        moved = at - start
-        return float(moved @ np.linalg.lstsq(belief.covariance, moved)[0] + error @ np.linalg.solve(R, error))
+        moved = (at - start) / units
+        return float(moved @ np.linalg.lstsq(correlations, moved)[0] + error @ np.linalg.solve(R, error))
 
     for _ in range(100):
         C = model.observation_jacobian(time, z)[measured]

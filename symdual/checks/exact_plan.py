@@ -11,6 +11,7 @@ answer nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -58,11 +59,14 @@ class ExactPlan:
         self._diffusion = noise.diffusion
 
     def slope(self, inputs: Array, direction: Array) -> float:
-        """d Jd(inputs + s direction) / ds at s = 0."""
+        """d Jd(inputs + s direction) / ds at s = 0; NaN along a plan that runs away further than the digits reach."""
         with mpmath.workdps(DIGITS):
             up, down = (self._moved(inputs, direction, step) for step in (_STEP, -_STEP))
             free = (inputs > self._bounds[0]) & (inputs < self._bounds[1])
-            return float((self.value(up, free) - self.value(down, free)) / (2 * _STEP))
+            try:
+                return float((self.value(up, free) - self.value(down, free)) / (2 * _STEP))
+            except ZeroDivisionError:  # a matrix that is singular to all digits
+                return math.nan
 
     @staticmethod
     def _moved(inputs: Array, direction: Array, step: Number) -> list[list[Number]]:

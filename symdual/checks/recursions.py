@@ -46,6 +46,7 @@ Tilt = Callable[[int, int, int, Records, Desk], None]
 Comparison = tuple[str, Array, Array]
 
 
+@np.errstate(over="ignore", invalid="ignore")  # of a plan that runs away, in the reference too: it is counted
 def check_recursions(
     model: Model,
     package: LoadedPackage,

@@ -18,7 +18,7 @@ from symdual.export.program import Program
 from symdual.export.translator import Translator
 from symdual.runtime.costs import NAMES, cost_kind, require_search_width, searches, task_of, weights_of
 from symdual.runtime.foresight import KEPT
-from symdual.runtime.problem import Problem
+from symdual.runtime.problem import Problem, processes_of
 from symdual.runtime.signals import signals_of
 
 #: controllers that only exist beside a simulation
@@ -32,6 +32,9 @@ _SETTERS = {
     "W": "state_cost",
     "N": "cross_cost",
 }
+#: likewise fields of the task, which hold for all times
+_TASK_SETTERS = {"ends": "terminal_weights", "limit_weights": "constraint_weights"}
+SLACK = 1e-12  # share of a matrix by which it may miss being symmetric and semidefinite, as in Python
 _OWN = ("weights", "task")  # parts of a desk that are set from outside
 
 
@@ -178,6 +181,7 @@ def _parts(work: Translator, steps: int, desk: Any, inputs: int) -> dict[str, Ki
     nu, ny = (int(getattr(work.program.module("records"), name)) for name in ("NU", "NY"))
     parts: dict[str, Kind] = {
         "belief": Record("BLOCKS"),
+        "before": Record("BLOCKS"),
         "u": Array(REAL, (nu,)),
         "stats": Array(REAL, (3,)),
         "task": Record("TASK"),
@@ -191,7 +195,7 @@ def _parts(work: Translator, steps: int, desk: Any, inputs: int) -> dict[str, Ki
         **dict.fromkeys(("k", "pending", "controller", "start", "end", "shift", "ready"), INT),
     }
     if work.program.has("process"):
-        parts["kept"] = work.records["TASK"]["numbers"]
+        parts |= dict.fromkeys(("kept", "numbers_before"), work.records["TASK"]["numbers"])
     return parts
 
 
@@ -278,14 +282,20 @@ def _context(
         "diagonal": diagonal,
         "width": int(records.WIDTH),
         "signals": len(signals_of(package)),
-        **_settable(work.records["WEIGHTS"]),
+        "choosing": problem.choices is not None,
+        "loose": processes_of(package).astype(int).tolist(),
+        "slack": spell(work.numbers.tolerance(SLACK)).code,
+        "fabs": work.library("fabs"),
+        "sqrt": work.library("sqrt"),
+        **_settable(work.records["WEIGHTS"], _SETTERS),
+        "task_vectors": _settable(work.records["TASK"], _TASK_SETTERS)["vectors"],
     }
 
 
-def _settable(fields: Mapping[str, Kind]) -> dict[str, list[tuple[str | int | None, ...]]]:
-    """The fields of a cost that have setters, with these and with their sizes: vectors, and matrices."""
+def _settable(fields: Mapping[str, Kind], setters: Mapping[str, str]) -> dict[str, list[tuple[str | int | None, ...]]]:
+    """The fields of a record that have setters, with these and with their sizes: vectors, and matrices."""
     found: dict[str, list[tuple[str | int | None, ...]]] = {"vectors": [], "matrices": []}
-    for name, what in _SETTERS.items():
+    for name, what in setters.items():
         kind = fields.get(name)
         if isinstance(kind, Array) and not kind.empty:
             found["vectors" if len(kind.shape) == 1 else "matrices"].append((name, what, *kind.shape))

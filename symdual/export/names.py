@@ -37,10 +37,9 @@ LIBRARY = frozenset(
     unix linux i386 arm I double_t float_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t size_t
     """.split()
 )
-#: and families of such names: FP_NAN, M_PI, INT32_MAX, UINT64_C, SIZE_MAX
-_FAMILIES = re.compile(
-    r"(FP|M)_\w+|U?INT(_FAST|_LEAST)?\d+_\w+|U?INT(MAX|PTR)_\w+|(PTRDIFF|SIG_ATOMIC|SIZE|WCHAR|WINT)_\w+"
-)
+#: what families of such names begin with: FP_NAN, INT32_MAX, UINT64_C, SIZE_WIDTH
+_CLANS = re.compile(r"FP|U?INT(_FAST|_LEAST)?\d+|U?INT(MAX|PTR)|PTRDIFF|SIG_ATOMIC|SIZE|WCHAR|WINT|FLT|L?DBL")
+_FAMILIES = re.compile(rf"(M|{_CLANS.pattern})_\w+")  # and M_PI
 
 #: standard headers, which a file of the same name would stand in front of
 _HEADERS = frozenset(
@@ -66,8 +65,15 @@ def checked_prefix(prefix: str) -> str:
         raise SymdualError(
             f'the prefix "{prefix}" would write a file {prefix}.h, the name of a header of C: --prefix takes another'
         )
-    if prefix.upper() == "FP":
-        raise SymdualError(f'the prefix "{prefix}" would define FP_NAN, a macro of math.h: --prefix takes another')
+    if prefix.endswith("_") or "__" in prefix:
+        raise SymdualError(
+            f'the prefix "{prefix}" would make names with two _ in a row, which C++ keeps for itself: --prefix takes '
+            "another"
+        )
+    if _CLANS.fullmatch(upper := prefix.upper()):
+        raise SymdualError(
+            f'the prefix "{prefix}" would define macros {upper}_..., as the headers of C do: --prefix takes another'
+        )
     if len(prefix) > _LONGEST_PREFIX:
         raise SymdualError(f'the prefix "{prefix}" has more than {_LONGEST_PREFIX} characters')
     return prefix

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import least_squares
 
+from symdual.checks import dense
+from symdual.checks.exact_plan import ExactPlan
 from symdual.checks.recursions import check_recursions
 from symdual.runtime.loading import LoadedPackage
 from symdual.spec.loading import load_model_file
@@ -78,3 +82,54 @@ def test_a_plan_that_is_not_optimal_is_a_miss(package: LoadedPackage, monkeypatc
 
     monkeypatch.setattr(package.calls, "plan_through", spoiled)
     assert "nominal plan" in {r.block for r in check_recursions(MODEL, package) if not r.passed}
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e10])
+def test_the_reference_of_the_iterated_filter_does_not_depend_on_units(unit: float) -> None:
+    """A rate constant of 1e10 beside a temperature: its variance must not make that of the other vanish."""
+
+    def observation(time: int, z: np.ndarray) -> np.ndarray:
+        return np.array([np.exp(z[0]) + 0.1 * z[1] / unit])
+
+    def slope(time: int, z: np.ndarray) -> np.ndarray:
+        return np.array([[np.exp(z[0]), 0.1 / unit]])
+
+    def unused(*arguments: object) -> np.ndarray:
+        raise AssertionError
+
+    model = dense.DenseModel(1, 1, 1, 1, unused, unused, unused, observation, slope)
+    noise = dense.Noise(np.zeros((1, 1)), np.array([[1e-4]]), np.eye(1), np.zeros((1, 1)))
+    scale = np.array([1.0, unit])
+    prior = dense.Belief(np.array([-2.0, 1.0]) * scale, np.array([[1.0, 0.3], [0.3, 1.0]]) * np.outer(scale, scale))
+    found = dense.update_iterated(model, noise, 0, prior, np.array([6.0]))  # the first step goes far beyond it
+    whiten = np.linalg.inv(np.linalg.cholesky(prior.covariance / np.outer(scale, scale)))
+
+    def residuals(z: np.ndarray) -> np.ndarray:
+        return np.append(whiten @ (z - prior.mean / scale), (observation(0, z * scale)[0] - 6.0) / 1e-2)
+
+    best = least_squares(residuals, [1.5, 2.0], xtol=1e-15, ftol=1e-15, gtol=1e-15).x
+    assert found.mean / scale == pytest.approx(best, rel=1e-6)
+
+
+def test_a_plan_beyond_fifty_digits_has_no_slope(package: LoadedPackage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def singular(*arguments: object) -> object:
+        raise ZeroDivisionError("matrix is numerically singular")
+
+    monkeypatch.setattr(ExactPlan, "value", singular)
+    slopes = [r for r in check_recursions(MODEL, package) if r.oracle == "50 digits"]
+    assert slopes and all(r.passed and r.undefined == 1 for r in slopes)
+
+
+def test_a_reference_that_runs_away_is_counted_not_warned_of(
+    package: LoadedPackage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound = dense.nominal_cost
+
+    def running_away(*arguments: Any) -> float:
+        return sound(*arguments) * float(np.square(np.float64(1e300)))
+
+    monkeypatch.setattr(dense, "nominal_cost", running_away)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        results = check_recursions(MODEL, package)
+    assert any(r.undefined for r in results)

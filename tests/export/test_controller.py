@@ -244,7 +244,26 @@ def test_what_single_precision_would_lose_is_said_in_numbers(task: Problem) -> N
     assert any("the state cost goes from" in text for text in losses(vast))
 
 
-@pytest.mark.parametrize("prefix", ["int", "2swing", "a b", "", "sin", "x" * 40, "naïve", "class", "limits", "fp"])
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "int",
+        "2swing",
+        "a b",
+        "",
+        "sin",
+        "x" * 40,
+        "naïve",
+        "class",
+        "limits",
+        "fp",
+        "a_",
+        "a__b",
+        "size",
+        "int8",
+        "dbl",
+    ],
+)
 def test_a_prefix_that_is_no_name_is_refused(prefix: str, task: Problem) -> None:
     with pytest.raises(SymdualError, match="the prefix"):
         export(task, Settings(prefix))
