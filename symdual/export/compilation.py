@@ -89,6 +89,7 @@ def compile_files(sources: Sequence[Path], flags: Sequence[str], target: Path, c
 def shared_library(text: str, flags: Sequence[str] = FAST) -> Path:
     """A shared library of one C text; one that was made before, by the same compiler for the same machine, is kept."""
     command = compiler()
+    flags = (*flags, *_own_flags(command))
     about = "\0".join([text, command, _version(command), _processor(), *flags])
     name = hashlib.sha256(about.encode()).hexdigest()[:32]
     folder = cache_folder() / "c"
@@ -103,7 +104,7 @@ def shared_library(text: str, flags: Sequence[str] = FAST) -> Path:
     with place as own:
         source, code, made = (Path(own) / f"{name}{end}" for end in (".c", ".o", ".so"))
         source.write_text(text)
-        compile_files([source], ["-std=c99", *flags, "-fPIC", *_visible(command), "-c"], code, command)
+        compile_files([source], ["-std=c99", *flags, "-fPIC", "-c"], code, command)
         # linked without the flags: linking with -ffast-math would switch off subnormal numbers in the whole process
         compile_files([code], ["-shared"], made, command)
         with suppress(FileExistsError):
@@ -117,9 +118,13 @@ def begun(text: str, flags: Sequence[str] = FAST) -> Callable[[], Path]:
     return _AT_WORK.submit(shared_library, text, flags).result
 
 
-def _visible(command: str) -> list[str]:
-    """Functions of the library may be inlined although others could replace them."""
-    return ["-fno-semantic-interposition"]
+def _own_flags(command: str) -> tuple[str, ...]:
+    """Flags of one compiler: functions of a library may be inlined although others could replace them.
+
+    gcc at -O2 makes vectors of loops only whose length is a multiple of theirs, unless it is told to weigh costs.
+    """
+    inlined = "-fno-semantic-interposition"
+    return (inlined,) if "clang" in _version(command) else (inlined, "-fvect-cost-model=dynamic")
 
 
 @cache
