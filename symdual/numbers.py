@@ -25,8 +25,8 @@ def as_numbers(value: ArrayLike, what: str) -> Array:
     """Return `value` as finite float64 numbers."""
     try:
         numbers = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError) as problem:
-        raise ModelError(f"{what} must be numbers, but is {value!r}") from problem
+    except (TypeError, ValueError) as failure:
+        raise ModelError(f"{what} must be numbers, but is {value!r}") from failure
     if not np.all(np.isfinite(numbers)):
         raise ModelError(f"{what} contains a value that is NaN or infinite")
     return numbers

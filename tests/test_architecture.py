@@ -48,8 +48,9 @@ def test_a_room_knows_those_before_it_only(room: str) -> None:
     assert not against
 
 
-def test_the_map_names_every_room() -> None:
-    text = (ROOT / "docs" / "architecture.md").read_text()
+@pytest.mark.parametrize("page", ["README.md", "docs/architecture.md"])
+def test_the_map_names_every_room(page: str) -> None:
+    text = (ROOT / page).read_text()
     rooms = {
         path.stem for path in (ROOT / "symdual").iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
     }

@@ -97,8 +97,8 @@ class Page:
         try:
             with contextlib.redirect_stdout(printed):
                 exec(compile(text, where, "exec"), self.names)
-        except Exception as problem:
-            raise ExtensionError(f"{where}: {traceback.format_exc()}") from problem
+        except Exception as failure:
+            raise ExtensionError(f"{where}: {traceback.format_exc()}") from failure
         return printed.getvalue()
 
     def _commands(self, text: str) -> str:

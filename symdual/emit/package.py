@@ -157,9 +157,10 @@ def _digest(*parts: str | bytes) -> str:
 
 @cache
 def _generator_digest() -> str:
-    """The hash of all that turns a model into files: the generator's own modules and the templates."""
+    """The hash of all that turns a model into files: the generator's modules, what numbers are to them, templates."""
     root = Path(symdual.__file__).parent
     modules = [path for part in ("spec", "derive", "emit") for path in sorted((root / part).glob("*.py"))]
+    modules += [root / f"{name}.py" for name in ("choices", "numbers", "schedules")]
     templates = sorted(path for path in template_folder().iterdir() if path.is_file())
     return _digest(*(content for path in (*modules, *templates) for content in (path.name, path.read_bytes())))
 

@@ -79,11 +79,11 @@ def print_expression(expression: sp.Expr) -> str:
     """Return the Python text of an expression, or say which function cannot be generated."""
     try:
         return str(_PRINTER.doprint(expression))
-    except PrintMethodNotImplementedError as problem:
+    except PrintMethodNotImplementedError as failure:
         culprit = next(part for part in sp.postorder_traversal(expression) if not _can_be_printed(part))
         raise ModelError(
             f"a derivative needs {type(culprit).__name__}, which the generated code cannot compute"
-        ) from problem
+        ) from failure
 
 
 def _can_be_printed(expression: sp.Basic) -> bool:

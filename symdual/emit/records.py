@@ -1,7 +1,7 @@
 """What the recursions of a package work on, declared once: records with named fields of fixed shape.
 
 A record is one block of memory with an entry for each field, so that no two fields overlap and nothing is numbered by
-hand. A compiled function is given one pointer instead of seven words for each array, and the shapes are known to the
+hand. A compiled function is given one pointer instead of seven numbers for each array, and the shapes are known to the
 compiler. The template `records.py.jinja` prints the declarations, from which numpy makes the types. Names that numpy's
 records have themselves (`data`, `diagonal`, `trace`, ...) cannot be used: un-jitted code would find those.
 """

@@ -44,8 +44,8 @@ def exclusive(folder: Path) -> Iterator[None]:
             if not os.access(folder, os.W_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
             held = _held(folder, stack)
-        except OSError as problem:
-            raise SymdualError(f"cannot write to the folder {folder}: {problem.strerror}") from problem
+        except OSError as failure:
+            raise SymdualError(f"cannot write to the folder {folder}: {failure.strerror}") from failure
         if not held:
             raise SymdualError(
                 f"another symdual has been generating into {folder} for {PATIENCE:g} s; try again when it is done"
@@ -122,8 +122,8 @@ def write(package: Package, folder: Path, keep_compiled: bool = True) -> Path:
             target.replace(aside)
         fresh.replace(target)
         note_inputs(target, package.input_digest)
-    except OSError as problem:
-        raise SymdualError(f"cannot write the package {target}: {problem.strerror or problem}") from problem
+    except OSError as failure:
+        raise SymdualError(f"cannot write the package {target}: {failure.strerror or failure}") from failure
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
     shutil.rmtree(aside, ignore_errors=True)

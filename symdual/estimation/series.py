@@ -75,9 +75,9 @@ def _series(name: str, source: Any, package: LoadedPackage, resample: bool, meas
         raise SymdualError(f"{name} has a single row, too few to learn anything from")
     try:
         counts = steps_between(recording, package)
-    except SymdualError as problem:
+    except SymdualError as failure:
         if not resample:
-            raise SymdualError(f"{name}: {problem}; it is put on the model's grid only when asked (resample)") from None
+            raise SymdualError(f"{name}: {failure}; it is put on the model's grid only when asked (resample)") from None
         recording = resampled(recording, package)
         counts = steps_between(recording, package)
     rows = np.cumsum(counts)
@@ -153,8 +153,8 @@ def _read_plan(file: Path, package: LoadedPackage) -> Recording:
     try:
         with file.open(newline="", encoding="utf-8-sig") as stream:
             header = [cell.strip() for cell in next(csv.reader(stream), [])]
-    except (OSError, UnicodeDecodeError, csv.Error) as problem:
-        raise SymdualError(f"cannot read {file}: {problem}") from problem
+    except (OSError, UnicodeDecodeError, csv.Error) as failure:
+        raise SymdualError(f"cannot read {file}: {failure}") from failure
     if all(name in header for name in package.MEASUREMENTS):
         return read_recording(file, package)
     with_columns = _Columns(package, tuple(name for name in package.MEASUREMENTS if name in header))

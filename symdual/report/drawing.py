@@ -55,6 +55,6 @@ def save(figure: Figure, path: Path) -> Path:
     try:
         with whole_file(path) as stream:
             figure.savefig(stream, format=kind, dpi=150, metadata={"Software": None} if kind == "png" else None)
-    except OSError as problem:
-        raise SymdualError(f"cannot write {path}: {problem.strerror}") from problem
+    except OSError as failure:
+        raise SymdualError(f"cannot write {path}: {failure.strerror}") from failure
     return path

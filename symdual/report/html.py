@@ -104,5 +104,5 @@ def write_page(file: Path, text: str) -> None:
     """Write a page in one go, so that a reader never sees half of it."""
     try:
         write_whole(file, text.encode(errors="replace"))  # a docstring may hold what is no character
-    except OSError as problem:
-        raise SymdualError(f"cannot write {file}: {problem.strerror}") from problem
+    except OSError as failure:
+        raise SymdualError(f"cannot write {file}: {failure.strerror}") from failure

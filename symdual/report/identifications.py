@@ -96,6 +96,6 @@ def write_plan(found: Identification, path: Path) -> Path:
         writer.writerow([f"{found.step * k:.12g}", *(f"{float(v):.12g}" for v in row)])
     try:
         write_whole(path, text.getvalue().encode())
-    except OSError as problem:
-        raise SymdualError(f"cannot write {path}: {problem.strerror}") from problem
+    except OSError as failure:
+        raise SymdualError(f"cannot write {path}: {failure.strerror}") from failure
     return path

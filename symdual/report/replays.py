@@ -65,8 +65,8 @@ def replay_figure(result: Replay, package: LoadedPackage, path: Path) -> Path:
             with whole_file(path) as stream:
                 kind = path.suffix.removeprefix(".")
                 figure.savefig(stream, format=kind, dpi=150, metadata={"Software": None} if kind == "png" else None)
-        except OSError as problem:
-            raise SymdualError(f"cannot write {path}: {problem.strerror}") from problem
+        except OSError as failure:
+            raise SymdualError(f"cannot write {path}: {failure.strerror}") from failure
     return path
 
 

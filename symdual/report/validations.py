@@ -23,8 +23,8 @@ def validation_figures(judged: Sequence[Validation], package: LoadedPackage, fol
     """Draw all figures of all recordings into a folder; returns their files."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise SymdualError(f"cannot make the folder {folder}: {problem.strerror}") from problem
+    except OSError as failure:
+        raise SymdualError(f"cannot make the folder {folder}: {failure.strerror}") from failure
     drawn = []
     for one in judged:
         for name, title, panel in _QUESTIONS:

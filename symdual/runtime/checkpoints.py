@@ -34,8 +34,8 @@ class Checkpoints:
         try:
             self.folder.mkdir(exist_ok=True)
             write_whole(self.folder / ABOUT, json.dumps(self.description.to_json(), indent=1).encode())
-        except OSError as problem:
-            raise SymdualError(f"cannot write to the folder {self.folder}: {problem.strerror}") from problem
+        except OSError as failure:
+            raise SymdualError(f"cannot write to the folder {self.folder}: {failure.strerror}") from failure
 
     def write(self, chunk: Chunk, payload: bytes) -> None:
         """Keep a finished chunk."""
@@ -43,11 +43,11 @@ class Checkpoints:
         digest = hashlib.sha256(body).hexdigest()
         try:
             write_whole(self._file(chunk), f"{digest}\n".encode() + body)
-        except OSError as problem:
+        except OSError as failure:
             raise SymdualError(
-                f"cannot write {self._file(chunk)}: {problem.strerror}; the {len(self.digests)} chunks that are done "
+                f"cannot write {self._file(chunk)}: {failure.strerror}; the {len(self.digests)} chunks that are done "
                 "are kept, continue with --resume"
-            ) from problem
+            ) from failure
         self.digests[chunk] = hashlib.sha256(payload).hexdigest()
 
     def find(self, chunk: Chunk) -> bool:
@@ -58,8 +58,8 @@ class Checkpoints:
             content = self._file(chunk).read_bytes()
         except FileNotFoundError:
             return False
-        except OSError as problem:
-            raise ValueError(problem.strerror) from problem
+        except OSError as failure:
+            raise ValueError(failure.strerror) from failure
         body = content[_LINE:]
         if content[:_LINE] != f"{hashlib.sha256(body).hexdigest()}\n".encode():
             raise ValueError("its checksum does not fit")

@@ -108,8 +108,8 @@ class Delivery(distributed.WorkerPlugin):
             for package, files in self._content.files.items():
                 for name, content in files.items():
                     _place(folder / package / name, content)
-        except OSError as problem:
-            delivered.refusal = f"the worker {worker.address} cannot write to {folder}: {problem.strerror}"
+        except OSError as failure:
+            delivered.refusal = f"the worker {worker.address} cannot write to {folder}: {failure.strerror}"
 
     def teardown(self, worker: Worker) -> None:
         """Forget the sweep; its files go with the worker's folder, since numba looks at those of loaded code again."""
@@ -175,18 +175,18 @@ def connect(address: str, tell: Callable[[str], None] = lambda sentence: None) -
         background.call(asyncio.run, _require_scheduler(address))
     try:
         client = distributed.Client(address, timeout=_ANSWER, set_as_default=False)
-    except OSError as problem:
-        raise SymdualError(f"no Dask scheduler answers at {address}") from problem
+    except OSError as failure:
+        raise SymdualError(f"no Dask scheduler answers at {address}") from failure
     try:
         if not client.scheduler_info()["workers"]:
             tell(f"the Dask scheduler at {address} has no workers yet; waiting up to {_PATIENCE:.0f} s for one to join")
         client.wait_for_workers(1, timeout=_PATIENCE)
-    except (TimeoutError, distributed.TimeoutError) as problem:
+    except (TimeoutError, distributed.TimeoutError) as failure:
         client.close(timeout=1)
         raise SymdualError(
             f"the Dask scheduler at {address} has no workers and got none in {_PATIENCE:.0f} s; "
             "start some with `dask worker`"
-        ) from problem
+        ) from failure
     return client
 
 
@@ -196,12 +196,12 @@ async def _require_scheduler(address: str) -> None:
     try:
         async with asyncio.timeout(_ANSWER), distributed.rpc(address, connection_args=security) as remote:
             kind = (await remote.identity())["type"]
-    except ValueError as problem:
+    except ValueError as failure:
         raise SymdualError(
             f'"{address}" is no address of a Dask scheduler, which looks like tcp://host:8786'
-        ) from problem
-    except Exception as problem:  # whatever comes of it when something else answers
-        raise SymdualError(f"no Dask scheduler answers at {address}") from problem
+        ) from failure
+    except Exception as failure:  # whatever comes of it when something else answers
+        raise SymdualError(f"no Dask scheduler answers at {address}") from failure
     if kind != "Scheduler":
         raise SymdualError(f"the Dask {kind.lower()} at {address} is not a scheduler")
 
@@ -229,8 +229,8 @@ def on_cluster(
         try:
             _deliver(client, delivery)
             yield from _gather(client, content.key, pending, _Watch(client, say, tell))
-        except (OSError, CancelledError) as problem:
-            raise SymdualError(_LOST) from problem
+        except (OSError, CancelledError) as failure:
+            raise SymdualError(_LOST) from failure
         finally:
             _take_back(client, delivery.name)
 
@@ -242,10 +242,10 @@ def _deliver(client: Client, delivery: Delivery) -> None:
         client.register_plugin(delivery)
     except (OSError, CancelledError):
         raise
-    except Exception as problem:  # whatever importing symdual may raise on a worker
+    except Exception as failure:  # whatever importing symdual may raise on a worker
         raise SymdualError(
-            f"a worker of the cluster cannot load symdual: {problem}; install the same symdual there"
-        ) from problem
+            f"a worker of the cluster cannot load symdual: {failure}; install the same symdual there"
+        ) from failure
 
 
 class _Watch:

@@ -109,9 +109,9 @@ class _SealedFile(caching.IndexDataCacheFile):
     def _keep(self, key: Any, data: Any) -> None:
         try:
             super().save(key, data)
-        except OSError as problem:
+        except OSError as failure:
             _say(
-                f"compiled code of {self._source.parent} cannot be kept ({problem.strerror}) and is compiled again in "
+                f"compiled code of {self._source.parent} cannot be kept ({failure.strerror}) and is compiled again in "
                 "every process; set NUMBA_CACHE_DIR to a folder that can be written"
             )
 

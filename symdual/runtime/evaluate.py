@@ -62,8 +62,8 @@ def argument(value: ArrayLike, shape: tuple[int, ...], name: str) -> Array:
     """Return a C-contiguous float64 array of the given shape, or say which argument is wrong."""
     try:
         array = np.ascontiguousarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as problem:
-        raise SymdualError(f"{name} must be an array of numbers") from problem
+    except (TypeError, ValueError) as failure:
+        raise SymdualError(f"{name} must be an array of numbers") from failure
     if array.shape != shape:
         raise SymdualError(f"{name} must have shape {shape}, but has {array.shape}")
     return array
@@ -73,8 +73,8 @@ def whole_number(value: object, what: str, least: int = 1, most: int | None = No
     """A number that counts something as a plain int, or a sentence that says what is wrong with it."""
     try:
         number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError as problem:
-        raise SymdualError(f"{what} must be a whole number, not {value!r}") from problem
+    except TypeError as failure:
+        raise SymdualError(f"{what} must be a whole number, not {value!r}") from failure
     if number < least:
         raise SymdualError(f"{what} must be at least {least}, not {number}")
     if most is not None and number > most:

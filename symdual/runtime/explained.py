@@ -189,8 +189,8 @@ class _Loop:
                 self.moments.append(_Moment(informed, u, y, info))
                 y = self._moved(k, u)
             self._beliefs.append(self._informed(state, y).belief)
-        except SymdualError as problem:
-            self._failure = str(problem)
+        except SymdualError as failure:
+            self._failure = str(failure)
 
     def _informed(self, state: State, y: Array) -> State:
         """The state with the measurement taken in; an oracle is told the true parameters of every step before that."""

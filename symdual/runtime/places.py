@@ -39,8 +39,8 @@ def _private() -> Path:
         folder = Path(tempfile.gettempdir()) / ("symdual" if user is None else f"symdual-{user}")
         folder.mkdir(mode=0o700, exist_ok=True)
         found = folder.lstat()
-    except OSError as problem:
-        raise SymdualError(f"there is no place for what symdual keeps: {problem.strerror}; {_MEND}") from problem
+    except OSError as failure:
+        raise SymdualError(f"there is no place for what symdual keeps: {failure.strerror}; {_MEND}") from failure
     if user is not None and not (stat.S_ISDIR(found.st_mode) and found.st_uid == user and not found.st_mode & 0o022):
         raise SymdualError(f"{folder} is not a folder of your own; {_MEND}")
     return folder

@@ -99,9 +99,9 @@ def _run(controller: Controller, plant: Plant, steps: int, seed: int, record: _R
         record.measured(state, y)
     except PlantEnded:
         return None
-    except Exception as problem:  # whatever a foreign plant may raise
-        foreign = [] if isinstance(problem, SymdualError) else [f"{type(problem).__name__} in the plant"]
-        return ": ".join([*foreign, *filter(None, [str(problem)])]) + f" (step {len(record.inputs)})"
+    except Exception as failure:  # whatever a foreign plant may raise
+        foreign = [] if isinstance(failure, SymdualError) else [f"{type(failure).__name__} in the plant"]
+        return ": ".join([*foreign, *filter(None, [str(failure)])]) + f" (step {len(record.inputs)})"
     return None
 
 

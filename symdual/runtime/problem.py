@@ -320,10 +320,10 @@ class Problem:
                     -np.inf if lower is None else lower,
                     np.inf if upper is None else upper,
                 ]
-            except (TypeError, ValueError) as problem:
+            except (TypeError, ValueError) as failure:
                 raise SymdualError(
                     f'the bounds of "{name}" must be a pair (lower, upper), but are {pair!r}'
-                ) from problem
+                ) from failure
         return new
 
 

@@ -174,10 +174,10 @@ def _table(file: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
         with file.open(newline="", encoding="utf-8-sig") as stream:
             reader = csv.reader(stream)
             rows = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
-    except OSError as problem:
-        raise SymdualError(f"cannot read {file}: {problem.strerror}") from problem
-    except (UnicodeDecodeError, csv.Error) as problem:
-        raise SymdualError(f"{file} is not a table of comma-separated values: {problem}") from problem
+    except OSError as failure:
+        raise SymdualError(f"cannot read {file}: {failure.strerror}") from failure
+    except (UnicodeDecodeError, csv.Error) as failure:
+        raise SymdualError(f"{file} is not a table of comma-separated values: {failure}") from failure
     if not rows:
         raise SymdualError(f"{file} is empty")
     header = [cell.strip() for cell in rows[0][1]]
@@ -361,6 +361,6 @@ def write_belief(file: Path, result: Replay, package: LoadedPackage) -> Path:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(file, table.getvalue().encode())
-    except OSError as problem:
-        raise SymdualError(f"cannot write {file}: {problem.strerror}") from problem
+    except OSError as failure:
+        raise SymdualError(f"cannot write {file}: {failure.strerror}") from failure
     return file

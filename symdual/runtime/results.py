@@ -305,11 +305,11 @@ class Results(Labelled):
                 self.description = described(self.about)
                 if self.about["format"] != FORMAT:
                     raise ValueError("another format")
-            except UNREADABLE as problem:
+            except UNREADABLE as failure:
                 other = written_format(path)
                 if other not in (None, FORMAT):
-                    raise SymdualError(f'{path} is in the format "{other}", and this is "{FORMAT}"') from problem
-                raise self._damaged() from problem
+                    raise SymdualError(f'{path} is in the format "{other}", and this is "{FORMAT}"') from failure
+                raise self._damaged() from failure
             self._opened = opened.pop_all()
 
     def __repr__(self) -> str:
@@ -348,8 +348,8 @@ class Results(Labelled):
     def _read(self, name: str) -> NDArray[Any]:
         try:
             return np.asarray(self._stored[name])
-        except UNREADABLE as problem:
-            raise self._damaged() from problem
+        except UNREADABLE as failure:
+            raise self._damaged() from failure
 
 
 def open_results(path: str | Path) -> Results:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symdual.errors import SymdualError, did_you_mean
-from symdual.runtime import recording
+from symdual.runtime import result_fields
 from symdual.runtime.closed_loop import Episodes, Luck, run
 from symdual.runtime.labelled import Labelled
 from symdual.runtime.limits import warn_of_start
@@ -55,7 +55,7 @@ class Simulation(Labelled, Mapping[str, Episodes]):
             raise SymdualError(f'there is no controller "{controller}" here{did_you_mean(controller, self._episodes)}')
         if controller not in self._fields:
             episodes = self._episodes[controller]
-            self._fields[controller] = recording.fields(self.plan.problem, controller, self.luck, episodes)
+            self._fields[controller] = result_fields.fields(self.plan.problem, controller, self.luck, episodes)
         return self._fields[controller][field]
 
     def task(self, name: str) -> NDArray[np.float64]:

@@ -22,7 +22,7 @@ from threadpoolctl import ThreadpoolController
 
 import symdual
 from symdual.errors import SymdualError
-from symdual.runtime import recording
+from symdual.runtime import result_fields
 from symdual.runtime.checkpoints import Checkpoints, kept, owner
 from symdual.runtime.closed_loop import Luck, Settings, checked_settings, draw, plant_problem, run_part
 from symdual.runtime.controller import controller
@@ -98,7 +98,7 @@ class Sweep:
             "horizon": self.steps,
             "names": names,
             "processes": capacities(package),
-            "outcomes": list(recording.REASONS),
+            "outcomes": list(result_fields.REASONS),
             "versions": versions() | ({"backend": "c"} if package.backend == "c" else {}),
         }
         if has_objective(package):
@@ -150,7 +150,7 @@ class Sweep:
         name = chunks[0].controller
         episodes = run_part(self.problem, name, luck, self.settings)
         with one_blas_thread():
-            arrays = recording.fields(self.problem, name, luck, episodes)
+            arrays = result_fields.fields(self.problem, name, luck, episodes)
         payloads, first = [], 0
         for chunk in chunks:
             last = first + chunk.stop - chunk.start
@@ -247,8 +247,8 @@ def results_folder(plan: Sweep, parent: str | Path, overwrite: bool) -> Path:
     folder = Path(parent) / plan.problem.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise SymdualError(f"cannot make the folder {folder}: {problem.strerror}") from problem
+    except OSError as failure:
+        raise SymdualError(f"cannot make the folder {folder}: {failure.strerror}") from failure
     if not overwrite:
         _refuse_to_overwrite(plan, folder / RESULTS)
     return folder
@@ -330,10 +330,10 @@ def _run_locked(
         write_results(
             target, plan.description, task, {c: checkpoints.digests[c] for c in plan.chunks}, checkpoints.read
         )
-    except OSError as problem:
+    except OSError as failure:
         raise SymdualError(
-            f"cannot write {target}: {problem.strerror}; all {len(plan.chunks)} chunks are kept, continue with --resume"
-        ) from problem
+            f"cannot write {target}: {failure.strerror}; all {len(plan.chunks)} chunks are kept, continue with --resume"
+        ) from failure
     checkpoints.remove()
     return target
 

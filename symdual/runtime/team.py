@@ -12,13 +12,13 @@ def in_threads(works: Sequence[Callable[[], object]]) -> None:
     The first is done by the thread that calls. The others have threads that are daemons, so that a process that was
     interrupted does not wait for compiled calls to end.
     """
-    problems: list[BaseException] = []
+    failures: list[BaseException] = []
 
     def do(work: Callable[[], object]) -> None:
         try:
             work()
-        except BaseException as problem:  # raised again below
-            problems.append(problem)
+        except BaseException as failure:  # raised again below
+            failures.append(failure)
 
     threads = [threading.Thread(target=do, args=(work,), daemon=True) for work in works[1:]]
     for thread in threads:
@@ -26,5 +26,5 @@ def in_threads(works: Sequence[Callable[[], object]]) -> None:
     do(works[0])
     for thread in threads:
         thread.join()
-    if problems:
-        raise problems[0]
+    if failures:
+        raise failures[0]

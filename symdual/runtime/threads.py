@@ -124,5 +124,5 @@ class Background:
             function, arguments = task
             try:
                 self._answers.put((function(*arguments), None))
-            except BaseException as problem:  # raised again where `call` waits
-                self._answers.put((None, problem))
+            except BaseException as failure:  # raised again where `call` waits
+                self._answers.put((None, failure))

@@ -231,8 +231,8 @@ def _started(folder: Path, part: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", _PROGRAM, str(folder), part]
     try:
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    except OSError as problem:
-        raise SymdualError(f"{sys.executable} cannot be started to compile {folder}: {problem.strerror}") from problem
+    except OSError as failure:
+        raise SymdualError(f"{sys.executable} cannot be started to compile {folder}: {failure.strerror}") from failure
 
 
 _PROGRAM = "import sys; from symdual.runtime.warm import main; main(*sys.argv[1:])"

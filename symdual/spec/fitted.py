@@ -65,8 +65,8 @@ def read_fit(source: Source) -> Fitted:
         start = content.get("start")
         covariance = content.get("covariance", []) if names else np.zeros((0, 0))
         first = None if start is None else (start["mean"], start["covariance"])
-    except (KeyError, TypeError, AttributeError, ValueError) as problem:
-        raise ModelError(f"{origin} does not hold a fit as `symdual fit` writes it") from problem
+    except (KeyError, TypeError, AttributeError, ValueError) as failure:
+        raise ModelError(f"{origin} does not hold a fit as `symdual fit` writes it") from failure
     if not names and not noises and first is None:
         raise ModelError(f"{origin} holds neither unknowns nor noise nor a first state as `symdual fit` writes them")
     size = len(names)
@@ -99,10 +99,10 @@ def _content(file: Path) -> Mapping[str, Any]:
         content = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ModelError(f"there is no file {file}; `symdual fit` writes it for a model without fitted=") from None
-    except OSError as problem:
-        raise ModelError(f"the fit cannot be read from {file}: {problem.strerror}") from problem
-    except ValueError as problem:
-        raise ModelError(f"{file} does not hold a fit as `symdual fit` writes it") from problem
+    except OSError as failure:
+        raise ModelError(f"the fit cannot be read from {file}: {failure.strerror}") from failure
+    except ValueError as failure:
+        raise ModelError(f"{file} does not hold a fit as `symdual fit` writes it") from failure
     if not isinstance(content, Mapping):
         raise ModelError(f"{file} does not hold a fit as `symdual fit` writes it")
     return content
@@ -117,10 +117,10 @@ def read(file: Path) -> dict[str, float]:
         raise ModelError(
             f"there is no file {file} with fitted hyperparameters; `symdual fit` writes it for a model without fitted="
         ) from None
-    except OSError as problem:
-        raise ModelError(f"the fitted hyperparameters cannot be read from {file}: {problem.strerror}") from problem
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
-        raise ModelError(f"{file} does not hold fitted hyperparameters as `symdual fit` writes them") from problem
+    except OSError as failure:
+        raise ModelError(f"the fitted hyperparameters cannot be read from {file}: {failure.strerror}") from failure
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as failure:
+        raise ModelError(f"{file} does not hold fitted hyperparameters as `symdual fit` writes them") from failure
 
 
 def write(file: Path, content: Mapping[str, Any]) -> None:
@@ -128,5 +128,5 @@ def write(file: Path, content: Mapping[str, Any]) -> None:
     text = json.dumps(content, indent=2, allow_nan=False) + "\n"
     try:
         write_whole(file, text.encode())
-    except OSError as problem:
-        raise SymdualError(f"cannot write {file}: {problem.strerror}") from problem
+    except OSError as failure:
+        raise SymdualError(f"cannot write {file}: {failure.strerror}") from failure

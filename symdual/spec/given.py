@@ -110,8 +110,8 @@ def _sides(symbol: sp.Symbol | str, pair: tuple[float | None, float | None]) -> 
     try:
         low, high = pair
         sides = (-np.inf if low is None else float(low), np.inf if high is None else float(high))
-    except (TypeError, ValueError) as problem:
-        raise ModelError(f'the bounds of "{symbol}" must be a pair (lower, upper), but are {pair!r}') from problem
+    except (TypeError, ValueError) as failure:
+        raise ModelError(f'the bounds of "{symbol}" must be a pair (lower, upper), but are {pair!r}') from failure
     if any(map(math.isnan, sides)):
         raise ModelError(f'the bounds of "{symbol}" contain NaN')
     return sides

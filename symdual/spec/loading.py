@@ -72,8 +72,8 @@ def load_model_file(path: str | Path) -> ModelFile:
             scenarios[name] = value
     try:
         return ModelFile(path, *_agreed(renamed, models, scenarios))
-    except ModelError as problem:
-        raise ModelError(f"{path}: {problem}") from problem
+    except ModelError as failure:
+        raise ModelError(f"{path}: {failure}") from failure
 
 
 def gathered(given: Model | Scenario) -> ModelFile:
@@ -149,15 +149,15 @@ def _run(path: Path) -> types.ModuleType:
     here = Path.cwd()
     try:
         spec.loader.exec_module(module)
-    except SyntaxError as problem:
-        own = problem.filename is None or Path(problem.filename).resolve() == path.resolve()
-        place = path if own else problem.filename  # a neighbour that the file imports may be the broken one
-        raise ModelError(f"{place}:{problem.lineno or 1}: the file is not valid Python: {problem.msg}") from problem
-    except (Exception, SystemExit) as problem:  # whatever a user's file may raise
-        line = _line_in(path, problem)
-        words = _words(problem)
-        text = words if isinstance(problem, ModelError) else f"the file raises {type(problem).__name__}: {words}"
-        raise ModelError(f"{path}:{line}: {text}") from problem
+    except SyntaxError as failure:
+        own = failure.filename is None or Path(failure.filename).resolve() == path.resolve()
+        place = path if own else failure.filename  # a neighbour that the file imports may be the broken one
+        raise ModelError(f"{place}:{failure.lineno or 1}: the file is not valid Python: {failure.msg}") from failure
+    except (Exception, SystemExit) as failure:  # whatever a user's file may raise
+        line = _line_in(path, failure)
+        words = _words(failure)
+        text = words if isinstance(failure, ModelError) else f"the file raises {type(failure).__name__}: {words}"
+        raise ModelError(f"{path}:{line}: {text}") from failure
     finally:
         sys.dont_write_bytecode = write_bytecode
         os.chdir(here)  # relative paths mean the same as before
@@ -166,17 +166,17 @@ def _run(path: Path) -> types.ModuleType:
     return module
 
 
-def _words(problem: BaseException) -> str:
+def _words(failure: BaseException) -> str:
     """What an exception says, on one line; it may be one that cannot even say that."""
     try:
-        return " ".join(str(problem).split())
+        return " ".join(str(failure).split())
     except Exception:  # a user's own class may raise anything in __str__; what it was raised for is said all the same
         return "(without words)"
 
 
-def _line_in(path: Path, problem: BaseException) -> int:
+def _line_in(path: Path, failure: BaseException) -> int:
     """The last line of the model file in the traceback."""
     lines = [
-        f.lineno for f in traceback.extract_tb(problem.__traceback__) if Path(f.filename).resolve() == path.resolve()
+        f.lineno for f in traceback.extract_tb(failure.__traceback__) if Path(f.filename).resolve() == path.resolve()
     ]
     return (lines[-1] if lines else None) or 1

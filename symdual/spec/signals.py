@@ -42,10 +42,10 @@ def column(file: str | Path, name: str) -> Array:
     try:
         with file.open(newline="", encoding="utf-8-sig") as stream:
             rows = [row for row in csv.reader(stream) if any(cell.strip() for cell in row)]
-    except OSError as problem:
-        raise ModelError(f"cannot read {file}: {problem.strerror}") from problem
-    except (UnicodeDecodeError, csv.Error) as problem:
-        raise ModelError(f"{file} is not a table of comma-separated values: {problem}") from problem
+    except OSError as failure:
+        raise ModelError(f"cannot read {file}: {failure.strerror}") from failure
+    except (UnicodeDecodeError, csv.Error) as failure:
+        raise ModelError(f"{file} is not a table of comma-separated values: {failure}") from failure
     header = [cell.strip() for cell in rows[0]] if rows else []
     if name not in header:
         raise ModelError(f'{file} has no column "{name}"{did_you_mean(name, header)}')

@@ -46,8 +46,8 @@ def require_writable(file: Path) -> None:
     """Refuse a file that cannot be written before any work is done."""
     try:
         there = _status(file)
-    except OSError as problem:
-        raise SymdualError(f"cannot write {file}: {problem.strerror}") from problem
+    except OSError as failure:
+        raise SymdualError(f"cannot write {file}: {failure.strerror}") from failure
     if there is not None and stat.S_ISDIR(there.st_mode):
         raise SymdualError(f"cannot write {file}: it is a folder")
     if there is not None and not os.access(file, os.W_OK):

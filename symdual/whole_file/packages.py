@@ -50,10 +50,10 @@ def restore_interrupted(target: Path) -> None:
         try:
             with locked(target.parent, wait=True):  # a writer that is still alive finishes first
                 put_back(target)
-        except OSError as problem:
+        except OSError as failure:
             raise PackageError(
-                f"the package {target} was interrupted while it was written and cannot be put back: {problem.strerror}"
-            ) from problem
+                f"the package {target} was interrupted while it was written and cannot be put back: {failure.strerror}"
+            ) from failure
 
 
 def put_back(target: Path) -> None:

@@ -13,32 +13,16 @@ import pytest
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
-#: Steps run in forked children: new processes as far as compiled code is concerned, without new imports.
 HEAD = """
-    import hashlib, json, os, traceback
+    import hashlib, json, os
     from pathlib import Path
     import numba, numpy as np, sympy as sp
     import symdual
     from symdual import Model, features
     from symdual.runtime import evaluate
+    from tests.forked import in_new_process, results
 
     x, u = sp.symbols("x u")
-    results = []
-
-    def in_new_process(step, *arguments):
-        read, write = os.pipe()
-        child = os.fork()
-        if child == 0:
-            try:
-                os.write(write, json.dumps(step(*arguments)).encode())
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                os._exit(0)
-        os.close(write)
-        with os.fdopen(read) as answer:
-            results.append(json.loads(answer.read()))
-        os.waitpid(child, 0)
 
     def cart(frequency=1.0, mean=0.0, sign=1):
         slope = features.fourier("g", x, count=2, frequencies=[frequency], mean=mean)
@@ -111,7 +95,7 @@ STALE = (
     whole = code.files
 
     def few(derivation, placeholder=""):
-        kept = [file for file in whole(derivation, placeholder) if file.name in ("__init__", "kernels")]
+        kept = [file for file in whole(derivation, placeholder) if file.name in ("__init__", "options", "kernels")]
         return (*kept, code.File("caller", "caller", code.NameContext("tanh")))
 
     code.files = few

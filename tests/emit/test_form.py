@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _LINES, _OF_A_FUNCTION, _ARGUMENTS = 350, 70, 10
 _SHARE = 0.1  # of the lines of a template
 #: more in lists of what a controller in C consists of, and where a cost may be of two kinds at each of two places
-_MORE = {"controller.h": 0.18, "controller.c": 0.14, "cost_bends.py": 0.13}
+_MORE = {"controller.h": 0.16, "controller.c": 0.13, "cost_bends.py": 0.13}
 
 
 def test_no_template_is_long() -> None:
@@ -29,7 +29,7 @@ def test_no_emitted_function_is_long_or_takes_much() -> None:
     """Kernels are as long as the model asks for."""
     found = {}
     for file in sorted((ROOT / "generated").glob("*/*.py")):
-        if file.stem in ("kernels", "controller"):
+        if file.stem == "kernels":
             continue
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.FunctionDef):

@@ -23,6 +23,7 @@ import sympy as sp
 
 from symdual import Model, constant, features, unknown
 from symdual.derive.derivation import derive
+from symdual.emit import package as packaging
 from symdual.emit import render
 from symdual.emit.code import files
 from symdual.emit.package import package, stored_arrays
@@ -153,6 +154,22 @@ def test_the_input_digest_notices_every_argument(other: Callable[[], Model]) -> 
     plain = Model([x, v], [u], [x + v, v + u], name="m")
     assert digest(plain) == digest(Model([x, v], [u], [x + v, v + u], name="m"))
     assert digest(plain) != digest(other())
+
+
+def test_the_digest_of_the_generator_covers_what_it_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All but what says that something went wrong, what shows itself, and how files are written."""
+    read = list[Path]()
+    real = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read.append(path) or real(path))
+    packaging._generator_digest.__wrapped__()
+    root = Path(packaging.__file__).parents[1]
+    within = [path.relative_to(root).with_suffix("") for path in read if root in path.parents]
+    own = {".".join(("symdual", *path.parts)).removesuffix(".__init__") for path in within}
+    assert len(own) > 30
+    nodes = [node for path in read if path.suffix == ".py" for node in ast.walk(ast.parse(path.read_text()))]
+    imported = {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    others = {name for name in imported if name.startswith("symdual.")} - own
+    assert {name.split(".")[1] for name in others} <= {"errors", "shown", "whole_file"}
 
 
 # -------------------------------------------------------------------- templates

@@ -197,9 +197,53 @@ def test_a_step_back(dense: Dense) -> None:
     assert (records["xx"][0] == records["xx"][0].T).all()
 
 
+def test_what_a_measurement_saves(dense: Dense) -> None:
+    """V <- (I - Kf C)' V (I - Kf C), of the slopes of the dual cost."""
+    adjoint, (covariance, S), (records, V) = dense.package.adjoint_blocks, dense.matrix(), dense.matrix()
+    dense.space.present[:] = 1.0
+    dense.package.blocks.see_parameters(covariance[0], dense.note, dense.space)
+    dense.package.blocks.measure(covariance[0], dense.note, dense.task, dense.width, dense.space)
+    gain = np.linalg.solve(dense.C @ S @ dense.C.T + dense.R, dense.C @ S).T
+    adjoint.filter_loss(records[0], dense.note, dense.width, dense.space)
+    found = np.hstack([dense.space.loss_x, dense.space.loss_t[:, : dense.p]])
+    np.testing.assert_allclose(found, (V @ gain).T, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(dense.space.inner_loss, gain.T @ V @ gain, rtol=1e-9, atol=1e-10)
+    adjoint.see_loss(dense.note, dense.space)
+    adjoint.look_back(records[0], dense.note, dense.width, dense.space)
+    adjoint.look_back_parameters(records[0], dense.note, dense.space)
+    left = np.eye(dense.nz) - gain @ dense.C
+    np.testing.assert_allclose(dense.full(records), left.T @ V @ left, rtol=1e-9, atol=1e-9)
+
+
+def test_feedback_and_what_it_leads_to(dense: Dense) -> None:
+    """L = -(U + B' K B)^-1 B' K A, the rows of the states of K (A + B L), and N <- (A + B L) N (A + B L)'."""
+    cost, adjoint = dense.package.cost_blocks, dense.package.adjoint_blocks
+    (records, K), (spread, N), nx = dense.matrix(), dense.matrix(), dense.nx
+    pull, U = np.zeros(1, dense.package.records.PULL)[0], dense.positive(dense.nu)
+    dense.space.free[:] = 1.0
+    cost.effort(records[0], dense.step, dense.width, dense.space)
+    cost.effort_parameters(dense.step, dense.task, dense.space)
+    dense.space.Huu[:] += U
+    cost.solve_effort(dense.width, dense.space)
+    adjoint.feedback(pull, dense.width, dense.space)
+    L = -np.linalg.solve(U + dense.B.T @ K @ dense.B, dense.B.T @ K @ dense.A)
+    np.testing.assert_allclose(np.hstack([pull.Lx, pull.Lt[:, : dense.p]]), L, rtol=1e-9, atol=1e-10)
+    pull.reach_x[:], pull.reach_t[:, : dense.p] = K[:nx, :nx], K[:nx, nx:]
+    adjoint.carry_rows(pull.reach_x, pull.reach_t, dense.step, dense.task, dense.space)
+    adjoint.close_rows(pull, dense.width, dense.space)
+    closed = dense.A + dense.B @ L
+    reach = np.hstack([pull.reach_x, pull.reach_t[:, : dense.p]])
+    np.testing.assert_allclose(reach, (K @ closed)[:nx], rtol=1e-9, atol=1e-9)
+    adjoint.answer(spread[0], pull, dense.width, dense.space)
+    np.testing.assert_allclose(dense.space.Huu, L @ N @ L.T, rtol=1e-9, atol=1e-10)
+    adjoint.move_spread(spread[0], dense.step, dense.task, dense.space)
+    np.testing.assert_allclose(dense.full(spread), closed @ N @ closed.T, rtol=1e-8, atol=1e-9)
+
+
 def test_fields_of_a_record_do_not_overlap(dense: Dense) -> None:
-    r = dense.package.records
-    for kind in (r.BLOCKS, r.STEP, r.NOTE, r.BEND, r.WEIGHTS, r.TASK, r.SPACE):
+    kinds = [kind for kind in vars(dense.package.records).values() if isinstance(kind, np.dtype)]
+    assert len(kinds) > 10
+    for kind in kinds:
         places = sorted((offset, offset + field.itemsize) for field, offset in kind.fields.values())
         assert all(first[1] <= second[0] for first, second in pairwise(places))
         assert not {

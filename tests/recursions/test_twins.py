@@ -33,7 +33,7 @@ RECURSIONS = {
     "adjoint_lowrank": ("tilt",),
     "likelihood": ("forward",),
 }
-#: parts of others, and what the pages of decisions ask for
+#: parts of others, and what splits Jd for an identity that a test holds it to
 NOBODYS = {"augmented", "semidefinite", "innovation_covariance", "parts"}
 
 

@@ -133,8 +133,8 @@ def in_c(
     """Return a function that gives the task of a model in a file, or in a text, through C, compiled quickly."""
     try:
         compilation.compiler()
-    except compilation.NoCompiler as problem:
-        pytest.skip(str(problem))
+    except compilation.NoCompiler as failure:
+        pytest.skip(str(failure))
 
     def run(source: Path | str, name: str) -> Problem:
         if isinstance(source, str):

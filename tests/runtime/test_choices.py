@@ -34,8 +34,8 @@ def in_c(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[st
 
     try:
         compilation.compiler()
-    except compilation.NoCompiler as problem:
-        pytest.skip(str(problem))
+    except compilation.NoCompiler as failure:
+        pytest.skip(str(failure))
     return lambda name: symdual.problem(symdual.load(folder / name, backend="c"))
 
 

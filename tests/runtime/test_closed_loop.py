@@ -25,7 +25,7 @@ from symdual.runtime.closed_loop import OUTCOMES, Episodes, Luck, Settings, draw
 from symdual.runtime.controller import controller
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Belief, Problem, problem
-from symdual.runtime.recording import fields
+from symdual.runtime.result_fields import fields
 
 if TYPE_CHECKING:
     from tests.conftest import Interpreted

@@ -157,31 +157,16 @@ def test_functions_of_others_are_cached_as_ever(tmp_path: Path) -> None:
 # -------------------------------------------------------------------- a package in processes of its own
 
 WHOLE = """
-    import json, os, random, shutil, traceback, warnings
+    import json, os, random, shutil, warnings
     from pathlib import Path
     import numba, numpy as np, sympy as sp
     import symdual
     from symdual import Model
     from symdual.errors import SymdualWarning
     from symdual.runtime import evaluate
+    from tests.forked import in_new_process, results
 
     x, u = sp.symbols("x u")
-    results = []
-
-    def in_new_process(step, *arguments):
-        read, write = os.pipe()
-        child = os.fork()
-        if child == 0:
-            try:
-                os.write(write, json.dumps(step(*arguments)).encode())
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                os._exit(0)
-        os.close(write)
-        with os.fdopen(read) as answer:
-            results.append(json.loads(answer.read()))
-        os.waitpid(child, 0)
 
     def step():
         with warnings.catch_warnings(record=True) as caught:
@@ -230,11 +215,11 @@ EXACT = """
     from pathlib import Path
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        from symdual.runtime import exact
+        from symdual.runtime import nested_quadrature as exact
         print(exact.last_cost.stats.cache_path)
         exact.certain_guess(1.0, 2.0, exact.Two(*[1.0] * 10))
     print(sum(exact.certain_guess.stats.cache_hits.values()), len(caught))
-    for file in Path(exact.last_cost.stats.cache_path).glob("exact.*.nb?"):
+    for file in Path(exact.last_cost.stats.cache_path).glob("nested_quadrature.*.nb?"):
         file.write_bytes(b"")
 """
 

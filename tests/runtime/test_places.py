@@ -106,8 +106,8 @@ def test_no_place_at_all_names_the_variable_to_set(monkeypatch: pytest.MonkeyPat
 HOMELESS = """
 import sys, tempfile
 tempfile.tempdir = sys.argv[1]
-from symdual.runtime import exact
-print(exact.last_cost.stats.cache_path)
+from symdual.runtime import nested_quadrature
+print(nested_quadrature.last_cost.stats.cache_path)
 from symdual.commands import main
 main(["generate", "m.py", "--no-compile"])
 """

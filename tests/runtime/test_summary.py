@@ -15,7 +15,7 @@ from rich.console import Console
 from symdual.report import figures
 from symdual.report.figures import COLOURS, sweep_figure
 from symdual.report.sweeps import summary_table
-from symdual.runtime.recording import REASONS, normalised_errors
+from symdual.runtime.result_fields import REASONS, normalised_errors
 from symdual.runtime.results import FIELDS, FORMAT, Chunk, Description, Results, write_results
 from symdual.runtime.summary import Summary, consistency, summarise
 

@@ -67,8 +67,8 @@ def require_writable(folder: Path) -> None:
         probe = folder / ".probe"
         probe.write_bytes(b"")
         probe.unlink()
-    except OSError as problem:
-        raise SymdualError(f"cannot write to the folder {folder}: {problem.strerror}") from problem
+    except OSError as failure:
+        raise SymdualError(f"cannot write to the folder {folder}: {failure.strerror}") from failure
 
 
 @dataclass

@@ -113,5 +113,5 @@ def save(pictures: list[Picture], folder: Path) -> None:
         for item in pictures:
             write_whole(folder / f"{item.name}.png", item.png)
             write_whole(folder / f"{item.name}.svg", item.svg)
-    except OSError as problem:
-        raise SymdualError(f"cannot write to the folder {folder}: {problem.strerror}") from problem
+    except OSError as failure:
+        raise SymdualError(f"cannot write to the folder {folder}: {failure.strerror}") from failure
