@@ -52,9 +52,9 @@ def _fine_measurements(problem: Problem) -> Iterator[str]:
     for name, size, variance in zip(package.MEASUREMENTS, np.abs(expected), np.diag(noise), strict=True):
         if 0.0 < variance < (size * EPSILON) ** 2:
             yield (
-                f"{name} is measured with a deviation of {np.sqrt(variance):.3g}, but single precision tells numbers of "
-                f"its size, {size:.3g}, apart from {size * EPSILON:.2g} on: measure it from nearer by, or export with "
-                "--real double"
+                f"{name} is measured with a deviation of {np.sqrt(variance):.3g}, but single precision tells numbers "
+                f"of its size, {size:.3g}, apart from {size * EPSILON:.2g} on: measure it from nearer by, or export "
+                "with --real double"
             )
 
 
