@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from symdual.numbers import Array
+from symdual.runtime import evaluate
+from symdual.runtime.noise import is_noisy
 from symdual.runtime.problem import Problem
 
 EPSILON = float(np.finfo(np.float32).eps)
@@ -33,12 +35,27 @@ def losses(problem: Problem) -> Iterator[str]:
                 f"{name} has the size {size:.3g} and a deviation of {spread:.3g}, but single precision tells numbers "
                 f"of this size apart from {size * EPSILON:.2g} on: scale the model, or export with --real double"
             )
+    yield from _fine_measurements(problem)
     own = np.linalg.eigvalsh(_correlations(problem.prior.covariance))
     if own.size and 0.0 < own[0] < EPSILON * ROOM * own[-1]:
         yield (
             f"the prior's correlations have eigenvalues from {own[0]:.2g} to {own[-1]:.2g}, further apart than the "
             "digits of single precision: its covariance will not stay positive"
         )
+
+
+def _fine_measurements(problem: Problem) -> Iterator[str]:
+    """Measurements whose noise is finer than single precision tells their own size apart."""
+    package, x, theta = problem.package, problem.start, problem.prior.mean[problem.package.NX :]
+    expected = evaluate.observation(package, x, theta)
+    noise = evaluate.measurement_noise(package, x) if is_noisy(package) else package.noise.measurement
+    for name, size, variance in zip(package.MEASUREMENTS, np.abs(expected), np.diag(noise), strict=True):
+        if 0.0 < variance < (size * EPSILON) ** 2:
+            yield (
+                f"{name} is measured with a deviation of {np.sqrt(variance):.3g}, but single precision tells numbers "
+                f"of its size, {size:.3g}, apart from {size * EPSILON:.2g} on: measure it from nearer by, or export "
+                "with --real double"
+            )
 
 
 def _out_of_range(problem: Problem) -> Iterator[str]:

@@ -240,6 +240,9 @@ def test_what_single_precision_would_lose_is_said_in_numbers(task: Problem) -> N
     hot = task.changed(reference=[4e6, 0.0])
     (sentence,) = (text for text in losses(hot) if text.startswith("angle"))
     assert "size 4e+06" in sentence and "--real double" in sentence
+    far = task.changed(start=[3e5, 0.0])  # measured with a deviation of 0.03
+    assert any(text.startswith("angle is measured with a deviation of 0.0316") for text in losses(far))
+    assert not any("measured" in text for text in losses(task.changed(start=[1e5, 0.0])))
     vast = task.changed(state_cost=np.diag([1e40, 1.0]))
     assert any("the state cost goes from" in text for text in losses(vast))
 

@@ -54,6 +54,13 @@ class Driven:
         u = np.full(self._nu, np.nan)
         return self("act", y, u), u
 
+    def planned(self, steps: int, nx: int) -> tuple[Array, Array]:
+        """What `plan` wrote, behind belief, last input and statistics."""
+        start = self._exported.memory["belief"] // 8 + self._nu + 3
+        states, inputs = (steps + 1) * nx, steps * self._nu
+        found = self._memory[start : start + states + inputs]
+        return found[:states].reshape(-1, nx), found[states:].reshape(-1, self._nu)
+
     @property
     def mean(self) -> Array:
         return self._memory[: self._nz].copy()
@@ -231,3 +238,20 @@ def test_what_was_learned_of_a_function_can_be_given_back(
     belief: Belief = twin.belief
     assert np.min(np.diagonal(belief.covariance)) < 0.0
     assert driven("set_belief", belief.mean, belief.covariance) == FINE
+
+
+def test_the_plan_of_a_switch_without_anything_to_learn_goes_through_its_input(
+    made: Callable[[str], tuple[Problem, Exported, ctypes.CDLL]],
+) -> None:
+    """The plan on the shelf of `planned` is the one without switches then."""
+    task, exported, native = made("valved")
+    known = task.changed(start=-0.4, prior_covariance=0.0, start_covariance=0.0)  # the best valve is no choice
+    driven = Driven(exported, native, "planned").init()
+    assert driven("set_belief", known.prior.mean, known.prior.covariance) == FINE
+    status, u = driven.act(None)
+    twin = controller(known, "planned")
+    _, expected, info = twin.step(twin.init())
+    assert status >= FINE and close(u, expected, 1e-9)
+    assert driven("plan") == task.horizon
+    states, inputs = driven.planned(task.horizon, task.package.NX)
+    assert close(inputs, info.planned_inputs, 1e-6) and close(states, info.planned_states, 1e-6)
