@@ -102,7 +102,7 @@ def _note(processes: bool, limited: bool) -> Record:
             Field("L_x", ("NU", "NX"), "gains of the cost-to-go: states"),
             Field("L_t", ("NU", "WIDTH"), "parameters"),
             Field("variance", ("NC",), "what the filter will not know of each constraint"),
-            Field("variance_x", ("NC",), "the same from the states alone"),
+            Field("strayed", ("NC",), "what the estimate will stray in it by states and answers"),
             Field("sigma", ("NC",), "deviation of each constraint in closed loop"),
             Field("kept_sigma", ("NC",), "the same along the certainty-equivalent plan"),
             Field("kept_distance", ("NC",), "and the distance there"),

@@ -34,6 +34,7 @@ class Library:
         self._real: Any = ctypes.c_float if self._single else ctypes.c_double
         self._structs: dict[Kind, type[ctypes.Structure]] = {}
         self._kept: dict[tuple[int, Group], tuple[Any, Any]] = {}
+        self._keeping = threading.Lock()
         self._threads = threading.local()
         self.types = {name: self._record_type(name) for name in work.records}
 
@@ -160,17 +161,21 @@ class Library:
 
     def _group(self, kind: Group, given: Any, handed: list[Any], after: list[Callable[[], None]]) -> None:
         key = (id(given), kind)
-        if key not in self._kept or self._single:
+        kept = self._kept.get(key)
+        if kept is None or self._single:
             fresh: list[Callable[[], None]] = []
-            struct = self._filled(kind, given, fresh)
+            kept = given, self._filled(kind, given, fresh)  # the first keeps it alive, and its id its own
             after += fresh
-            if fresh:
-                handed.append(ctypes.byref(struct))
-                return
+            if not fresh:
+                self._keep(key, kept)
+        handed.append(ctypes.byref(kept[1]))
+
+    def _keep(self, key: tuple[int, Group], kept: tuple[Any, Any]) -> None:
+        """Remember a struct in the place of the oldest one; threads of a team come here at the same time."""
+        with self._keeping:
             if len(self._kept) >= _REMEMBERED:
                 self._kept.pop(next(iter(self._kept)))
-            self._kept[key] = given, struct  # which keeps it alive, and its id its own
-        handed.append(ctypes.byref(self._kept[key][1]))
+            self._kept[key] = kept
 
     def _filled(self, kind: Group, given: Any, after: list[Callable[[], None]]) -> Any:
         struct = self._struct(kind)()

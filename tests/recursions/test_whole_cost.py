@@ -1,14 +1,15 @@
-"""The cost of whole plans at their own distances from constraints: dense numpy, and where its slope vanishes."""
+"""The cost of whole plans at their own distances from constraints: dense numpy, its slope, and what runs pay."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import erfc, sqrt
+from math import erfc, exp, inf, pi, sqrt
 from typing import Any
 
 import numpy as np
 import pytest
 import sympy as sp
+from scipy.integrate import quad
 
 from symdual import Model, unknown
 from symdual.spec.objective import Objective
@@ -47,6 +48,15 @@ def _whole(package: Any, desk: Any, inputs: np.ndarray) -> float:
     return float(package.planner.whole_cost(0, STEPS, 0, nominal, belief, desk))
 
 
+def _hidden(g: float, sigma: float) -> float:
+    """E max(0, g + sigma xi)^2 - max(0, g)^2 by quadrature."""
+
+    def square(xi: float) -> float:
+        return (g + sigma * xi) ** 2 * exp(-0.5 * xi * xi) / sqrt(2 * pi)
+
+    return float(quad(square, -g / sigma, inf, epsabs=0.0, epsrel=1e-12)[0]) - max(g, 0.0) ** 2
+
+
 class _Dense:
     """Jbar + 0.7 Jd with full matrices; Jd as a sum over the covariances in closed loop, not in its trace form."""
 
@@ -83,7 +93,7 @@ class _Dense:
         return whole + slopes.T * prices @ slopes, g_u.T * prices @ slopes, U + g_u.T * prices @ g_u
 
     def closed_loop(self, shares: np.ndarray) -> tuple[np.ndarray, float]:
-        """sigma of all constraints, and Jd."""
+        """sigma of all constraints, and what uncertainty costs but for excesses, of which gains know by shares."""
         gains = [np.zeros((1, 3))] * STEPS
         K = self.curvature(STEPS, shares[STEPS])[0]
         for j in range(STEPS - 1, 0, -1):
@@ -97,8 +107,8 @@ class _Dense:
             _, g_z, g_u = self.limits(j)
             answered = g_z + (g_u @ L if j < STEPS else 0.0)
             sigma[j] = np.sqrt(np.diag(g_z @ self.S[j] @ g_z.T) + np.diag(answered @ M @ answered.T))
-            H, N, Huu = self.curvature(j, shares[j])
-            total += np.trace(H @ (self.S[j] + M)) + 2 * np.trace(N.T @ L @ M) + np.trace(Huu @ L @ M @ L.T)
+            H, _, Huu = self.curvature(j, np.zeros(3))
+            total += np.trace(H @ (self.S[j] + M)) + np.trace(Huu @ L @ M @ L.T)
             if j < STEPS:
                 loop = self.A[j] + self.B @ L
                 M = loop @ M @ loop.T + self.learned[j]
@@ -113,6 +123,7 @@ class _Dense:
             sigma, _ = self.closed_loop(shares)
             shares = counted * np.vectorize(lambda a, s: 0.5 * erfc(-a / (s * sqrt(2))))(g, sigma)
         sigma, uncertain = self.closed_loop(shares)
+        uncertain += float(np.sum(PRICES * counted * np.vectorize(_hidden)(g, sigma)))
         return self.nominal(QUANTILES * sigma) + 0.7 * uncertain
 
     def nominal(self, distances: np.ndarray) -> float:
@@ -149,3 +160,74 @@ def test_the_slope_knows_that_distances_follow_the_plan(package: Any, desk: Any)
         slope = (up.cost() - down.cost()) / 2e-5
         at_held = (up.nominal(held) - down.nominal(held)) / 2e-5
         assert slope == pytest.approx(at_held + 2.0 * desk.notes["tilt_u"][j, 0], rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("a", [-30.0, -8.0, -1.645, -0.1, 0.0, 0.5, 4.0, 30.0])
+def test_a_spread_adds_what_quadrature_says(package: Any, a: float) -> None:
+    hidden = package.whole_cost.hidden_excess
+    expected = _hidden(2.0 * a, 2.0)
+    assert hidden(2.0 * a, 2.0) == pytest.approx(expected, rel=1e-9, abs=1e-14)
+    # before the wall and behind it, all of it is the variance
+    assert hidden(2.0 * a, 2.0) + hidden(-2.0 * a, 2.0) == pytest.approx(4.0, rel=1e-15)
+    assert hidden(a, 0.0) == 0.0
+    assert hidden(-1.0, 1e-170) == 0.0
+    assert np.isnan(hidden(a, np.nan))
+
+
+# ------------------------------------------------------------------ what runs pay
+
+A, PUSH, NOISE, BLUR = (
+    np.array([[1.0, 0.4], [-0.2, 0.9]]),
+    np.array([[0.1], [0.7]]),
+    np.diag([0.002, 0.005]),
+    np.diag([0.003, 0.01]),
+)
+RUNS = 40000
+
+
+def test_what_a_plan_costs_is_what_runs_with_its_feedback_pay(interpret: Callable[[Model], Any]) -> None:
+    """Linear and known, so that all expansions are exact: J is the mean of cost and penalties, but for the distance."""
+    motion = list(sp.Matrix(A) * sp.Matrix([x, v]) + sp.Matrix(PUSH) * p)
+    model = Model([x, v], [p], motion, process_noise=NOISE, measurement_noise=BLUR, name="paid")
+    package = interpret(model.asked(Objective(limits=(x - 1.0, v + 0.2 * p - 0.6))))
+    records, zeros, prices = package.records, np.zeros(0), np.array([400.0, 100.0])
+    task = records.make_task(NOISE, BLUR, zeros, zeros, np.array([[-9.0], [9.0]]), zeros)
+    task["limit_weights"], task["quantiles"], task["weight"] = prices, 1.0, 1.0
+    weights = records.make_weights(
+        np.tile(W, (STEPS + 1, 1, 1)), np.tile(U, (STEPS, 1, 1)), np.tile(GOAL, (STEPS + 1, 1))
+    )
+    desk, start = records.desk(STEPS, weights, task, planning=True), np.diag([0.004, 0.006])
+    belief, inputs = records.make_belief(np.array([0.75, 0.2]), start), np.array([[0.4], [0.1], [-0.1], [0.2]])
+    nominal = package.trajectory.follow(0, STEPS, belief, inputs, desk)
+    cost = package.planner.whole_cost(0, STEPS, 0, nominal, belief, desk)
+    plan, gains = desk.plan[0], desk.notes["L_x"][:STEPS].copy()
+    gains[0] = 0.0
+    g, far = plan["g"][: STEPS + 1], plan["distance"][: STEPS + 1]
+    kept = prices * (np.maximum(g + far, 0.0) ** 2 - np.maximum(g, 0.0) ** 2)
+    kept[STEPS, 1] = 0.0
+    paid = _paid(plan["z"][: STEPS + 1], plan["u"][:STEPS], gains, start, prices)
+    assert cost - kept.sum() == pytest.approx(paid.mean(), abs=3 * paid.std() / sqrt(RUNS))
+    assert paid.std() / sqrt(RUNS) < 0.01 * paid.mean()
+
+
+def _paid(states: np.ndarray, inputs: np.ndarray, gains: np.ndarray, start: np.ndarray, prices: np.ndarray) -> Any:
+    """Cost and penalties of runs with u = plan + L (estimate - plan) and a Kalman filter."""
+    random = np.random.default_rng(0)
+
+    def noise(covariance: np.ndarray) -> np.ndarray:
+        return random.multivariate_normal(np.zeros(2), covariance, RUNS)
+
+    def cost(truth: np.ndarray) -> np.ndarray:
+        off = truth - GOAL
+        return np.einsum("ri,ij,rj->r", off, W, off) + prices[0] * np.maximum(truth[:, 0] - 1.0, 0.0) ** 2
+
+    truth, estimate, S = states[0] + noise(start), np.tile(states[0], (RUNS, 1)), start
+    total = cost(truth)
+    for j in range(STEPS):
+        u = inputs[j] + (estimate - states[j]) @ gains[j].T
+        total += U[0, 0] * u[:, 0] ** 2 + prices[1] * np.maximum(truth[:, 1] + 0.2 * u[:, 0] - 0.6, 0.0) ** 2
+        truth, estimate, S = truth @ A.T + u @ PUSH.T + noise(NOISE), estimate @ A.T + u @ PUSH.T, A @ S @ A.T + NOISE
+        K = S @ np.linalg.inv(S + BLUR)
+        estimate, S = estimate + (truth + noise(BLUR) - estimate) @ K.T, S - K @ S
+        total += cost(truth)
+    return total
