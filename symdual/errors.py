@@ -11,8 +11,8 @@ class SymdualError(Exception):
 
     >>> try:
     ...     symdual.controller(task, "duel")
-    ... except symdual.SymdualError as problem:
-    ...     print(str(problem).split(";")[0])
+    ... except symdual.SymdualError as failure:
+    ...     print(str(failure).split(";")[0])
     there is no controller "duel"
     """
 

@@ -47,15 +47,15 @@ class _Commands(click.Group):
                 _print_anything()
                 _require_current_folder()
                 return super().invoke(ctx)
-        except SymdualError as problem:
+        except SymdualError as failure:
             if ctx.params.get("debug"):
                 raise
-            click.echo(f"symdual: {problem}", err=True)
+            click.echo(f"symdual: {failure}", err=True)
             sys.exit(2)
-        except OSError as problem:  # of what is printed: files have sentences of their own
-            if ctx.params.get("debug") or problem.errno == errno.EPIPE:  # click ends quietly when nobody reads on
+        except OSError as failure:  # of what is printed: files have sentences of their own
+            if ctx.params.get("debug") or failure.errno == errno.EPIPE:  # click ends quietly when nobody reads on
                 raise
-            click.echo(f"symdual: {problem.strerror or problem}", err=True)
+            click.echo(f"symdual: {failure.strerror or failure}", err=True)
             sys.exit(2)
         except KeyboardInterrupt:
             click.echo("symdual: interrupted", err=True)
@@ -102,8 +102,8 @@ def _print_anything() -> None:
 def _require_current_folder() -> None:
     try:
         Path.cwd()
-    except OSError as problem:
-        raise SymdualError("the current folder does not exist any more; change to another one") from problem
+    except OSError as failure:
+        raise SymdualError("the current folder does not exist any more; change to another one") from failure
 
 
 _python_shows = warnings.showwarning

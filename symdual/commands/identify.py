@@ -52,8 +52,8 @@ def identify(
     console = new_console()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise SymdualError(f"cannot make the folder {folder}: {problem.strerror}") from problem
+    except OSError as failure:
+        raise SymdualError(f"cannot make the folder {folder}: {failure.strerror}") from failure
     with late_progress() as report:
         found = run(
             model_file,

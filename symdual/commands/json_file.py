@@ -18,8 +18,8 @@ def write_json(file: Path | None, content: dict[str, Any]) -> None:
         return
     try:
         write_whole(file, json_text(content).encode())
-    except OSError as problem:
-        raise SymdualError(f"cannot write {file}: {problem.strerror}") from problem
+    except OSError as failure:
+        raise SymdualError(f"cannot write {file}: {failure.strerror}") from failure
 
 
 def json_text(content: dict[str, Any]) -> str:

@@ -72,9 +72,9 @@ def new(name: str, json_file: Path | None) -> None:
     try:
         with file.open("x", encoding="utf-8") as stream:
             stream.write(CONTENT.format(name=file.stem, file=file.name))
-    except FileExistsError as problem:
-        raise SymdualError(f"{file} is there already; choose another name, or delete it first") from problem
-    except OSError as problem:
-        raise SymdualError(f"cannot write {file}: {problem.strerror}") from problem
+    except FileExistsError as failure:
+        raise SymdualError(f"{file} is there already; choose another name, or delete it first") from failure
+    except OSError as failure:
+        raise SymdualError(f"cannot write {file}: {failure.strerror}") from failure
     click.echo(f"{shown(file)} written; run it with: symdual simulate {file} --runs 50")
     write_json(json_file, {"file": str(file)})

@@ -40,10 +40,10 @@ def replay(model_file: Path, data_file: Path, scenario: str | None, folder: Path
     recording = read_recording(data_file, task.package)
     try:
         result = run(task, recording)
-    except BeliefNotFinite as problem:
+    except BeliefNotFinite as failure:
         model = load_model_file(model_file).models[task.package.name]
-        found = culprit(model, problem.mean, problem.inputs, problem.step)
-        raise SymdualError(f"{problem}: {found}" if found else str(problem)) from problem
+        found = culprit(model, failure.mean, failure.inputs, failure.step)
+        raise SymdualError(f"{failure}: {found}" if found else str(failure)) from failure
     place = folder / _folder_name(data_file)
     table = write_belief(place / "belief.csv", result, task.package)
     figure = replay_figure(result, task.package, place / "figure.png")

@@ -76,10 +76,10 @@ def compile_files(sources: Sequence[Path], flags: Sequence[str], target: Path, c
         line.append("-lm")
     try:
         done = subprocess.run(line, capture_output=True, text=True, timeout=_SECONDS)
-    except subprocess.TimeoutExpired as problem:
-        raise SymdualError(f"the C compiler took more than {_SECONDS:.0f} s") from problem
-    except OSError as problem:
-        raise NoCompiler(f"the C compiler {line[0]} cannot be run: {problem.strerror}") from problem
+    except subprocess.TimeoutExpired as failure:
+        raise SymdualError(f"the C compiler took more than {_SECONDS:.0f} s") from failure
+    except OSError as failure:
+        raise NoCompiler(f"the C compiler {line[0]} cannot be run: {failure.strerror}") from failure
     if done.returncode != 0:
         said = next((text for text in done.stderr.splitlines() if "error" in text), done.stderr.strip()[:300])
         raise SymdualError(f"the C compiler refused the translation: {said}")
@@ -99,8 +99,8 @@ def shared_library(text: str, flags: Sequence[str] = FAST) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         place = tempfile.TemporaryDirectory(dir=folder, prefix=f"{name}-")
-    except OSError as problem:
-        raise SymdualError(f"cannot write to the folder {folder}: {problem.strerror}") from problem
+    except OSError as failure:
+        raise SymdualError(f"cannot write to the folder {folder}: {failure.strerror}") from failure
     with place as own:
         source, code, made = (Path(own) / f"{name}{end}" for end in (".c", ".o", ".so"))
         source.write_text(text)

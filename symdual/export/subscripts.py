@@ -51,8 +51,8 @@ class Subscripts(Expressions):
             try:
                 for index in indices:
                     found = found[index.constant]
-            except (IndexError, TypeError) as problem:
-                raise self.fault(node, f"{ast.unparse(node)} is not an entry of its table") from problem
+            except (IndexError, TypeError) as failure:
+                raise self.fault(node, f"{ast.unparse(node)} is not an entry of its table") from failure
             if isinstance(found, Value):
                 return found
             if isinstance(found, int | float | np.number):

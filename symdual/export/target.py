@@ -42,8 +42,8 @@ def sections(files: Mapping[str, str], real: str) -> Sections | str:
         given = ["-std=c99", "-Os", "-mthumb", *flags, *WARNINGS, "-fstack-usage", "-c"]
         try:
             compile_files([folder / name for name in files if name.endswith(".c")], given, code, command)
-        except SymdualError as problem:  # it often has no headers of a C library
-            return f"{COMPILER}: {problem}"
+        except SymdualError as failure:  # it often has no headers of a C library
+            return f"{COMPILER}: {failure}"
         printed = subprocess.run([size, str(code)], capture_output=True, text=True, check=True).stdout
         code_bytes, data, bss = (int(word) for word in printed.splitlines()[1].split()[:3])
         usage = [line.split("\t") for file in folder.glob("*.su") for line in file.read_text().splitlines()]

@@ -120,9 +120,9 @@ def test_a_folder_that_is_no_package_is_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", ["file", "file/deeper"])
 def test_a_file_in_the_place_of_the_folder(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").write_text("not a folder")
-    with pytest.raises(SymdualError, match="cannot write to the folder") as problem:
+    with pytest.raises(SymdualError, match="cannot write to the folder") as failure:
         symdual.generate(gain(2.0), tmp_path / place)
-    assert str(tmp_path / place) in str(problem.value)
+    assert str(tmp_path / place) in str(failure.value)
 
 
 def test_a_file_in_the_place_of_the_package(tmp_path: Path) -> None:

@@ -37,8 +37,8 @@ def c_compiler() -> str:
     """The C compiler; without one the test is skipped."""
     try:
         return compilation.compiler()
-    except compilation.NoCompiler as problem:
-        pytest.skip(str(problem))
+    except compilation.NoCompiler as failure:
+        pytest.skip(str(failure))
 
 
 @pytest.fixture(scope="session")

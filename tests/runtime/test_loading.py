@@ -51,10 +51,10 @@ def folder(original: Path, tmp_path: Path) -> Path:
 
 
 def refusal(folder: str | Path) -> str:
-    with pytest.raises(PackageError) as problem:
+    with pytest.raises(PackageError) as failure:
         symdual.load(folder)
-    assert isinstance(problem.value, SymdualError)
-    text = str(problem.value)
+    assert isinstance(failure.value, SymdualError)
+    text = str(failure.value)
     assert "\n" not in text
     assert "symdual generate" in text  # what to run to mend it
     return text

@@ -160,6 +160,6 @@ def test_outputs_share_the_basis_and_have_their_own_weights() -> None:
     ],
 )
 def test_what_a_family_refuses(make: object, said: str) -> None:
-    with pytest.raises(ModelError, match=said.replace("[", r"\[")) as problem:
+    with pytest.raises(ModelError, match=said.replace("[", r"\[")) as failure:
         make()  # type: ignore[operator]
-    assert "\n" not in str(problem.value)
+    assert "\n" not in str(failure.value)

@@ -23,10 +23,10 @@ def write(folder: Path, text: str, name: str = "cart.py") -> Path:
 
 
 def refusal(file: Path) -> str:
-    with pytest.raises(ModelError) as problem:
+    with pytest.raises(ModelError) as failure:
         load_model_file(file)
-    assert "\n" not in str(problem.value)
-    return str(problem.value)
+    assert "\n" not in str(failure.value)
+    return str(failure.value)
 
 
 def test_models_and_scenarios_are_named_after_file_and_variable(tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ x, v, u, k = sp.symbols("x v u k")
 
 
 def refusal(*arguments: object, **options: object) -> str:
-    with pytest.raises(ModelError) as problem:
+    with pytest.raises(ModelError) as failure:
         Model(*arguments, **options)
-    text = str(problem.value)
+    text = str(failure.value)
     assert "\n" not in text
     return text
 

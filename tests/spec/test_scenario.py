@@ -69,9 +69,9 @@ def test_prior_can_be_replaced() -> None:
     ],
 )
 def test_what_a_scenario_refuses(options: dict[str, object], said: str) -> None:
-    with pytest.raises(ModelError) as problem:
+    with pytest.raises(ModelError) as failure:
         Scenario(MODEL, **({"horizon": 2} | options))
-    assert said in str(problem.value)
+    assert said in str(failure.value)
 
 
 @pytest.mark.parametrize(
