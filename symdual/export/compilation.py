@@ -79,11 +79,18 @@ def compile_files(sources: Sequence[Path], flags: Sequence[str], target: Path, c
     except subprocess.TimeoutExpired as failure:
         raise SymdualError(f"the C compiler took more than {_SECONDS:.0f} s") from failure
     except OSError as failure:
-        raise NoCompiler(f"the C compiler {line[0]} cannot be run: {failure.strerror}") from failure
+        raise _not_run(line[0], failure) from failure
     if done.returncode != 0:
         said = next((text for text in done.stderr.splitlines() if "error" in text), done.stderr.strip()[:300])
-        raise SymdualError(f"the C compiler refused the translation: {said}")
+        silent = f"{line[0]} ended with status {done.returncode} and said nothing"
+        raise SymdualError(f"the C compiler refused the translation: {said or silent}")
+    if not target.exists():
+        raise SymdualError(f"the C compiler {line[0]} ended well but wrote nothing: is it a compiler?")
     return done.stderr
+
+
+def _not_run(command: str, failure: OSError) -> NoCompiler:
+    return NoCompiler(f"the C compiler {command} cannot be run: {failure.strerror}")
 
 
 def shared_library(text: str, flags: Sequence[str] = FAST) -> Path:
@@ -129,7 +136,10 @@ def _own_flags(command: str) -> tuple[str, ...]:
 
 @cache
 def _version(command: str) -> str:
-    done = subprocess.run([command, "--version"], capture_output=True, text=True)
+    try:
+        done = subprocess.run([command, "--version"], capture_output=True, text=True)
+    except OSError as failure:
+        raise _not_run(command, failure) from failure
     return done.stdout.partition("\n")[0]
 
 

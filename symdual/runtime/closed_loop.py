@@ -286,7 +286,7 @@ def run_part(problem: Problem, name: str, luck: Luck, settings: Settings) -> Epi
     shared = (
         module.Controls(
             cost_pointer(task, deciding, planned).address if count else 0,
-            searches(task, kind),
+            searches(task, deciding),
             longer.floors,
             settings.window or 0,
             name == "oracle",

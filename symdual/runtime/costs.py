@@ -42,7 +42,7 @@ def kind_that_decides(problem: Problem, kind: str, covariance: NDArray[np.float6
     that are equal to the bit come from one function.
     """
     package = problem.package
-    if kind != "planned" or problem.choices is not None or package.PROCESSES or is_noisy(package):
+    if kind != "planned" or package.PROCESSES or is_noisy(package):
         return kind
     keeps_distance = problem.objective is not None and np.any(problem.objective.quantiles > 0.0)
     variances = np.diagonal(covariance)

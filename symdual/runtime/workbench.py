@@ -99,7 +99,7 @@ class Workbench:
         start, end = self._times(0)
         table, u = self._package.candidates.table(), np.zeros(self._nu)
         prior = self._problem.prior
-        self._decide(self._deciding(prior), False, 0.0, start, end, self._belief, self._desk, table, u)
+        self._decide(self._deciding(prior)[0], False, 0.0, start, end, self._belief, self._desk, table, u)
         self._plan(0, prior, u, self._row(0, prior, u, self._order))
 
     def use(self, task: Problem) -> None:
@@ -207,7 +207,7 @@ class Workbench:
             require_set(self._task, start, end)
         u, held = np.zeros(self._nu), self._hold(belief)
         status = self._decide(
-            self._deciding(belief), self._searching, self._floors[start], start, end, held, self._desk, self._table, u
+            *self._deciding(belief), self._floors[start], start, end, held, self._desk, self._table, u
         )
         if status == self._not_finite:
             self._blame(start, end, held, belief.mean)
@@ -221,13 +221,13 @@ class Workbench:
             warnings.warn(f"the plan at step {k} could not be improved{fault}", SymdualWarning, stacklevel=4)
         return u, int(status), taken_up(self._desk, self._kind, start - k)
 
-    def _deciding(self, belief: Belief) -> int:
-        """The address of the cost that decides for a belief."""
+    def _deciding(self, belief: Belief) -> tuple[int, bool]:
+        """The address of the cost that decides for a belief, and whether it is searched."""
         kind = kind_that_decides(self._problem, self._kind, belief.covariance)
         if kind == self._kind:
-            return self._address
+            return self._address, self._searching
         self._desk.story[:] = np.zeros_like(self._desk.story)  # that of an earlier decision with something to learn
-        return int(cost_pointer(self._problem, kind, self._steps).address)
+        return int(cost_pointer(self._problem, kind, self._steps).address), searches(self._problem, kind)
 
     def _fault_at_rest(self, k: int, belief: Belief) -> str:
         """What is not finite in the model at a mean without input, as the end of a sentence; empty if all is well."""

@@ -280,3 +280,23 @@ def _compiled(name: str, text: str) -> Any:
     library = Library(work, compilation.shared_library(library_text(work), FAST))
     (unit,) = (u for u in work.units if u.function.module == "probe")
     return library.function(unit)
+
+
+@pytest.mark.parametrize(
+    ("script", "sentence"),
+    [
+        ("#!/bin/sh\nexit 3\n", r"refused the translation: .*badcc ended with status 3 and said nothing"),
+        ("#!/bin/sh\nexit 0\n", r"badcc ended well but wrote nothing"),
+        ("no program", r"badcc cannot be run: Exec format error"),
+    ],
+)
+def test_a_compiler_that_cannot_compile_is_a_sentence(
+    script: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = tmp_path / "badcc"
+    command.write_text(script)
+    command.chmod(0o755)
+    monkeypatch.setenv("CC", str(command))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with pytest.raises(SymdualError, match=sentence):
+        compilation.shared_library("int nothing;")

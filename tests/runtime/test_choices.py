@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from symdual.errors import ModelError, SymdualError
 from symdual.runtime.closed_loop import Settings, simulate
 from symdual.runtime.controller import controller
 from symdual.runtime.planning import Planning
-from symdual.runtime.problem import Problem
+from symdual.runtime.problem import Belief, Problem
 from symdual.runtime.results import Results
 from symdual.runtime.sweep import run_sweep, sweep
 from symdual.runtime.threads import on_this_machine
@@ -64,6 +65,17 @@ def test_the_best_combination_is_found(in_c: Callable[[str], Problem], name: str
     assert min(info.costs[:, 0]) == pytest.approx(costs.min(), rel=1e-4)
     assert info.planned_inputs[0].tolist() == u.tolist()
     assert np.all((info.planned_inputs[1:, 0] >= 0.0) & (info.planned_inputs[1:, 0] <= 2.0))  # relaxed
+
+
+def test_planned_with_nothing_to_learn_is_ce_beside_choices_too(in_c: Callable[[str], Problem]) -> None:
+    task = in_c("valved")
+    package = replace(task.package, numbers={**task.package.numbers, "process_noise": np.zeros((task.package.NX,) * 2)})
+    known = Belief(task.prior.mean, np.zeros_like(task.prior.covariance), None)
+    task = replace(task, package=package, plant=package, prior=known)
+    found = simulate(task, ["planned", "ce"], 3, settings=Settings(truth="prior"))
+    assert np.array_equal(found["planned"].inputs, found["ce"].inputs)
+    steps = [controller(task, name).act() for name in ("planned", "ce")]
+    assert np.array_equal(*steps)
 
 
 def test_planned_takes_the_best_answer_of_its_plan(in_c: Callable[[str], Problem]) -> None:
