@@ -20,6 +20,7 @@ from symdual.runtime.sweep import sweep
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN, SEED = 3, 5
+EVEN = np.array([NormalDist().inv_cdf((i + 0.5) / 20000) for i in range(20000)])  # standard normal, evenly
 PUSHED = """
 import sympy as sp
 from symdual import Model, Scenario, unknown
@@ -123,7 +124,10 @@ def test_beside_a_wall_the_chosen_input_has_the_least_cost_over_each_input(
 
 
 def test_beside_a_wall_the_parts_are_those_by_hand(in_c: Callable[[Path | str, str], Problem]) -> None:
-    """One step from a known x: sigma^2 = var x', d = q sigma, penalty w max(0, g + d)^2, Jd = (W + w Phi) sigma^2."""
+    """One step from a known x: sigma^2 = var x', d = q sigma, penalty w max(0, g + d)^2, Jd = (W + w Phi) sigma^2.
+
+    `planned` itself counts w (E max(0, x' - 1)^2 - max(0, g)^2) in the place of w Phi sigma^2.
+    """
     task = in_c(PUSHED, "pushed").changed(horizon=1)
     stories = looked_at(sweep(task, ["ce", "dual", "planned"], 1, SEED), 0)
     for name, story in stories.items():
@@ -138,8 +142,13 @@ def test_beside_a_wall_the_parts_are_those_by_hand(in_c: Callable[[Path | str, s
             held = 1.2**2 + u**2 @ [0.1, 0.05] + (x - 1.2) ** 2 + 30.0 * excess**2
             np.testing.assert_allclose(curve.certainty_equivalent, held, rtol=1e-9)
             np.testing.assert_allclose(curve.caution, still, rtol=1e-7)
-            if name != "ce":
+            if name == "dual":
                 assert decision.parts.caution == pytest.approx(np.interp(decision.u[a], curve.values, still), rel=1e-2)
+            if name == "planned":
+                g, deviation = float(decision.u @ [1.0, 0.5]) - 1.0, float(decision.u**2 @ [0.2, 0.1] + 0.01) ** 0.5
+                drawn = np.maximum(0.0, g + deviation * EVEN) ** 2
+                by_hand = deviation**2 + 30.0 * (drawn.mean() - max(0.0, g) ** 2)
+                assert decision.parts.caution == pytest.approx(by_hand, rel=1e-3)
             np.testing.assert_allclose(curve.probing, 0.0, atol=1e-9)  # it is over before anything learned can help
 
 
