@@ -25,7 +25,13 @@ SHAPES: dict[str, tuple[int, int, int, int, float, str, str]] = {
     "wide": (7, 3, 5, 6, 0.8, "identity", "none"),
     "sparse": (9, 2, 12, 5, 0.3, "diagonal", "none"),
     "known": (3, 2, 0, 2, 0.8, "identity", "none"),
+    "values": (3, 2, 13, 4, 0.6, "identity", "none"),
+    "rare": (5, 2, 16, 3, 0.05, "identity", "none"),
+    "many": (7, 3, 20, 4, 0.8, "identity", "none"),
+    "selected": (2, 1, 9, 1, 1.0, "identity", "none"),
 }
+#: those with a low-rank form: eight unknowns or more, which do not move
+LOW_RANK = ("values", "rare", "many", "selected")
 
 
 def random_model(name: str) -> Model:
@@ -249,3 +255,181 @@ def test_fields_of_a_record_do_not_overlap(dense: Dense) -> None:
         assert not {
             name for name in kind.names if hasattr(np.zeros(1)[0], name)
         }  # un-jitted code would find numpy's own
+
+
+class Values(Dense):
+    """Matrices on (x, v) in low-rank form: v are `live` values to come, and behind them those of this step.
+
+    Records hold random numbers wherever no value stands, which nobody may read.
+    """
+
+    def __init__(self, package: Any, ahead: int) -> None:
+        super().__init__(package)
+        r, rows, seen = package.records, package.THETA_ROWS, package.H_THETA_ROWS
+        self.live, self.own = ahead * package.lowrank.BLOCK, (ahead + 1) * package.lowrank.BLOCK
+        self.size = self.nx + self.own
+        self.met = slice(self.nx + self.live, self.nx + self.live + r.NR)  # values of the dynamics
+        self.seen = slice(self.nx + self.live + r.NR, self.size)  # values of the measurement
+        self.scatter(self.space, "nothing")
+        self.scatter(self.note, "h_x")
+        self.space.present[:] = 1.0
+        self.F, self.G = np.eye(self.size), np.zeros((self.size, self.nu))
+        self.F[: self.nx, : self.nx], self.F[rows, self.met] = self.step.f_x, np.eye(r.NR)
+        self.G[: self.nx] = self.step.f_u
+        self.H = np.zeros((self.ny, self.size))
+        self.H[:, : self.nx], self.H[seen, self.seen] = self.C[:, : self.nx], np.eye(r.NHR)
+
+    def scatter(self, record: Any, *but: str) -> None:
+        """Random numbers in all fields of a record but some."""
+        for name in record.dtype.names:
+            if name not in but:
+                record[name] = self.random.normal(size=record.dtype[name].shape)
+
+    def symmetric(self, *absent: slice) -> np.ndarray:
+        """A random symmetric matrix on (x, v) without some of the values."""
+        full = self.positive(self.size)
+        full = 0.5 * (full + full.T)
+        for part in absent:
+            full[part], full[:, part] = 0.0, 0.0
+        return full
+
+    def held(self, full: np.ndarray, width: int | None = None) -> Any:
+        """The first values of a matrix as a record."""
+        record, width, nx = np.zeros(1, self.package.records.BLOCKS)[0], self.own if width is None else width, self.nx
+        self.scatter(record)
+        record.xx[:], record.xt[:, :width] = full[:nx, :nx], full[:nx, nx : nx + width]
+        record.tt[:width, :width] = full[nx : nx + width, nx : nx + width]
+        return record
+
+    def read(self, record: Any, width: int) -> np.ndarray:
+        """A record as a matrix with the first values."""
+        xt = record.xt[:, :width]
+        return np.block([[record.xx, xt], [xt.T, record.tt[:width, :width]]])
+
+    def rows(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Rows of which the parts of states and values are apart."""
+        return np.hstack([x, v[:, : self.own]])
+
+    def measure(self) -> np.ndarray:
+        """Take a measurement into the note; returns the gain of the filter."""
+        S, blocks = self.symmetric(), self.package.blocks
+        record = self.held(S)
+        self.package.lowrank.see(record, self.live, self.space)
+        blocks.measure(record, self.note, self.task, self.live, self.space)
+        return np.linalg.solve(self.H @ S @ self.H.T + self.R, self.H @ S).T
+
+    def answer(self, K: np.ndarray, pull: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Let the inputs answer to the cost-to-go K; returns M and the feedback."""
+        cost, U = self.package.cost_blocks, self.positive(self.nu)
+        self.space.free[:] = 1.0
+        cost.effort(self.held(K, self.live), self.step, self.live, self.space)
+        self.package.lowrank.effort_values(self.live, self.space)
+        self.space.Huu[:] += U
+        cost.solve_effort(self.own, self.space)
+        self.package.adjoint_blocks.feedback(pull, self.own, self.space)
+        curvature, mixed = U + self.G.T @ K @ self.G, self.G.T @ K @ self.F
+        return np.linalg.solve(np.linalg.cholesky(curvature), mixed), -np.linalg.solve(curvature, mixed)
+
+    def pull(self) -> Any:
+        record = np.zeros(1, self.package.records.PULL)[0]
+        self.scatter(record)
+        return record
+
+
+@pytest.fixture(params=LOW_RANK, scope="module")
+def still(request: pytest.FixtureRequest, interpret: Interpret) -> Any:
+    return interpret(random_model(request.param))
+
+
+@pytest.fixture(params=["first step", "last step"])
+def values(request: pytest.FixtureRequest, still: Any) -> Values:
+    """With as many values to come as there is room for, or with none."""
+    return Values(still, still.NTHETA // still.lowrank.BLOCK - 1 if request.param == "first step" else 0)
+
+
+def test_values_are_of_several_kinds(still: Any) -> None:
+    assert 2 * still.lowrank.BLOCK <= still.NTHETA  # so that some are still to come
+    assert (len(still.THETA_ROWS) < still.NX) == ("rare" in still.module.__name__)
+    assert (len(still.H_THETA_ROWS) == 0) == ("selected" in still.module.__name__)
+
+
+def test_rows_of_states_are_saved(values: Values) -> None:
+    S, target = values.held(values.symmetric()), values.held(values.symmetric())
+    rest = target.copy()
+    values.package.value_blocks.save_states(S, values.live, target)
+    assert (target.xx == S.xx).all()
+    assert (target.xt[:, : values.live] == S.xt[:, : values.live]).all()
+    assert (target.xt[:, values.live :] == rest.xt[:, values.live :]).all()
+    assert (target.tt == rest.tt).all()
+
+
+def test_what_a_measurement_saves_in_low_rank_form(values: Values) -> None:
+    """V' = (I - Kf C)' V (I - Kf C), in which the values of the measurement appear."""
+    adjoint, gain, V = values.package.adjoint_blocks, values.measure(), values.symmetric(values.met, values.seen)
+    record = values.held(V, values.live)
+    adjoint.filter_loss(record, values.note, values.live, values.space)
+    adjoint.look_back(record, values.note, values.live, values.space)
+    values.package.value_blocks.look_back_values(record, values.note, values.live, values.space)
+    left = np.eye(values.size) - gain @ values.H
+    written = np.delete(np.arange(values.size), values.met)
+    found, expected = (one[np.ix_(written, written)] for one in (values.read(record, values.own), left.T @ V @ left))
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
+
+
+def test_slopes_by_the_covariance_in_low_rank_form(values: Values) -> None:
+    """The rows of the states of (K - V') A, what E = A' (K - V') A adds to those of the values, and its mixed block."""
+    blocks, nx, live = values.package.value_blocks, values.nx, values.live
+    K, V = values.symmetric(values.met, values.seen), values.symmetric(values.met)
+    cost, saved = values.held(K, live), values.held(V)
+    saved.xt[:, values.met.start - nx : values.met.stop - nx] = np.nan  # not there yet
+    before = cost.copy()
+    blocks.carry_values(cost, saved, values.step, live, values.space)
+    rows = values.rows(values.space.rows_x, values.space.rows_t)
+    np.testing.assert_allclose(rows, ((K - V) @ values.F)[:nx], rtol=1e-11, atol=1e-12)
+    E = values.F.T @ (K - V) @ values.F
+    blocks.write_values(cost, saved, live, values.space)
+    expected = E[nx:, nx:].copy()
+    expected[:live, :live] = before.tt[:live, :live]  # as it was
+    np.testing.assert_allclose(cost.tt[: values.own, : values.own], expected, rtol=1e-11, atol=1e-12)
+    assert (cost.xt == before.xt).all()
+    blocks.write_mixed(cost, values.step, values.own, values.space)
+    np.testing.assert_allclose(cost.xt[:, : values.own], E[:nx, nx:], rtol=1e-11, atol=1e-12)
+    assert (cost.xx == before.xx).all()
+
+
+def test_a_step_back_in_low_rank_form(values: Values) -> None:
+    """K (A + B L), and V = A' V' A - M' M."""
+    blocks, cost, nx = values.package.value_blocks, values.package.cost_blocks, values.nx
+    K, V, pull = values.symmetric(values.met, values.seen), values.symmetric(values.met), values.pull()
+    M, L = values.answer(K, pull)
+    blocks.keep_reach(values.held(K, values.live), values.step, values.live, pull, values.space)
+    reach = values.rows(pull.reach_x, pull.reach_t)
+    np.testing.assert_allclose(reach, (K @ (values.F + values.G @ L))[:nx], rtol=1e-9, atol=1e-10)
+    record, expected = values.held(V), values.F.T @ V @ values.F - M.T @ M
+    blocks.back_saved(record, values.live, values.space)
+    np.testing.assert_allclose(record.tt[: values.own, : values.own], expected[nx:, nx:], rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(record.xt[:, : values.own], (V @ values.F)[:nx, nx:], rtol=1e-12)
+    cost.back_mixed(record, values.step, values.own, values.space)
+    cost.back_states(record, values.step, values.space.nothing, values.space)
+    np.testing.assert_allclose(values.read(record, values.own), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_the_spread_in_low_rank_form(values: Values) -> None:
+    """N <- (A + B L) N (A + B L)' - q' q: in `adjoint_lowrank` it has the other sign."""
+    blocks, nx, kept = values.package.value_blocks, values.nx, values.nx + values.live
+    N, pull = values.symmetric(), values.pull()
+    _, L = values.answer(values.symmetric(values.met, values.seen), pull)
+    record, closed = values.held(N), values.F + values.G @ L
+    values.package.adjoint_blocks.answer(record, pull, values.own, values.space)
+    blocks.move_values(record, values.step, values.live, values.space)
+    moved = (closed @ N @ closed.T)[:kept, :kept]
+    np.testing.assert_allclose(values.read(record, values.live), moved, rtol=1e-9, atol=1e-9)
+    before, q = record.copy(), values.random.normal(size=(values.ny, values.live))
+    values.note.qt[:, : values.live] = q
+    blocks.learn_values(record, values.note, values.live)
+    np.testing.assert_allclose(values.read(record, values.live)[nx:, nx:], moved[nx:, nx:] - q.T @ q, rtol=1e-9)
+    assert (record.xx == before.xx).all()
+    assert (record.xt == before.xt).all()
+    blocks.clear_values(record, values.live)
+    assert (values.read(record, values.live) == 0.0).all()
+    assert (record.xt[:, values.live :] == before.xt[:, values.live :]).all()
