@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from symdual.emit.render import render
 from symdual.errors import SymdualError, did_you_mean
 from symdual.export import source
+from symdual.export.contexts import Choice, ControllerContext, Lines
 from symdual.export.kinds import INT, REAL, Array, Kind, Record, Scalar, entries
 from symdual.export.names import checked_prefix, remark
 from symdual.export.precision import losses
 from symdual.export.program import Program
+from symdual.export.setters import setters
 from symdual.export.translator import Translator
 from symdual.runtime.costs import NAMES, cost_kind, require_search_width, searches, task_of, weights_of
 from symdual.runtime.foresight import KEPT
@@ -24,30 +26,8 @@ from symdual.runtime.signals import signals_of
 #: controllers that only exist beside a simulation
 _NOT_EXPORTED = ("oracle", "exact")
 _TASK_SETTINGS = ("weight", "learning", "order", "quantiles")  # in which the tasks of controllers differ
-#: fields of a cost and the names of their setters; the input cost, of which an eigenvalue is asked for, has its own
-_SETTERS = {
-    "r": "reference",
-    "s": "input_reference",
-    "terms": "cost_weights",
-    "W": "state_cost",
-    "N": "cross_cost",
-}
-#: likewise fields of the task, which hold for all times
-_TASK_SETTERS = {"ends": "terminal_weights", "limit_weights": "constraint_weights"}
 SLACK = 1e-12  # share of a matrix by which it may miss being symmetric and semidefinite, as in Python
-_OWN = ("weights", "task")  # parts of a desk that are set from outside
-
-
-class Choice(NamedTuple):
-    """A controller: its name, its cost, and how its task differs from those of the others."""
-
-    name: str
-    number: int
-    cost: str
-    searching: bool
-    planning: bool
-    kept: int
-    settings: Mapping[str, str]
+_SET = ("weights", "task")  # parts of a desk that are set from outside
 
 
 @dataclass(frozen=True)
@@ -95,14 +75,9 @@ def export(problem: Problem, settings: Settings) -> Exported:
     )
     parts = _parts(work, steps, desk, len(longer.input_cost))
     size = _size(work, parts)
-    context = {
-        **_context(problem, longer, settings, work, choices, steps, size),
-        "desk": [(n, _name_of(work, a).lower(), a.shape) for n, a in desk._asdict().items() if n not in _OWN],
-    }
-    header = render("controller.h.jinja", {**context, "declarations": source.declarations(work)})
-    code = render("controller.c.jinja", {**context, "definitions": source.definitions(work)})
+    context = _context(problem, longer, settings, work, choices, steps, size, desk)._asdict()
     return Exported(
-        {f"{prefix}.h": header, f"{prefix}.c": code},
+        {f"{prefix}.{ending}": render(f"controller.{ending}.jinja", context) for ending in "hc"},
         work,
         settings,
         size,
@@ -230,87 +205,111 @@ def _context(
     choices: list[Choice],
     steps: int,
     size: int,
-) -> dict[str, Any]:
+    desk: Any,
+) -> ControllerContext:
     package, prefix = problem.package, settings.prefix
     costs, places = _distinct(weights_of(longer))
     covariance = problem.prior.covariance
     diagonal = not np.any(covariance - np.diag(np.diag(covariance)))
-    spell = work.numbers.real
+    spell, real = work.numbers.real, work.spelling.real
+    vectors, matrices = setters(work.records, prefix, real)
     task = task_of(problem, "dual", settings.order)
     task["tolerance"] = work.numbers.tolerance(float(task["tolerance"][0]))
     if problem.prior.memory is not None:
         task["numbers"][0] = problem.prior.memory
-    records, table = work.program.module("records"), work.program.module("candidates").table()
-    return {
-        "p": prefix,
-        "P": prefix.upper(),
-        "real": work.spelling.real,
-        "model": remark(package.name),
-        "scenario": remark(problem.name),
-        "digest": package.module.DIGEST,
-        "size": size,
-        "steps": steps,
-        "horizon": problem.horizon,
-        "window": settings.window or 0,
-        "holds": settings.window is not None and not package.TIME_VARYING and not signals_of(package),
-        "times": len(longer.state_cost),
-        "inputs": len(longer.input_cost),
-        "order": settings.order,
-        "choices": choices,
-        "first": next((one.number for one in choices if one.name == "dual"), 0),
-        "first_name": next((one.name for one in choices if one.name == "dual"), choices[0].name),
-        "memory": bool(work.memory),
-        "square_root": bool(package.SQUARE_ROOT),
-        "processes": bool(package.PROCESSES),
-        "nx": package.NX,
-        "nu": package.NU,
-        "ny": package.NY,
-        "ntheta": package.NTHETA,
-        "nz": package.NZ,
-        "ndata": package.DATA,
-        "names": _names(package),
-        "table": [(name, array.shape) for name, array in table._asdict().items()],
-        "candidates": int(work.program.module("candidates").CANDIDATES),
-        "costs": [_record_text(one, costs.dtype, spell) for one in costs],
-        "places": places,
-        "floors": [spell(float(floor)).code for floor in longer.floors],
-        "task": _record_text(task[0], task.dtype, spell),
-        "mean": [spell(float(value)).code for value in problem.prior.mean],
-        "covariance": [
-            [spell(float(value)).code for value in row] for row in ([np.diag(covariance)] if diagonal else covariance)
-        ],
-        "diagonal": diagonal,
-        "width": int(records.WIDTH),
-        "signals": len(signals_of(package)),
-        "choosing": problem.choices is not None,
-        "loose": processes_of(package).astype(int).tolist(),
-        "slack": spell(work.numbers.tolerance(SLACK)).code,
-        "fabs": work.library("fabs"),
-        "sqrt": work.library("sqrt"),
-        **_settable(work.records["WEIGHTS"], _SETTERS),
-        "task_vectors": _settable(work.records["TASK"], _TASK_SETTERS)["vectors"],
+    candidates = work.program.module("candidates")
+    table = {f"table_{name}": array.shape for name, array in candidates.table()._asdict().items()}
+    return ControllerContext(
+        p=prefix,
+        P=prefix.upper(),
+        real=real,
+        model=remark(package.name),
+        scenario=remark(problem.name),
+        digest=package.module.DIGEST,
+        declarations=source.declarations(work),
+        definitions=source.definitions(work),
+        names=_names(package),
+        choices=tuple(choices),
+        first=next((one for one in choices if one.name == "dual"), choices[0]),
+        size=size,
+        steps=steps,
+        start=_start(problem, settings),
+        end=f"{problem.horizon}" if settings.window is None else f"start + {settings.window}",
+        times=len(longer.state_cost),
+        inputs=len(longer.input_cost),
+        candidates=int(candidates.CANDIDATES),
+        nx=package.NX,
+        nu=package.NU,
+        ny=package.NY,
+        ntheta=package.NTHETA,
+        nz=package.NZ,
+        ndata=package.DATA,
+        signals=len(signals_of(package)),
+        memory=bool(work.memory),
+        processes=bool(package.PROCESSES),
+        square_root=bool(package.SQUARE_ROOT),
+        choosing=problem.choices is not None,
+        weighted=any(one.field == "terms" for one in vectors),
+        scratch=_scratch(work, desk, table, package),
+        desk=tuple(line for name, array in _own(desk).items() for line in _filling(name, array.shape)),
+        table=tuple(table),
+        vectors=vectors,
+        matrices=matrices,
+        chosen=tuple(f"c->task.{name} = settings[controller][{i}];" for i, name in enumerate(choices[0].settings)),
+        factorise=f"\n    {prefix}_square_root_factorise(&c->belief);" if package.SQUARE_ROOT else "",
+        task=_record_text(task[0], task.dtype, spell),
+        costs=tuple(_record_text(one, costs.dtype, spell) for one in costs),
+        places=tuple(places),
+        floors=_spelled(longer.floors, spell),
+        mean=_spelled(problem.prior.mean, spell),
+        covariance=tuple(_spelled(row, spell) for row in ([np.diag(covariance)] if diagonal else covariance)),
+        diagonal=diagonal,
+        loose=tuple(map(int, processes_of(package))),
+        slack=spell(work.numbers.tolerance(SLACK)).code,
+        fabs=work.library("fabs"),
+        sqrt=work.library("sqrt"),
+    )
+
+
+def _start(problem: Problem, settings: Settings) -> str:
+    """The first time of a plan: in a moving window all times are alike from the end of the given cost on."""
+    if settings.window is None or problem.package.TIME_VARYING or signals_of(problem.package):
+        return "c->k"
+    return f"c->k < {problem.horizon} ? c->k : {problem.horizon}"
+
+
+def _own(desk: Any) -> dict[str, Any]:
+    """The parts of a desk that nobody sets from outside."""
+    return {name: array for name, array in desk._asdict().items() if name not in _SET}
+
+
+def _scratch(work: Translator, desk: Any, table: Mapping[str, tuple[int, ...]], package: Any) -> Lines:
+    """The declarations of the scratch of a controller."""
+    real, numbers = work.spelling.real, ("kept", "numbers_before") if package.PROCESSES else ()
+    arrays = {
+        **{name: (work.spelling.name(Record(_name_of(work, a))), a.shape) for name, a in _own(desk).items()},
+        "missing": (real, (package.NY,)),
+        **{name: (real, shape) for name, shape in table.items()},
+        **dict.fromkeys(numbers, (real, (package.DATA,))),
     }
+    declared = (f"{kind} {name}[{']['.join(map(str, shape))}]" for name, (kind, shape) in arrays.items())
+    return (*declared, *((f"{work.spelling.prefix}_memory memory",) if work.memory else ()))
 
 
-def _settable(fields: Mapping[str, Kind], setters: Mapping[str, str]) -> dict[str, list[tuple[str | int | None, ...]]]:
-    """The fields of a record that have setters, with these and with their sizes: vectors, and matrices."""
-    found: dict[str, list[tuple[str | int | None, ...]]] = {"vectors": [], "matrices": []}
-    for name, what in setters.items():
-        kind = fields.get(name)
-        if isinstance(kind, Array) and not kind.empty:
-            found["vectors" if len(kind.shape) == 1 else "matrices"].append((name, what, *kind.shape))
-    return found
+def _filling(name: str, shape: tuple[int, ...]) -> Lines:
+    """Statements that give a desk a part of the controller, with its sizes."""
+    first = f"&c->{name}[0][0]" if len(shape) > 1 else f"c->{name}"
+    return (f"desk.{name} = {first};", *(f"desk.{name}_{axis} = {size};" for axis, size in enumerate(shape)))
 
 
-def _names(package: Any) -> list[tuple[str, list[str]]]:
-    """What the entries of x, theta, u and y are."""
+def _names(package: Any) -> Lines:
+    """What the entries of x, u, y and theta are."""
     unknowns = [
         f"{name} ({start} to {start + count - 1})" if count > 1 else name
         for name, (start, count) in package.UNKNOWNS.items()
     ]
-    found = {"x": package.STATES, "u": package.INPUTS, "y": package.MEASUREMENTS}
-    named = [(what, [remark(name) for name in names]) for what, names in found.items()]
-    return [*named, ("theta", [remark(name) for name in unknowns])]
+    found = {"x": package.STATES, "u": package.INPUTS, "y": package.MEASUREMENTS, "theta": unknowns}
+    return tuple(f"{what}: {', '.join(map(remark, names)) or 'none'}" for what, names in found.items())
 
 
 def _distinct(weights: Any) -> tuple[Any, list[int]]:
@@ -331,6 +330,10 @@ def _record_text(record: Any, kind: np.dtype[Any], spell: Any) -> str:
     assert kind.names is not None
     parts = [_braces(np.asarray(record[name]), spell) for name in kind.names if np.asarray(record[name]).size]
     return "{" + ", ".join(parts) + "}"
+
+
+def _spelled(values: Any, spell: Any) -> Lines:
+    return tuple(spell(float(value)).code for value in values)
 
 
 def _braces(array: Any, spell: Any) -> str:

@@ -27,6 +27,7 @@ from symdual.emit import package as packaging
 from symdual.emit import render
 from symdual.emit.code import files
 from symdual.emit.package import package, stored_arrays
+from symdual.export.contexts import ControllerContext
 from symdual.runtime import evaluate
 
 x, v, u = sp.symbols("x v u")
@@ -193,6 +194,11 @@ def declared_keys(template: str) -> frozenset[str]:
 def test_templates_declare_what_they_are_given_and_are_given_what_they_declare() -> None:
     for file in files(derive(cart())):
         assert frozenset(file.context._fields) == declared_keys(f"{file.template}.py.jinja"), file.name
+
+
+def test_the_templates_of_a_controller_in_c_declare_what_they_are_given_and_are_given_what_they_declare() -> None:
+    keys = declared_keys("controller.h.jinja") | declared_keys("controller.c.jinja")
+    assert frozenset(ControllerContext._fields) == keys
 
 
 def test_an_undefined_name_in_a_template_is_an_error() -> None:

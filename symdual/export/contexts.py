@@ -1,0 +1,88 @@
+"""What the templates of an exported controller are given: a frozen tuple whose fields are the keys of both.
+
+A key that nobody supplies is found by the type checker, one that nobody uses by a test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from symdual.export.setters import Setter
+
+Lines = tuple[str, ...]
+
+
+class Choice(NamedTuple):
+    """A controller: its name, its cost, and how its task differs from those of the others."""
+
+    name: str
+    number: int
+    cost: str
+    searching: bool
+    planning: bool
+    kept: int
+    settings: Mapping[str, str]
+
+    @property
+    def entry(self) -> str:
+        """Its cost as a line of a table."""
+        return f"{self.cost}, /* {self.name} */"
+
+
+class ControllerContext(NamedTuple):
+    """A controller in C: its header and its file, with numbers spelled as these write them."""
+
+    p: str  # prefix
+    P: str
+    real: str
+    model: str
+    scenario: str
+    digest: str
+    declarations: str  # of all translated functions
+    definitions: str
+    names: Lines  # what the entries of x, u, y and theta are
+    choices: tuple[Choice, ...]
+    first: Choice  # that which decides until another is chosen
+    # sizes
+    size: int  # of the struct in bytes
+    steps: int
+    start: str  # first time of a plan
+    end: str
+    times: int  # for which there is a cost
+    inputs: int  # of these, those with an input
+    candidates: int
+    nx: int
+    nu: int
+    ny: int
+    ntheta: int
+    nz: int
+    ndata: int
+    signals: int
+    # what the model has
+    memory: bool
+    processes: bool
+    square_root: bool
+    choosing: bool
+    weighted: bool  # costs have terms with weights
+    # parts
+    scratch: Lines  # declarations
+    desk: Lines  # statements that fill a desk
+    table: Lines  # members of a table
+    vectors: tuple[Setter, ...]
+    matrices: tuple[Setter, ...]
+    chosen: Lines  # statements that set what the task of a controller has of its own
+    factorise: str  # what a new belief needs in square-root form, on a line of its own
+    # numbers
+    task: str
+    costs: Lines  # different ones
+    places: tuple[int, ...]  # which of them each time has
+    floors: Lines
+    mean: Lines
+    covariance: tuple[Lines, ...]  # rows, or one row with the variances if diagonal
+    diagonal: bool
+    loose: tuple[int, ...]  # 1 for what is known of functions
+    # what depends on the precision
+    slack: str
+    fabs: str
+    sqrt: str
