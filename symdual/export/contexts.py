@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from symdual.export.setters import Setter
 
+Lines = tuple[str, ...]
+
 
 class Choice(NamedTuple):
     """A controller: its name, its cost, and how its task differs from those of the others."""
@@ -39,8 +41,8 @@ class ControllerContext(NamedTuple):
     digest: str
     declarations: str  # of all translated functions
     definitions: str
-    names: list[str]  # what the entries of x, u, y and theta are
-    choices: list[Choice]
+    names: Lines  # what the entries of x, u, y and theta are
+    choices: tuple[Choice, ...]
     first: Choice  # that which decides until another is chosen
     # sizes
     size: int  # of the struct in bytes
@@ -64,22 +66,22 @@ class ControllerContext(NamedTuple):
     choosing: bool
     weighted: bool  # costs have terms with weights
     # parts
-    scratch: list[str]  # declarations
-    desk: list[str]  # statements that fill a desk
-    table: list[str]  # members of a table
-    vectors: list[Setter]
-    matrices: list[Setter]
-    chosen: list[str]  # statements that set what the task of a controller has of its own
+    scratch: Lines  # declarations
+    desk: Lines  # statements that fill a desk
+    table: Lines  # members of a table
+    vectors: tuple[Setter, ...]
+    matrices: tuple[Setter, ...]
+    chosen: Lines  # statements that set what the task of a controller has of its own
     factorise: str  # what a new belief needs in square-root form, on a line of its own
     # numbers
     task: str
-    costs: list[str]  # different ones
-    places: list[int]  # which of them each time has
-    floors: list[str]
-    mean: list[str]
-    covariance: list[list[str]]  # rows, or one row with the variances if diagonal
+    costs: Lines  # different ones
+    places: tuple[int, ...]  # which of them each time has
+    floors: Lines
+    mean: Lines
+    covariance: tuple[Lines, ...]  # rows, or one row with the variances if diagonal
     diagonal: bool
-    loose: list[int]  # 1 for what is known of functions
+    loose: tuple[int, ...]  # 1 for what is known of functions
     # what depends on the precision
     slack: str
     fabs: str

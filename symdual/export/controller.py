@@ -11,7 +11,7 @@ import numpy as np
 from symdual.emit.render import render
 from symdual.errors import SymdualError, did_you_mean
 from symdual.export import source
-from symdual.export.contexts import Choice, ControllerContext
+from symdual.export.contexts import Choice, ControllerContext, Lines
 from symdual.export.kinds import INT, REAL, Array, Kind, Record, Scalar, entries
 from symdual.export.names import checked_prefix, remark
 from symdual.export.precision import losses
@@ -229,7 +229,7 @@ def _context(
         declarations=source.declarations(work),
         definitions=source.definitions(work),
         names=_names(package),
-        choices=choices,
+        choices=tuple(choices),
         first=next((one for one in choices if one.name == "dual"), choices[0]),
         size=size,
         steps=steps,
@@ -251,22 +251,20 @@ def _context(
         choosing=problem.choices is not None,
         weighted=any(one.field == "terms" for one in vectors),
         scratch=_scratch(work, desk, table, package),
-        desk=[line for name, array in _own(desk).items() for line in _filling(name, array.shape)],
-        table=list(table),
+        desk=tuple(line for name, array in _own(desk).items() for line in _filling(name, array.shape)),
+        table=tuple(table),
         vectors=vectors,
         matrices=matrices,
-        chosen=[f"c->task.{name} = settings[controller][{i}];" for i, name in enumerate(choices[0].settings)],
+        chosen=tuple(f"c->task.{name} = settings[controller][{i}];" for i, name in enumerate(choices[0].settings)),
         factorise=f"\n    {prefix}_square_root_factorise(&c->belief);" if package.SQUARE_ROOT else "",
         task=_record_text(task[0], task.dtype, spell),
-        costs=[_record_text(one, costs.dtype, spell) for one in costs],
-        places=places,
-        floors=[spell(float(floor)).code for floor in longer.floors],
-        mean=[spell(float(value)).code for value in problem.prior.mean],
-        covariance=[
-            [spell(float(value)).code for value in row] for row in ([np.diag(covariance)] if diagonal else covariance)
-        ],
+        costs=tuple(_record_text(one, costs.dtype, spell) for one in costs),
+        places=tuple(places),
+        floors=_spelled(longer.floors, spell),
+        mean=_spelled(problem.prior.mean, spell),
+        covariance=tuple(_spelled(row, spell) for row in ([np.diag(covariance)] if diagonal else covariance)),
         diagonal=diagonal,
-        loose=processes_of(package).astype(int).tolist(),
+        loose=tuple(map(int, processes_of(package))),
         slack=spell(work.numbers.tolerance(SLACK)).code,
         fabs=work.library("fabs"),
         sqrt=work.library("sqrt"),
@@ -285,7 +283,7 @@ def _own(desk: Any) -> dict[str, Any]:
     return {name: array for name, array in desk._asdict().items() if name not in _SET}
 
 
-def _scratch(work: Translator, desk: Any, table: Mapping[str, tuple[int, ...]], package: Any) -> list[str]:
+def _scratch(work: Translator, desk: Any, table: Mapping[str, tuple[int, ...]], package: Any) -> Lines:
     """The declarations of the scratch of a controller."""
     real, numbers = work.spelling.real, ("kept", "numbers_before") if package.PROCESSES else ()
     arrays = {
@@ -294,24 +292,24 @@ def _scratch(work: Translator, desk: Any, table: Mapping[str, tuple[int, ...]], 
         **{name: (real, shape) for name, shape in table.items()},
         **dict.fromkeys(numbers, (real, (package.DATA,))),
     }
-    declared = [f"{kind} {name}[{']['.join(map(str, shape))}]" for name, (kind, shape) in arrays.items()]
-    return [*declared, *([f"{work.spelling.prefix}_memory memory"] if work.memory else [])]
+    declared = (f"{kind} {name}[{']['.join(map(str, shape))}]" for name, (kind, shape) in arrays.items())
+    return (*declared, *((f"{work.spelling.prefix}_memory memory",) if work.memory else ()))
 
 
-def _filling(name: str, shape: tuple[int, ...]) -> list[str]:
+def _filling(name: str, shape: tuple[int, ...]) -> Lines:
     """Statements that give a desk a part of the controller, with its sizes."""
     first = f"&c->{name}[0][0]" if len(shape) > 1 else f"c->{name}"
-    return [f"desk.{name} = {first};", *(f"desk.{name}_{axis} = {size};" for axis, size in enumerate(shape))]
+    return (f"desk.{name} = {first};", *(f"desk.{name}_{axis} = {size};" for axis, size in enumerate(shape)))
 
 
-def _names(package: Any) -> list[str]:
+def _names(package: Any) -> Lines:
     """What the entries of x, u, y and theta are."""
     unknowns = [
         f"{name} ({start} to {start + count - 1})" if count > 1 else name
         for name, (start, count) in package.UNKNOWNS.items()
     ]
     found = {"x": package.STATES, "u": package.INPUTS, "y": package.MEASUREMENTS, "theta": unknowns}
-    return [f"{what}: {', '.join(map(remark, names)) or 'none'}" for what, names in found.items()]
+    return tuple(f"{what}: {', '.join(map(remark, names)) or 'none'}" for what, names in found.items())
 
 
 def _distinct(weights: Any) -> tuple[Any, list[int]]:
@@ -332,6 +330,10 @@ def _record_text(record: Any, kind: np.dtype[Any], spell: Any) -> str:
     assert kind.names is not None
     parts = [_braces(np.asarray(record[name]), spell) for name in kind.names if np.asarray(record[name]).size]
     return "{" + ", ".join(parts) + "}"
+
+
+def _spelled(values: Any, spell: Any) -> Lines:
+    return tuple(spell(float(value)).code for value in values)
 
 
 def _braces(array: Any, spell: Any) -> str:

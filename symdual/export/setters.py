@@ -36,12 +36,14 @@ class Setter(NamedTuple):
         return f"{self.signature};{self.remark}"
 
 
-def setters(records: Mapping[str, Mapping[str, Kind]], prefix: str, real: str) -> tuple[list[Setter], list[Setter]]:
+def setters(
+    records: Mapping[str, Mapping[str, Kind]], prefix: str, real: str
+) -> tuple[tuple[Setter, ...], tuple[Setter, ...]]:
     """Those of vectors, which belong to a time or hold for all times, and those of matrices."""
     timed = [_timed(*own, prefix, real) for own in _settable(records["WEIGHTS"], _OF_COSTS)]
     always = [_untimed(*own, prefix, real) for own in _settable(records["TASK"], _OF_TASKS)]
-    vectors, matrices = ([one for one in timed if len(one.shape) == size] for size in (1, 2))
-    return [*vectors, *always], matrices
+    vectors, matrices = (tuple(one for one in timed if len(one.shape) == size) for size in (1, 2))
+    return (*vectors, *always), matrices
 
 
 def _settable(fields: Mapping[str, Kind], names: Mapping[str, str]) -> Iterator[tuple[str, str, tuple[int, ...]]]:
