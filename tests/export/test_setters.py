@@ -147,7 +147,8 @@ def test_the_same_numbers_make_the_same_inputs(
         for k, y in enumerate(ys):
             status, u = driven.act(y)
             expected = twin.act(y)
-            assert status >= FINE and close(driven.mean, twin.belief.mean, 1e-9), (one.name, k)
+            alike = 1e-9 if k == 0 else 1e-6  # then the input before is in it, and a search ends when it gains no more
+            assert status >= FINE and close(driven.mean, twin.belief.mean, alike), (one.name, k)
             assert np.max(np.abs(u - expected)) <= 1e-6 * max(1.0, float(np.max(np.abs(expected)))), (one.name, k)
             apart = max(apart, float(np.max(np.abs(u - before.act(y)[1]))))
         assert apart > 1e-3, f"{one.name}: the other numbers make no difference"
@@ -251,7 +252,7 @@ def test_the_plan_of_a_switch_without_anything_to_learn_goes_through_its_input(
     status, u = driven.act(None)
     twin = controller(known, "planned")
     _, expected, info = twin.step(twin.init())
-    assert status >= FINE and close(u, expected, 1e-9)
+    assert status >= FINE and close(u, expected, 1e-6)  # both have searched
     assert driven("plan") == task.horizon
     states, inputs = driven.planned(task.horizon, task.package.NX)
     assert close(inputs, info.planned_inputs, 1e-6) and close(states, info.planned_states, 1e-6)
