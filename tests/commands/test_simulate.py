@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-import symdual
 from symdual.commands import main
 from symdual.export import compilation
 from symdual.report import figures
@@ -191,7 +190,7 @@ STOPPED = """
             os.kill(os.getpid(), {signal})
 
     Checkpoints.write = write_and_stop
-    main(["simulate", {model!r}, "--runs", "{runs}", "--controller", "ce"], prog_name="symdual")
+    main(["simulate", {model!r}, "--runs", "{runs}", "--controller", "ce", "--backend", "numba"], prog_name="symdual")
 """
 
 
@@ -208,7 +207,7 @@ def test_a_stopped_sweep_keeps_its_chunks_and_is_resumed(
     how: signal.Signals,
 ) -> None:
     """The signal comes when ten chunks are done, however fast the machine is."""
-    plan = sweep(problem(symdual.load(toy_package.folder)), ["ce"], MANY)
+    plan = sweep(problem(toy_package), ["ce"], MANY)
     stopped = fresh_python(STOPPED.format(signal=int(how), model=str(TOY), runs=MANY), place, check=False)
     assert chunks(place) == 10
     if how == signal.SIGINT:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import symdual
-from symdual.export import compilation, source
+from symdual.export import backend, compilation, source
 from symdual.export.backend import library_text
 from symdual.export.library import Library
 from symdual.export.program import Program
@@ -22,13 +22,14 @@ STRICT = ("-std=c99", *compilation.WARNINGS, "-Werror")
 FAST = compilation.fast_flags(few=True)
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def quick_builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Compile without much optimisation, and keep nothing in the user's cache."""
+    """Compile without much optimisation, keeping nothing in the user's cache; other tests are not to meet what was made."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compilation, "FAST", ("-O1",))
+        patch.setattr(backend, "_BACKENDS", {})
         patch.setattr(compilation, "SHORT_LOOPS", ())
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "libraries"))
         yield
 
 

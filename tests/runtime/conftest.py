@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import symdual
-from symdual.export import compilation
+from symdual.export import backend, compilation
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Problem, problem
 
@@ -145,4 +145,5 @@ def in_c(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compilation, "FAST", ("-O1",))
+        patch.setattr(backend, "_BACKENDS", {})  # so that what is compiled like this is not met by other tests
         yield run
