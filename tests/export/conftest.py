@@ -24,7 +24,7 @@ FAST = compilation.fast_flags(few=True)
 
 @pytest.fixture(scope="module", autouse=True)
 def quick_builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Compile without much optimisation, keeping nothing in the user's cache; other tests are not to meet what was made."""
+    """Compile without much optimisation, and keep nothing for the user or for tests of other folders."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compilation, "FAST", ("-O1",))
         patch.setattr(backend, "_BACKENDS", {})
