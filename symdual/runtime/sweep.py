@@ -259,7 +259,7 @@ def as_begun(problem: Problem, parent: str | Path) -> Problem:
     folder = Path(parent) / problem.name
     old = remains(folder / RESULTS)
     earlier = owner(folder / CHECKPOINTS) or (None if old is None else old.description)
-    by_numba = earlier is not None and "backend" not in earlier.identity["versions"]
+    by_numba = earlier is not None and "backend" not in earlier.identity.get("versions", ())
     return problem.by_numba() if by_numba else problem
 
 
