@@ -15,8 +15,8 @@ A third model, `basin`, has an outlet that is a Gaussian process, the root of th
 120 rows in two recordings, whose parts are too short for predictions far ahead; it is left alone on 60 rows.
 
 For the model left alone, and for predictions ten steps and one step ahead: the share in the bands that the model says,
-in the bands widened by held-out parts of the fitted recording (`symdual.estimation.held_out`), each with the standard
-error of its mean over the seeds; the mean of the factor; and of how many recordings the share lies within what
+in the bands widened by held-out parts of the fitted recording (`symdual.identification.held_out`), each with the
+standard error of its mean over the seeds; the mean of the factor; and of how many recordings the share lies within what
 `validate` expects of it, 0.95 +- 1.96 deviations.
 """
 
@@ -30,10 +30,11 @@ import numpy as np
 import sympy as sp
 
 from symdual import Model, Scenario, features, fit, unknown, validate
-from symdual.estimation.fit import Subject, fit_series, subject
-from symdual.estimation.series import read_all
-from symdual.estimation.validation import Prediction, Validation, validate_series
-from symdual.numbers import Array
+from symdual.common.arrays import Array
+from symdual.identification.fit import fit_parameters
+from symdual.identification.parameters.prior_model import PriorModel, prior_model
+from symdual.identification.surroundings import read_recordings
+from symdual.identification.validate import Prediction, Validation, validated
 
 CASES, AHEAD = ("right", "slow", "curved", "restless"), 10
 LASTS, SLOW, MOOD = (0.9, 0.2), (0.993, 0.25), (0.997, 0.5)  # what is left of each after a step, and its deviation
@@ -118,12 +119,12 @@ def shares(made: Prediction) -> tuple[float, float, float, float]:
     return float(made._replace(factor=np.ones(1)).inside[0]), float(made.inside[0]), float(made.factor[0]), float(off)
 
 
-def judged(about: Subject, case: str, rows: int, seed: int) -> list[tuple[float, ...]]:
+def judged(about: PriorModel, case: str, rows: int, seed: int) -> list[tuple[float, ...]]:
     random = np.random.default_rng(seed)
     (name,) = about.package.MEASUREMENTS
-    seen, unseen = (read_all(recorded(name, case, count, random), about.package) for count in (rows, rows // 2))
-    result = fit_series(about, seen, starts=1)
-    (found,) = validate_series(about, result, unseen, length=AHEAD)
+    seen, unseen = (read_recordings(recorded(name, case, count, random), about.package) for count in (rows, rows // 2))
+    result = fit_parameters(about, seen, starts=1)
+    (found,) = validated(result, unseen, length=AHEAD)
     return judgements(found)
 
 
@@ -131,7 +132,7 @@ def judged_process(scenario: Scenario, folder: str, seed: int) -> list[tuple[flo
     random = np.random.default_rng(seed)
     *seen, unseen = (poured("y0", count, random) for count in (70, 50, 60))
     result = fit(scenario, seen, starts=1, folder=folder)
-    (found,) = validate(scenario, result, unseen, length=2 * AHEAD, folder=folder)
+    (found,) = validate(result, unseen, length=2 * AHEAD, folder=folder)
     return judgements(found)
 
 
@@ -162,7 +163,7 @@ def main() -> None:
         outlet = basin()
         show("basin", "process", 2 * AHEAD, [judged_process(outlet, folder, seed) for seed in seeds])
         for with_rest in (True, False):
-            about = subject(heater(with_rest), folder=folder)
+            about = prior_model(heater(with_rest), folder=folder)
             for case in CASES:
                 show(about.name, case, AHEAD, [judged(about, case, chosen.rows, seed) for seed in seeds])
     print(f"{time.process_time() - started:.0f} s of processor time")

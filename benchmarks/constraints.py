@@ -20,7 +20,7 @@ import numpy as np
 from symdual import api
 from symdual.runtime import evaluate
 from symdual.runtime.controller import Controller, controller
-from symdual.runtime.story import State
+from symdual.runtime.info import State
 
 TASK = """
 import sympy as sp

@@ -22,10 +22,11 @@ import numpy as np
 import sympy as sp
 
 from symdual import Model, unknown
-from symdual.estimation.fit import fit_series, subject
-from symdual.estimation.likelihood import Likelihood
-from symdual.estimation.quantities import choose
-from symdual.estimation.series import read_all
+from symdual.identification.fit import fit_parameters
+from symdual.identification.parameters.evidence import Evidence
+from symdual.identification.parameters.prior_model import prior_model
+from symdual.identification.parameters.quantities import choose
+from symdual.identification.surroundings import read_recordings
 from symdual.runtime import evaluate
 
 TRUTH = {"bend": 0.12, "damping": 0.25, "drag": 0.2, "drive": 0.25, "gravity": 1.1, "gust": 1.05}
@@ -57,7 +58,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        about = subject(pendulum(), folder=folder)
+        about = prior_model(pendulum(), folder=folder)
         random = np.random.default_rng(chosen.seed)
         torque = 2.0 * np.repeat(random.standard_normal(chosen.rows // 20 + 1), 20)[: chosen.rows]
         theta = np.array([TRUTH[name] for name in about.package.UNKNOWNS])
@@ -67,14 +68,14 @@ def main() -> None:
             x = evaluate.dynamics(about.package, x, torque[k : k + 1], theta)
             x = x + np.array([3e-3, 3e-2]) * random.standard_normal(2)
         table = {"torque": torque, "angle": np.array(seen)}
-        short = read_all({key: column[:50] for key, column in table.items()}, about.package)
-        fit_series(about, short, starts=1)  # compile
-        series = read_all(table, about.package)
+        short = read_recordings({key: column[:50] for key, column in table.items()}, about.package)
+        fit_parameters(about, short, starts=1)  # compile
+        series = read_recordings(table, about.package)
         started = time.process_time()
-        found = fit_series(about, series, starts=chosen.starts)
+        found = fit_parameters(about, series, starts=chosen.starts)
         spent = time.process_time() - started
         quantities = choose(about.package, about.prior, True, ["r"], found.setting.starts)
-        likelihood = Likelihood(quantities, series)
+        likelihood = Evidence(quantities, series)
         started = time.process_time()
         for _ in range(20):
             likelihood.at(found.psi)

@@ -33,13 +33,13 @@ class Work:
 
     def __init__(self, folder: Path, name: str) -> None:
         self._task = plant_problem(problem(symdual.load(folder / "schedule")), Settings())
-        self._luck = draw(self._task, Settings(), np.random.SeedSequence(0).spawn(EPISODES))
+        self._noise_draws = draw(self._task, Settings(), np.random.SeedSequence(0).spawn(EPISODES))
         self._name = name
 
     def seconds(self, threads: int) -> float:
         numba.set_num_threads(threads)
         start = time.perf_counter()
-        run(self._task, self._name, self._luck, Settings())
+        run(self._task, self._name, self._noise_draws, Settings())
         return time.perf_counter() - start
 
 

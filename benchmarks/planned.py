@@ -27,7 +27,7 @@ import numpy as np
 
 from symdual import api
 from symdual.runtime.closed_loop import Settings, draw, plant_problem, run
-from symdual.runtime.costs import task_of
+from symdual.runtime.costs import settings_of
 from symdual.runtime.problem import Problem
 
 ROOT = Path(__file__).parent.parent
@@ -113,10 +113,10 @@ def run_more(task: Problem, controller: str, settings: Settings, runs: int, know
     episodes = run(task, name, draw(task, settings, seeds), settings)
     spent = 1e3 * (time.process_time() - start) / (len(seeds) * task.horizon)
     costs, over, penalties = episodes.costs / task.horizon, [], np.zeros(len(seeds))
-    if episodes.limits.size:
-        weights = task_of(task, name, settings.order, settings.foresight)[0]["limit_weights"]
-        penalties = np.nansum(weights * np.maximum(episodes.limits, 0.0) ** 2, axis=(1, 2)) / task.horizon
-        over = [float(np.nanmean(np.any(one > 0.0, axis=1))) for one in episodes.limits]
+    if episodes.constraints.size:
+        weights = settings_of(task, name, settings.order, settings.planned_options)[0]["constraint_weights"]
+        penalties = np.nansum(weights * np.maximum(episodes.constraints, 0.0) ** 2, axis=(1, 2)) / task.horizon
+        over = [float(np.nanmean(np.any(one > 0.0, axis=1))) for one in episodes.constraints]
     return {
         "costs": [*known["costs"], *(float(one) for one in costs)],
         "penalties": [*known.get("penalties", []), *(float(one) for one in penalties)],

@@ -19,8 +19,9 @@ import numpy as np
 import sympy as sp
 
 from symdual import Model, unknown
-from symdual.estimation.fit import Subject, fit_series, subject
-from symdual.estimation.series import read_all
+from symdual.identification.fit import fit_parameters
+from symdual.identification.parameters.prior_model import PriorModel, prior_model
+from symdual.identification.surroundings import read_recordings
 from symdual.runtime import evaluate
 
 TRUTH = {"drive": 1.4, "friction": 0.5, "spring": 0.8}
@@ -42,7 +43,7 @@ def cart() -> Model:
     )
 
 
-def recorded(about: Subject, rows: int, seed: int) -> tuple[dict[str, Any], dict[str, float]]:
+def recorded(about: PriorModel, rows: int, seed: int) -> tuple[dict[str, Any], dict[str, float]]:
     """A recording and the true values of all quantities."""
     random = np.random.default_rng(seed)
     inputs = 2.0 * np.repeat(random.standard_normal(rows // 15 + 1), 15)[:rows]
@@ -59,10 +60,10 @@ def recorded(about: Subject, rows: int, seed: int) -> tuple[dict[str, Any], dict
     return {"force": inputs, "position": seen}, truth
 
 
-def errors(about: Subject, rows: int, seed: int, method: str) -> dict[str, float]:
+def errors(about: PriorModel, rows: int, seed: int, method: str) -> dict[str, float]:
     """Value minus truth of each quantity in units of its standard error."""
     table, truth = recorded(about, rows, seed)
-    result = fit_series(about, read_all(table, about.package), method=method, starts=1)
+    result = fit_parameters(about, read_recordings(table, about.package), method=method, starts=1)
     found = {}
     for e in result.estimates:
         if e.deviation is None:
@@ -83,7 +84,7 @@ def main() -> None:
     chosen = parser.parse_args()
     started = time.process_time()
     with tempfile.TemporaryDirectory() as folder:
-        about = subject(cart(), folder=folder)
+        about = prior_model(cart(), folder=folder)
         seeds = range(chosen.first, chosen.first + chosen.seeds)
         found = [errors(about, chosen.rows, seed, chosen.method) for seed in seeds]
     names = sorted({name for one in found for name in one})

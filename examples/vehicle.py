@@ -13,7 +13,7 @@ grip = unknown("grip", mean=1.0, variance=0.1)
 bias = unknown("bias", mean=0.0, variance=0.05)
 
 
-def distance(x: float, y: float) -> sp.Expr:
+def distance(x: int, y: int) -> sp.Expr:
     """The distance to a beacon."""
     return sp.sqrt((east - x) ** 2 + (north - y) ** 2)
 
@@ -26,7 +26,7 @@ model = Model(
         north + 0.2 * grip * speed * sp.sin(heading),
         heading + 0.2 * (turn + bias),
     ],
-    observation=[distance(8.0, 0.0), distance(0.0, 9.0), heading],
+    observation=[distance(8, 0), distance(0, 9), heading],
     process_noise=[1e-4, 1e-4, 1e-5],
     measurement_noise=[1e-2, 1e-2, 1e-3],
     bounds={speed: (-2.0, 2.0), turn: (-1.5, 1.5)},

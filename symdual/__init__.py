@@ -18,8 +18,8 @@ and programs use them, or a model file in their place, with
     plot, explain                            figures of episodes, plans, decisions and unknown functions
     evaluate, posterior                      derivatives of a model, and what a belief says about an unknown function
 
-What they return is a Problem, a Belief, a Controller, a Simulation of Episodes, or Results; Settings and Foresight are
-further options. In examples `task` is the problem of the model file `toy` (symdual/paper/models/toy.py),
+What they return is a Problem, a Belief, a Controller, a Simulation of Episodes, or Results; Settings and PlannedOptions
+are further options. In examples `task` is the problem of the model file `toy` (symdual/paper/models/toy.py),
 and `folder` is a folder that can be written.
 Everything is imported when it is first used, so that `import symdual` and the runtime stay light.
 """
@@ -34,17 +34,18 @@ if TYPE_CHECKING:
     from symdual.api import check as check
     from symdual.api import generate as generate
     from symdual.api import prepare as prepare
-    from symdual.errors import SymdualError as SymdualError
-    from symdual.errors import SymdualWarning as SymdualWarning
-    from symdual.estimation.fit import fit as fit
-    from symdual.estimation.identify import identify as identify
-    from symdual.estimation.validation import validate as validate
+    from symdual.common.errors import DoubtWarning as DoubtWarning
+    from symdual.common.errors import SymdualError as SymdualError
+    from symdual.common.errors import SymdualWarning as SymdualWarning
+    from symdual.identification.fit import fit as fit
+    from symdual.identification.identify import identify as identify
+    from symdual.identification.validate import validate as validate
     from symdual.report import plot as plot
     from symdual.runtime import evaluate as evaluate
     from symdual.runtime.closed_loop import Episodes as Episodes
     from symdual.runtime.closed_loop import Settings as Settings
     from symdual.runtime.controller import Controller as Controller
-    from symdual.runtime.foresight import Foresight as Foresight
+    from symdual.runtime.planned_options import PlannedOptions as PlannedOptions
     from symdual.runtime.plants import GymPlant as GymPlant
     from symdual.runtime.plants import run_foreign as run_foreign
     from symdual.runtime.posterior import posterior as posterior
@@ -76,7 +77,7 @@ _PLACES = {
     "Belief": "symdual.runtime.problem",
     "Controller": "symdual.runtime.controller",
     "Episodes": "symdual.runtime.closed_loop",
-    "Foresight": "symdual.runtime.foresight",
+    "PlannedOptions": "symdual.runtime.planned_options",
     "GymPlant": "symdual.runtime.plants",
     "Model": "symdual.spec.model",
     "Problem": "symdual.runtime.problem",
@@ -84,8 +85,9 @@ _PLACES = {
     "Scenario": "symdual.spec.scenario",
     "Settings": "symdual.runtime.closed_loop",
     "Simulation": "symdual.runtime.simulation",
-    "SymdualError": "symdual.errors",
-    "SymdualWarning": "symdual.errors",
+    "SymdualError": "symdual.common.errors",
+    "SymdualWarning": "symdual.common.errors",
+    "DoubtWarning": "symdual.common.errors",
     "check": "symdual.api",
     "column": "symdual.spec.signals",
     "constant": "symdual.spec.symbols",
@@ -94,9 +96,9 @@ _PLACES = {
     "evaluate": "symdual.runtime",
     "explain": "symdual.tasks",
     "features": "symdual.spec",
-    "fit": "symdual.estimation.fit",
+    "fit": "symdual.identification.fit",
     "generate": "symdual.api",
-    "identify": "symdual.estimation.identify",
+    "identify": "symdual.identification.identify",
     "load": "symdual.tasks",
     "logistic": "symdual.spec.symbols",
     "open_results": "symdual.runtime.results",
@@ -112,7 +114,7 @@ _PLACES = {
     "simulate": "symdual.tasks",
     "sweep": "symdual.tasks",
     "unknown": "symdual.spec.symbols",
-    "validate": "symdual.estimation.validation",
+    "validate": "symdual.identification.validate",
 }
 _MODULES = ("covariances", "evaluate", "features", "plot")
 

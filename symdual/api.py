@@ -11,23 +11,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from symdual import __version__
+from symdual.common.arrays import Array
+from symdual.common.errors import SymdualError, did_you_mean
+from symdual.common.package_folders import edited_files, noted_inputs, read_manifest
+from symdual.common.words import spelled
 from symdual.derive.derivation import Derivation, derive
 from symdual.emit.package import input_digest, package
 from symdual.emit.write import clear_up, exclusive, is_unchanged, write
-from symdual.errors import SymdualError, did_you_mean
-from symdual.export.compilation import compiler
+from symdual.export.compilers import compiler
 from symdual.export.loading import load
-from symdual.numbers import Array
 from symdual.runtime.loading import load_edited, user_folder
 from symdual.runtime.origin import forget, note
 from symdual.runtime.problem import Problem, problem
 from symdual.spec.loading import Source, contents_of
 from symdual.spec.model import Model
 from symdual.spec.scenario import Scenario
-from symdual.whole_file.packages import edited_files, noted_inputs, read_manifest
 
 if TYPE_CHECKING:
     from symdual.checks.kernels import BlockResult
+    from symdual.checks.steps import StepAccuracy
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Generated:
         return self.derivation is not None
 
 
+@spelled
 def generate(source: Source, folder: str | Path | None = None, force: bool = False) -> list[Generated]:
     """Write the generated package of a model, or of every model in a model file or a scenario.
 
@@ -65,6 +68,7 @@ def generate(source: Source, folder: str | Path | None = None, force: bool = Fal
     ]
 
 
+@spelled
 def prepare(
     source: Source, scenario: str | None = None, folder: str | Path | None = None, backend: str | None = None
 ) -> Problem:
@@ -155,6 +159,7 @@ def _parent(folder: str | Path | None) -> Path:
     return local if os.access(local if local.exists() else local.parent, os.W_OK) else user_folder()
 
 
+@spelled
 def check(
     source: Source,
     folder: str | Path | None = None,
@@ -162,6 +167,7 @@ def check(
     progress: Callable[[str, float], None] = lambda name, fraction: None,
     recursions: bool = True,
     c: bool = False,
+    tell: Callable[[str, str], None] = lambda name, what: None,
 ) -> dict[str, list[BlockResult]]:
     """Generate what is out of date, then compare everything that is compiled with independent oracles.
 
@@ -169,17 +175,18 @@ def check(
     dense ones, the likelihood of a recording with 50 digits; `recursions=False` leaves the last two out, which take
     longer to compile. Returns the results by model; a model passes when all of its blocks do. A package that was edited
     by hand is not written again but checked as it is, and each edited file is a miss of its own. With `c` the
-    translation to C is checked instead, against the same oracles and against numba.
+    translation to C is checked instead, against the same oracles and against numba. `progress` hears how far the check
+    of a model is, `tell` what is being compared.
 
     >>> results = symdual.check(toy, folder / "generated", points=2, recursions=False)
     >>> all(block.passed for block in results["toy"])
     True
     """
+    from symdual.checks.discrete_inputs import check_discrete_inputs
     from symdual.checks.exported import check_exported
     from symdual.checks.kernels import BlockResult, check_kernels
     from symdual.checks.likelihood import check_likelihood
     from symdual.checks.recursions import check_recursions
-    from symdual.checks.switches import check_switches
 
     if c:
         compiler()  # a machine without one is told so before any work is done
@@ -212,16 +219,32 @@ def check(
 
         loaded = load_edited(place) if edited[name] else load(place, "numba")
         if c:
+            tell(name, "C with the same oracles and with numba")
             whole = partial(progress, name)
             results[name] = check_exported(work.model, loaded, points, whole, work.scenarios, recursions)
             continue
+        tell(name, "kernels with 50 digits and differences")
         results[name] = check_kernels(work.model, loaded, points, progress=first, scenarios=work.scenarios)
         if recursions:
+            tell(name, "recursions with full matrices")
             results[name] += check_recursions(work.model, loaded, progress=second, scenarios=work.scenarios)
-            results[name] += check_switches(work.model, loaded, scenarios=work.scenarios)
+            results[name] += check_discrete_inputs(work.model, loaded, scenarios=work.scenarios)
+            tell(name, "likelihood with 50 digits")
             results[name] += check_likelihood(work.model, loaded, progress=third, scenarios=work.scenarios)
         results[name] += [BlockResult(f"file {file}", "manifest", 1, math.inf, False) for file in edited[name]]
     return results
+
+
+def step_accuracy(source: Source) -> dict[str, StepAccuracy]:
+    """How accurate the time step of each model in continuous time is where it lives, by model; others are left out.
+
+    >>> symdual.api.step_accuracy(toy)
+    {}
+    """
+    from symdual.checks.steps import step_accuracy as accuracy_of
+
+    found = {work.model.name: accuracy_of(work.model, work.scenarios) for work in _works(source)}
+    return {name: accuracy for name, accuracy in found.items() if accuracy is not None}
 
 
 def _edited(parent: Path, work: _Work) -> list[str]:

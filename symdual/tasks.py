@@ -14,7 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Union
 
-from symdual.errors import SymdualError, SymdualWarning
+from symdual.common.errors import SymdualError, SymdualWarning
+from symdual.common.named import Given
+from symdual.common.words import spelled
 from symdual.export.loading import load as load_package
 from symdual.runtime import controller as controllers_module
 from symdual.runtime import problem as problems
@@ -24,9 +26,9 @@ from symdual.runtime.closed_loop import Settings
 from symdual.runtime.controller import Controller
 from symdual.runtime.costs import NAMES
 from symdual.runtime.explained import POINTS, Explained, explained
-from symdual.runtime.foresight import USUAL, Foresight
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Array, Problem
+from symdual.runtime.planned_options import USUAL, PlannedOptions
+from symdual.runtime.problem import Problem
 from symdual.runtime.readiness import works_for
 from symdual.runtime.replay import Recording, Replay
 from symdual.runtime.results import Results
@@ -109,19 +111,20 @@ def _of_scenario(task: Task | Model, scenario: Scenario) -> Problem:
     return prepare(scenario)
 
 
+@spelled
 def controller(
     task: Task,
     name: str = "dual",
     order: int = 1,
     window: int | None = None,
-    truth: Array | None = None,
-    foresight: Foresight = USUAL,
+    truth: Given | None = None,
+    planned_options: PlannedOptions = USUAL,
 ) -> Controller:
     """Make a controller of a task, ready to be asked for inputs: all that it needs is compiled or loaded here.
 
     Args:
         name: oracle, ce, cautious, beb, dual, planned or exact.
-        order, window, foresight: see `Controller`.
+        order, window, planned_options: see `Controller`.
         truth: the true parameters for `oracle`, where they are not the problem's.
 
     >>> dual = symdual.controller(task, "dual")
@@ -132,7 +135,7 @@ def controller(
     subject = problem(task)
     if name in NAMES:
         _get_ready(subject, [name], order, window)
-    return controllers_module.controller(subject, name, order, window, truth, foresight)
+    return controllers_module.controller(subject, name, order, window, truth, planned_options)
 
 
 def _get_ready(subject: Problem, names: Sequence[str], order: int, window: int | None, episodes: bool = False) -> None:
@@ -145,6 +148,7 @@ def _get_ready(subject: Problem, names: Sequence[str], order: int, window: int |
             show_compiling(works)
 
 
+@spelled
 def simulate(
     task: Task,
     controllers: str | Sequence[str] = ("dual", "ce"),
@@ -154,7 +158,7 @@ def simulate(
     *,
     truth: str | None = None,
 ) -> Simulation:
-    """Run closed-loop episodes with each controller, all with the same luck, in memory and on all cores.
+    """Run closed-loop episodes with each controller, all with the same random draws, in memory and on all cores.
 
     Args:
         controllers: names as in `controller`; `runs`: episodes with each of them.
@@ -170,6 +174,7 @@ def simulate(
     return simulated(_plan(task, controllers, runs, seed, settings, truth))
 
 
+@spelled
 def sweep(
     task: Task,
     controllers: str | Sequence[str] = ("dual", "ce"),
@@ -256,6 +261,7 @@ def _plan(
     return plan
 
 
+@spelled
 def explain(
     task: Task,
     controllers: str | Sequence[str] = ("dual", "ce"),

@@ -26,12 +26,15 @@ import sympy as sp
 
 import symdual
 from symdual import Model, features, logistic, unknown
+from symdual.common.package_folders import locked
 from symdual.derive.derivation import derive
-from symdual.emit.package import Package, package
+from symdual.emit.package import Package, model_digest, package
 from symdual.runtime.loading import LoadedPackage
-from symdual.whole_file.packages import locked
+from symdual.runtime.warm import missing, parts_of, warm
+from symdual.spec.loading import load_model_file
 
-ROOT = Path(__file__).resolve().parent.parent
+from . import goldens
+from .goldens import ROOT
 
 
 def pytest_configure() -> None:
@@ -108,21 +111,34 @@ def interpreted() -> Callable[[Model], Interpreted]:
 
 
 @pytest.fixture(scope="session")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Model], LoadedPackage]:
-    """Return a function that generates and loads a named model, for numba; the same model is generated once."""
-    folder = tmp_path_factory.mktemp("compiled")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that the workers of a parallel run share."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@pytest.fixture(scope="session")
+def compiled(shared: Path) -> Callable[[Model], LoadedPackage]:
+    """Return a function that generates and loads a named model, for numba.
+
+    Folders have the digests of models for names: a model is generated once, and what a worker compiles of it is there
+    for all, whatever other models are called.
+    """
 
     def run(model: Model) -> LoadedPackage:
-        return symdual.load(symdual.generate(model, folder)[0].folder, backend="numba")
+        folder = shared / "compiled" / model_digest(model)
+        folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder, wait=True):
+            (made,) = symdual.generate(model, folder / "generated")
+        return symdual.load(made.folder, backend="numba")
 
     return run
 
 
 @pytest.fixture(scope="session")
-def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def packages(shared: Path) -> Path:
     """The folder of the packages; the workers of a parallel run share it, and with it numba's cache."""
-    base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "packages"
+    folder = shared / "packages"
     folder.mkdir(exist_ok=True)
     return folder
 
@@ -145,15 +161,39 @@ def shared_models(packages: Path) -> Callable[[Path], Path]:
 
 
 @pytest.fixture(scope="session")
+def every_package(shared_models: Callable[[Path], Path]) -> list[Path]:
+    """The packages of all models of the project, as the generator makes them now."""
+    return sorted({shared_models(file) / name for file in goldens.MODEL_FILES for name in load_model_file(file).models})
+
+
+@pytest.fixture(scope="session")
+def package_of(shared_models: Callable[[Path], Path]) -> Callable[[str], Path]:
+    """Return a function that gives the package of a model of the project by its name: committed, or generated once."""
+
+    def run(name: str) -> Path:
+        return (goldens.GENERATED if name in goldens.WHOLE else shared_models(goldens.model_file(name))) / name
+
+    return run
+
+
+@pytest.fixture(scope="session")
 def shared_package(shared_models: Callable[[Path], Path]) -> Callable[[Path], LoadedPackage]:
     """Return a function that generates into the shared folder and loads what is named like the model file (numba)."""
     return lambda model_file: symdual.load(shared_models(model_file) / model_file.stem, backend="numba")
 
 
 @pytest.fixture(scope="session")
-def toy_package(shared_package: Callable[[Path], LoadedPackage]) -> LoadedPackage:
-    """The paper's toy, x' = x + b u."""
-    return shared_package(ROOT / "symdual/paper/models/toy.py")
+def toy_package(shared_package: Callable[[Path], LoadedPackage], shared: Path) -> LoadedPackage:
+    """The paper's toy, x' = x + b u.
+
+    Most files use it. In a parallel run the first worker compiles all of it, for which the others wait; elsewhere a
+    test compiles what it needs.
+    """
+    package = shared_package(ROOT / "symdual/paper/models/toy.py")
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        with locked(shared, wait=True):
+            warm(missing(package.folder, (*parts_of(package), "planned", "episode")))
+    return package
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import sys
 from pathlib import Path
@@ -11,16 +12,18 @@ from types import ModuleType
 import pytest
 
 import symdual
+from symdual.bench.timing import Timing
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "benchmarks/README.md"])
+DECISIONS = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "benchmarks/README.md"])
 GALLERY = sorted((ROOT / "examples/gallery").glob("[a-z]*.py"))
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 
 
-def tool(name: str) -> ModuleType:
-    """A module of the site's own tools."""
-    spec = importlib.util.spec_from_file_location(f"site_{name}", ROOT / f"docs/site_tools/{name}.py")
+def tool(name: str, folder: str = "docs/site_tools") -> ModuleType:
+    """A module that is no part of the package: by default one of the site's own tools."""
+    spec = importlib.util.spec_from_file_location(f"site_{name}", ROOT / folder / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
@@ -53,6 +56,57 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_every_page_is_in_the_contents() -> None:
     contents = (ROOT / "docs/index.md").read_text().split()
     assert [page.stem for page in (ROOT / "docs").glob("*.md") if page.stem not in (*contents, "index")] == []
+
+
+def test_every_decision_is_in_the_contents_short_and_dated() -> None:
+    listed = (ROOT / "docs/decisions/index.md").read_text().split()
+    assert [page.stem[:4] for page in DECISIONS] == [f"{i:04d}" for i in range(1, len(DECISIONS) + 1)]
+    for page in DECISIONS:
+        title, _, fate, *text = page.read_text().splitlines()
+        assert page.stem in listed
+        assert title.startswith(f"# {page.stem[:4]} ")
+        assert re.fullmatch(r"\*\d{4}-\d\d-\d\d\. (Kept|Not kept)\.\*", fate), page.name
+        assert len(text) <= 40, page.name
+
+
+#: a page says how things are; what was is a decision or in the history
+DIARY = re.compile(r"\b(since then|once more|at a load of|until now|on another day)\b", re.IGNORECASE)
+
+
+@pytest.mark.parametrize(("page", "lines"), [("docs/architecture.md", 120), ("CHANGELOG.md", 60), ("README.md", 130)])
+def test_maps_are_short(page: str, lines: int) -> None:
+    assert len((ROOT / page).read_text().splitlines()) <= lines
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_pages_are_no_diaries(page: Path) -> None:
+    assert DIARY.findall(page.read_text()) == []
+
+
+def test_the_tables_of_the_benchmarks_are_those_of_their_results() -> None:
+    markdown = tool("markdown", "benchmarks")
+    results = json.loads(markdown.RESULTS.read_text())
+    text = markdown.README.read_text()
+    assert text == markdown.readme(text, results), "run `python benchmarks/markdown.py`"
+    assert markdown.RESULTS.read_text() == markdown.stored(results)
+    assert all(one["machine"] and re.fullmatch(r"\d{4}-\d\d-\d\d", one["date"]) for one in results.values())
+    assert text.count("\n## ") == len(results)
+
+
+def test_a_table_that_a_program_prints_is_taken_over() -> None:
+    markdown = tool("markdown", "benchmarks")
+    printed = "made ready\n| model | ms |\n|---|---|\n| waves | 0.2 |\n| swing | 1.3 |\n3 s\n"
+    entry = {"question": "How fast?", "command": "x", "machine": "m", "date": "2026-01-02", "under": "", "reading": ""}
+    assert markdown.section(entry | markdown.measured(printed)) == (
+        "## How fast?\n\n`x`, 2026-01-02, m.\n\n| model | ms |\n|---|---|\n| waves | 0.2 |\n| swing | 1.3 |"
+    )
+    timing = Timing(2, "ekf", "symdual", "generated", 1.5, in_loop=False, error=0.0)
+    columns, rows = markdown.ratios(markdown.measured(json.dumps({"timings": [timing._asdict()]}))["timings"])
+    assert [row for row in zip(columns, rows[0], strict=True) if row[1]] == [
+        ("features", "2"),
+        ("", "symdual"),
+        ("EKF step", "1.5 us*"),
+    ]
 
 
 def test_every_public_name_is_on_the_page_of_the_interface() -> None:

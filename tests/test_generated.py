@@ -1,51 +1,34 @@
-"""generated/ is what the generator writes, byte for byte; `make generated` writes it again."""
+"""generated/ is what the generator writes, whole or by digests; `make generated` writes it again."""
 
 from __future__ import annotations
 
 import ast
+import itertools
+import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import jinja2
 import pytest
 
-import symdual
 from symdual.derive.derivation import derive
 from symdual.emit import code, render
+from symdual.emit.facts import Facts
 from symdual.emit.package import package
-from symdual.spec.loading import load_model_file
+from symdual.spec.loading import contents_of, load_model_file
 from symdual.spec.names import RESERVED
 
-ROOT = Path(__file__).resolve().parent.parent
-COMMITTED = ROOT / "generated"
-MODEL_FILES = sorted(
-    file
-    for folder in (ROOT / "symdual" / "paper" / "models", ROOT / "examples", ROOT / "tests" / "models")
-    for file in folder.glob("*.py")
-    if not file.name.startswith("_")
-)
+from .emit.test_combinations import scenario, tasks
+from .goldens import DIGESTS, GENERATED, MODEL_FILES, ROOT, WHOLE, committed_digests, digests, files_of, packages
 
-
-def packages(folder: Path) -> dict[str, dict[str, bytes]]:
-    """The files of each package; what Python and numba keep beside them is no part of it."""
-    return {
-        package.name: {
-            str(file.relative_to(package)): file.read_bytes()
-            for file in sorted(package.rglob("*"))
-            if file.is_file() and "__pycache__" not in file.parts
-        }
-        for package in sorted(folder.iterdir())
-        if package.is_dir()
-    }
+Packages = dict[str, dict[str, bytes]]
 
 
 @pytest.fixture(scope="module")
-def fresh(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, bytes]]:
-    folder = tmp_path_factory.mktemp("fresh")
-    for file in MODEL_FILES:
-        symdual.generate(file, folder)
-    return packages(folder)
+def fresh(every_package: list[Path]) -> Packages:
+    return packages(every_package)
 
 
 def test_the_papers_models_and_the_examples_are_there() -> None:
@@ -53,18 +36,46 @@ def test_the_papers_models_and_the_examples_are_there() -> None:
     assert names >= {"toy", "schedule", "relevance", "drift", "pendulum", "vehicle", "greenhouse"}
 
 
-def test_every_package_is_committed_and_no_other(fresh: dict[str, dict[str, bytes]]) -> None:
-    assert sorted(packages(COMMITTED)) == sorted(fresh), "run `make generated`"
-    strays = [entry.name for entry in COMMITTED.iterdir() if not entry.is_dir()]
-    assert strays == []
+def test_eight_packages_are_committed_and_nothing_else_but_digests() -> None:
+    assert sorted(entry.name for entry in GENERATED.iterdir()) == sorted([DIGESTS.name, *WHOLE]), "run `make generated`"
+    assert len(WHOLE) == 8
 
 
-def test_committed_files_equal_a_fresh_run(fresh: dict[str, dict[str, bytes]]) -> None:
-    committed = packages(COMMITTED)
+def test_committed_packages_and_digests_equal_a_fresh_run(fresh: Packages) -> None:
+    whole = packages(GENERATED / name for name in WHOLE)
+    committed: dict[str, Any] = {f"{name}/{file}": whole[name][file] for name in WHOLE for file in whole[name]}
+    made: dict[str, Any] = {f"{name}/{file}": fresh[name][file] for name in WHOLE for file in fresh[name]}
+    committed |= committed_digests()
+    for name in fresh.keys() - set(WHOLE):
+        made |= digests(name, fresh[name])
+    changed = sorted(file for file in {*made, *committed} if made.get(file) != committed.get(file))
+    model = changed[0].partition("/")[0] if changed else ""
+    how = f"`python tests/goldens.py {model}` shows what has changed in {model}; `make generated` takes it over"
+    assert changed == [], how
+
+
+def test_the_eight_have_every_module_and_every_function(fresh: Packages) -> None:
+    have = set[str]().union(*(functions(fresh[name]) for name in WHOLE))
     for name, files in fresh.items():
-        assert sorted(committed[name]) == sorted(files), f"{name}: run `make generated`"
-        for file, content in files.items():
-            assert committed[name][file] == content, f"{name}/{file}: run `make generated`"
+        assert functions(files) - have == set(), f"none of the eight whole packages has this of {name}: choose again"
+
+
+def functions(files: Mapping[str, bytes]) -> set[str]:
+    """The files of a package and the functions in them; those of kernels are made from the names of the user."""
+    code = {file: text.decode() for file, text in files.items() if file.endswith(".py") and file != "kernels.py"}
+    return {*files} | {
+        f"{file} {name}" for file in code for name in re.findall(r"^def (\w+)", code[file], re.MULTILINE)
+    }
+
+
+def test_a_change_shows_in_its_file_and_in_the_manifest_alone() -> None:
+    before = files_of(GENERATED / "rough")
+    digest = json.loads(before["manifest.json"])["package_digest"].encode()
+    after = {file: text.replace(digest, b"0" * 64) for file, text in before.items()}
+    after["filter.py"] += b"# changed"
+    after["manifest.json"] += b" "
+    one, other = digests("rough", before), digests("rough", after)
+    assert {file for file in one if one[file] != other[file]} == {"rough/filter.py", "rough/manifest.json"}
 
 
 def test_a_comment_in_the_generator_changes_no_committed_file(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +90,7 @@ def test_a_comment_in_the_generator_changes_no_committed_file(monkeypatch: pytes
 _BRANCH = re.compile(r"{%-? *(if|elif|else)\b[^%]*%}")
 
 
-def test_committed_packages_take_every_branch_of_the_templates(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_take_every_branch_of_the_templates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every `if`, `elif` and `else` of a template leaves a mark when it is taken."""
     marks: set[str] = set()
     taken: set[str] = set()
@@ -104,19 +115,20 @@ def test_committed_packages_take_every_branch_of_the_templates(monkeypatch: pyte
     marking = own.overlay(loader=Marking(render.template_folder()))
     marking.globals["mark"] = mark
     monkeypatch.setattr(render, "environment", lambda: marking)
-    for file in MODEL_FILES:
-        for model in load_model_file(file).models.values():
-            for emitted in code.files(derive(model)):
-                marking.get_template(f"{emitted.template}.py.jinja").render(emitted.context._asdict())
+    sources = [*map(load_model_file, MODEL_FILES), *(contents_of(scenario(task, "task")) for task in tasks())]
+    for model in itertools.chain.from_iterable(source.models.values() for source in sources):
+        facts = Facts(derive(model))
+        for emitted in code.files(facts):
+            marking.get_template(f"{emitted.template}.py.jinja").render(code.given(emitted, facts))
     assert sorted(marks - taken) == []
     assert len(marks) > 40
 
 
-def test_names_of_users_cannot_stand_for_those_of_the_generator() -> None:
+def test_names_of_users_cannot_stand_for_those_of_the_generator(fresh: Packages) -> None:
     """In a kernel the user's names are local variables: an argument of the same name would be lost."""
     clashes: set[str] = set()
-    for file in COMMITTED.glob("*/kernels.py"):
-        for function in ast.walk(ast.parse(file.read_text())):
+    for files in fresh.values():
+        for function in ast.walk(ast.parse(files["kernels.py"])):
             if isinstance(function, ast.FunctionDef) and _unpacks(function):
                 names = [node for part in function.body for node in ast.walk(part) if isinstance(node, ast.Name)]
                 local = {node.id for node in names if isinstance(node.ctx, ast.Store)}

@@ -1,10 +1,11 @@
-"""The suite itself: what was not tested is said at its end."""
+"""The suite itself: what was not tested, and what took longest, is said at its end."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,3 +55,10 @@ def test_what_was_skipped_is_said_at_the_end_with_its_reason(tmp_path: Path) -> 
     assert (first, second) == ("3 skipped: no Chromium", "1 skipped: needs fork")
     assert "1 passed, 4 skipped" in totals
     assert not any("not tested here" in line for line in printed(tmp_path, "-k", "fine"))
+
+
+def test_the_slowest_tests_are_named_at_the_end(tmp_path: Path) -> None:
+    (tmp_path / "test_slow.py").write_text("import time\n\ndef test_long():\n    time.sleep(2.1)\n")
+    ours = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]["addopts"]
+    text = "\n".join(printed(tmp_path, "-n", "2", *(option for option in ours if option.startswith("--durations"))))
+    assert "slowest" in text and "test_slow.py::test_long" in text

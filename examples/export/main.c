@@ -7,7 +7,10 @@ static pendulum_controller controller; /* all the memory that there is */
 
 int main(void)
 {
-    double truth[PENDULUM_NZ] = {0.0, 0.0, 0.1, 1.25}; /* angle and rate; friction and 1/length as they really are */
+    double truth[PENDULUM_NZ] = { /* angle and rate are zero, friction and 1/length what they really are */
+        [PENDULUM_AT_inverse_length] = 1.25, [PENDULUM_AT_friction] = 0.1
+    };
+    const int at = PENDULUM_AT_inverse_length;
     double y[PENDULUM_NY] = {PENDULUM_NAN, PENDULUM_NAN}; /* nothing is measured before the first input */
     double u[PENDULUM_NU];
     double x[PENDULUM_NX];
@@ -21,7 +24,7 @@ int main(void)
             return 1;
         }
         printf("%2d  angle %6.3f  torque %6.3f  believed 1/length %.3f +- %.3f\n", k, truth[0], u[0],
-            controller.belief.z[3], sqrt(controller.belief.tt[1][1]));
+            controller.belief.z[at], sqrt(controller.belief.tt[at - PENDULUM_NX][at - PENDULUM_NX]));
 
         /* the world: here the model itself with other parameters; on a target, actuators and sensors */
         pendulum_kernels_dynamics(k, truth, u, controller.task.numbers, x);

@@ -54,14 +54,14 @@ def table(found: Mapping[str, Judged], baseline: str = "ce") -> str:
 
 def violated(episodes: Episodes, since: int = 1) -> float:
     """The share of steps, from one on, at which the constraint was violated."""
-    return float(np.mean(episodes.limits[episodes.outcomes == 0, since:, 0] > 0))
+    return float(np.mean(episodes.constraints[episodes.outcomes == 0, since:, 0] > 0))
 
 
 def kept(found: Mapping[str, Episodes], since: int = 1) -> str:
     """How often the constraint was violated from some step on, and how far from it the episodes were."""
     lines = [f"{'':10s} {'violated':>12s}   {'mean distance':>14s}   {'largest excess':>14s}"]
     for name, episodes in found.items():
-        g = episodes.limits[episodes.outcomes == 0, since:, 0]
+        g = episodes.constraints[episodes.outcomes == 0, since:, 0]
         worst = max(float(g.max()), 0.0)
         lines.append(f"{name:10s} {100 * violated(episodes, since):10.1f} %   {-g.mean():14.3f}   {worst:14.3f}")
     return "\n".join(lines)

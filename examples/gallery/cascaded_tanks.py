@@ -36,8 +36,8 @@ from matplotlib import pyplot as plt
 
 import symdual
 from symdual import Model, Scenario, features, unknown
-from symdual.estimation.result import Fit
-from symdual.estimation.validation import Validation
+from symdual.identification.result import Fit
+from symdual.identification.validate import Validation
 
 STEP, FULL = 4.0, 10.0  # seconds, and the level at which a tank overflows
 
@@ -81,7 +81,7 @@ def judged(scenario: Scenario, recording: Path, folder: Path) -> tuple[Fit, Vali
     validation = {"pump": rows[:, 1], "y0": rows[:, 3]}
     held = ["process_noise[upper]", "process_noise[lower]"]
     result = symdual.fit(scenario, estimation, hold=held, starts=2, folder=folder)
-    (seen,) = symdual.validate(scenario, result, validation, folder=folder)
+    (seen,) = symdual.validate(result, validation, folder=folder)
     return result, seen
 
 

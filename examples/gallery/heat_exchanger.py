@@ -37,8 +37,8 @@ from matplotlib import pyplot as plt
 
 import symdual
 from symdual import Model, Scenario, features, unknown
-from symdual.estimation.result import Fit
-from symdual.estimation.validation import Validation
+from symdual.identification.result import Fit
+from symdual.identification.validate import Validation
 
 CELLS, ESTIMATION = 5, 3000
 
@@ -88,7 +88,7 @@ def judged(scenario: Scenario, recording: Path, folder: Path) -> tuple[Fit, Vali
     validation = {key: column[ESTIMATION:] for key, column in table.items()}
     held = [f"process_noise[{cell.name}]" for cell in cells]
     result = symdual.fit(scenario, estimation, hold=held, starts=1, folder=folder)
-    (seen,) = symdual.validate(scenario, result, validation, folder=folder)
+    (seen,) = symdual.validate(result, validation, folder=folder)
     return result, seen
 
 

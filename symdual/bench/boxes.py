@@ -71,7 +71,7 @@ class _Decision:
 
     def search(self, n: int) -> None:
         """Decide n times: certainty-equivalent plan, grid, refinement."""
-        head = (self._cost.address, True, workload.CONTROL_COST, 0, HORIZON)
+        head = (self._cost.address, True, np.full(1, workload.CONTROL_COST), 0, HORIZON)
         for _ in range(n):
             self._modules.decision.decide_at(*head, *self._given, self._all, self._input)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, Protocol, cast
 
 from symdual.bench.workload import Answer, Workload
-from symdual.errors import SymdualError, did_you_mean
+from symdual.common.errors import SymdualError, did_you_mean
 
 OWN: Final = "symdual"
 PEERS: Final = ("c", "export", "casadi", "jax", "symforce", "filterpy", "numpy")

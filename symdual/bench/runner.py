@@ -16,7 +16,7 @@ from symdual.bench.results import Box, Found, Results, fastest, fastest_boxes, f
 from symdual.bench.session import Progress
 from symdual.bench.start import c_starts, complaint, starts
 from symdual.bench.timing import Timing
-from symdual.errors import SymdualError
+from symdual.common.errors import SymdualError
 
 SIZES: Final = (2, 30, 100, 300)
 # every participant on one core, set before its libraries are loaded

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from symdual.bench.peers.own_side import package_name
 from symdual.bench.results import Start
-from symdual.errors import SymdualError
+from symdual.common.errors import SymdualError
 
 WARM_TRIES: Final = 3
 
@@ -46,27 +46,27 @@ evaluate.observation_jacobian(package, x, theta)
 _RECURSIONS: Final = """
 steps, records = 20, package.records
 u, y = np.zeros(package.NU), np.zeros(package.NY)
-task = records.make_task(*package.noise, np.array([[-1.0], [1.0]]), package.numbers["data"])
+task = records.make_settings(*package.noise, np.array([[-1.0], [1.0]]), package.numbers["data"])
 belief = records.make_belief(np.zeros(package.NZ), np.eye(package.NZ))
-package.filter.step(0, belief, u, y, package.filter.tray(task))
+package.filter.step(0, belief, u, y, package.filter.make_filter_workspace(task))
 W, U, r = np.stack([np.eye(package.NX)] * (steps + 1)), np.ones((steps, 1, 1)), np.zeros((steps + 1, package.NX))
-weights = records.make_weights(W, U, r)
-desk = records.desk(steps, weights, task)
+weights = records.make_stage_costs(W, U, r)
+workspace = records.make_workspace(steps, weights, task)
 cost = package.decision.cost_pointer(package.dual_cost.choose_form(steps))
 """
 _DECISION: Final = """
-package.decision.decide_at(cost.address, True, 1.0, 0, steps, belief, desk, package.candidates.table(), u)
+package.decision.decide_at(cost.address, True, np.ones(1), 0, steps, belief, workspace, package.candidates.table(), u)
 """
 _EPISODE: Final = """
-from symdual.runtime.closed_loop import _diary
+from symdual.runtime.closed_loop import _episode_log
 episode, no = package.episode, np.zeros((1, 0, package.NTHETA))
 noise = np.zeros((1, steps, package.NX)), np.zeros((1, steps, package.NY))
-luck = episode.Luck(np.zeros((1, package.NZ)), *noise, no, np.zeros(1))
+noise_draws = episode.NoiseDraws(np.zeros((1, package.NZ)), *noise, no, np.zeros(1))
 plant = episode.Plant(package.plant.move, package.plant.measure, package.numbers["data"])
 controls = episode.Controls(cost.address, True, np.ones(steps), 0, False)
-seat = episode.seat(desk, package.NZ, package.WORK)
-counter, diary = np.zeros(1, np.int64), _diary(package, 1, steps)
-episode.episodes(counter, steps, plant, controls, luck, belief, task, seat, diary)
+thread_workspace = episode.make_thread_workspace(workspace, package.NZ, package.WORK)
+counter, episode_log = np.zeros(1, np.int64), _episode_log(package, 1, steps)
+episode.episodes(counter, steps, plant, controls, noise_draws, belief, task, thread_workspace, episode_log)
 """
 _C: Final = """
 import sys, time

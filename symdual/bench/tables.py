@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -10,6 +12,7 @@ from symdual.bench.contender import OWN
 from symdual.bench.lines import factor, microseconds
 from symdual.bench.results import Results
 from symdual.bench.workload import HORIZON, KERNELS, TITLES
+from symdual.report.grid import Row, grid
 
 
 def table(results: Results) -> RenderableType:
@@ -26,18 +29,19 @@ def table(results: Results) -> RenderableType:
 
 
 def _ratios(results: Results, size: int) -> Table:
-    base = results.base()
-    sheet = Table(title=f"{size} features: time, and ratio to {base}", title_justify="left")
-    sheet.add_column("")
-    for kernel in KERNELS:
-        sheet.add_column(TITLES[kernel], justify="right")
-    for row in results.rows():
-        cells = [_cell(results, size, kernel, row) for kernel in KERNELS]
-        if any(cells):
-            sheet.add_row(row, *cells, style="bold" if row == OWN else None)
-    sheet.caption = "* called from Python; all others are repeated inside compiled code"
-    sheet.caption_justify = "left"
-    return sheet
+    rows = [(row, *(_cell(results, size, kernel, row) for kernel in KERNELS)) for row in results.rows()]
+    return grid(
+        ("", *(TITLES[kernel] for kernel in KERNELS)),
+        _own_in_bold(rows),
+        f"{size} features: time, and ratio to {results.base()}",
+        "* called from Python; all others are repeated inside compiled code",
+    )
+
+
+def _own_in_bold(rows: Iterable[Sequence[str]]) -> list[Sequence[str] | Row]:
+    """Rows that have a number, ours in bold."""
+    kept = [row for row in rows if any(row[1:])]
+    return [Row(row, "bold") if row[0] == OWN else row for row in kept]
 
 
 def _cell(results: Results, size: int, kernel: str, row: str) -> str:
@@ -52,38 +56,29 @@ def _cell(results: Results, size: int, kernel: str, row: str) -> str:
 
 def _growth(results: Results) -> Table:
     title = f"Growth of the dual cost ({HORIZON} steps) with the features: time, and ratio to the size before"
-    sheet = Table(title=title, title_justify="left")
-    sheet.add_column("")
-    for size in results.sizes:
-        sheet.add_column(str(size), justify="right")
+    rows = []
     for row in results.rows():
         cells = []
         for size in results.sizes:
             timing, ratio = results.best(size, "dual_cost", row), results.growth("dual_cost", row, size)
             text = "" if timing is None else microseconds(timing.microseconds)
             cells.append(text if ratio is None else f"{text}  {factor(ratio)}")
-        if any(cells):
-            sheet.add_row(row, *cells, style="bold" if row == OWN else None)
-    return sheet
+        rows.append((row, *cells))
+    return grid(("", *map(str, results.sizes)), _own_in_bold(rows), title)
 
 
 def _boxes(results: Results) -> Table:
-    sheet = Table(title="Where a dual decision of symdual spends its time", title_justify="left")
-    sheet.add_column("")
-    for size in results.sizes:
-        sheet.add_column(f"{size} features", justify="right")
-    for name in dict.fromkeys(box.box for box in results.boxes):
-        times = {box.size: box.microseconds for box in results.boxes if box.box == name}
-        sheet.add_row(name, *(microseconds(times[size]) if size in times else "" for size in results.sizes))
-    return sheet
+    found = {(box.box, box.size): microseconds(box.microseconds) for box in results.boxes}
+    return _by_size(results, found, "Where a dual decision of symdual spends its time")
 
 
 def _starts(results: Results) -> Table:
-    sheet = Table(title="Start of a generated package in a fresh process, seconds", title_justify="left")
-    sheet.add_column("")
-    for size in results.sizes:
-        sheet.add_column(f"{size} features", justify="right")
-    for what in dict.fromkeys(start.what for start in results.starts):
-        times = {start.size: start.seconds for start in results.starts if start.what == what}
-        sheet.add_row(what, *(f"{times[size]:.2f}" if size in times else "" for size in results.sizes))
-    return sheet
+    found = {(start.what, start.size): f"{start.seconds:.2f}" for start in results.starts}
+    return _by_size(results, found, "Start of a generated package in a fresh process, seconds")
+
+
+def _by_size(results: Results, found: Mapping[tuple[str, int], str], title: str) -> Table:
+    """A row for each name, a column for each size."""
+    names = dict.fromkeys(name for name, _ in found)
+    rows = [(name, *(found.get((name, size), "") for size in results.sizes)) for name in names]
+    return grid(("", *(f"{size} features" for size in results.sizes)), rows, title)

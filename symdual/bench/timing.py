@@ -10,7 +10,7 @@ import numpy as np
 
 from symdual.bench.contender import Implementation
 from symdual.bench.workload import Answer
-from symdual.errors import SymdualError
+from symdual.common.errors import SymdualError
 
 TOLERANCE: Final = 1e-9
 SLICE_SECONDS: Final = 2e-3

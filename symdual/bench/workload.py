@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from symdual.common.arrays import Array
+
 Answer = tuple[Array, ...]
 
 KERNELS: Final = ("dynamics", "jacobian", "hessian", "ekf", "dual_cost")

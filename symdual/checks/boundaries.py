@@ -10,8 +10,8 @@ import numpy as np
 import sympy as sp
 from sympy.core.relational import Relational
 
-from symdual.checks.arithmetic import Number
-from symdual.numbers import Array
+from symdual.common.arrays import Array
+from symdual.many_digits.arithmetic import Number
 from symdual.spec.model import Model
 from symdual.spec.symbols import FeatureSum
 

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from symdual.common.arrays import Array
 
 MEASUREMENT_FLOOR = 1e-12  # measurement variance at least this share of the predicted variance, as in the filter
 
@@ -207,7 +206,7 @@ def update_iterated(model: DenseModel, noise: Noise, time: int, belief: Belief, 
     return Belief(z, linearised.covariance)
 
 
-def rollout(model: DenseModel, noise: Noise, k: int, z: Array, inputs: Array) -> Array:
+def forward_pass(model: DenseModel, noise: Noise, k: int, z: Array, inputs: Array) -> Array:
     """Augmented states (len(inputs) + 1, nz) of the noise-free model from time k."""
     states = [z]
     for i, u in enumerate(inputs):
@@ -282,11 +281,11 @@ def curvatures(
         full = np.zeros((model.nz + model.nu, model.nz + model.nu))
         if order == 2:
             full = np.array(model.hessian(k + i, states[i], u, lam[i + 1, : model.nx]))
-        bent = local[i].exact if order == 2 else local[i].curvature
-        full[x, x] += bent[: model.nx, : model.nx]
-        full[x, own] += bent[: model.nx, model.nx :]
-        full[own, x] += bent[model.nx :, : model.nx]
-        full[own, own] += bent[model.nx :, model.nx :]
+        hessians = local[i].exact if order == 2 else local[i].curvature
+        full[x, x] += hessians[: model.nx, : model.nx]
+        full[x, own] += hessians[: model.nx, model.nx :]
+        full[own, x] += hessians[model.nx :, : model.nx]
+        full[own, own] += hessians[model.nx :, model.nx :]
         found.append(
             Curvature(full[: model.nz, : model.nz], full[: model.nz, model.nz :], full[model.nz :, model.nz :])
         )
@@ -313,7 +312,7 @@ def cost_to_go(
 ) -> CostToGo:
     """K_T = W~, K_j = Hzz + A~'K A~ - M G^-1 M', M = Hzu + A~'K B~, G = Huu + B~'K B~; inputs at a bound stay out."""
     steps = len(inputs)
-    bent = curvatures(model, noise, cost, k, states, inputs, order)
+    hessians = curvatures(model, noise, cost, k, states, inputs, order)
     local = local_costs(model, cost, k, states, inputs)
     K = last_curvature(model, local[-1], order)
     matrices = [K]
@@ -322,8 +321,8 @@ def cost_to_go(
     for i in range(steps - 1, 0, -1):
         A, B = augmented(model, noise, k + i, states[i], inputs[i])
         free = (inputs[i] > cost.bounds[0]) & (inputs[i] < cost.bounds[1])
-        B, Hzu = B[:, free], bent[i].Hzu[:, free]
-        G = bent[i].Huu[np.ix_(free, free)] + B.T @ K @ B
+        B, Hzu = B[:, free], hessians[i].Hzu[:, free]
+        G = hessians[i].Huu[np.ix_(free, free)] + B.T @ K @ B
         reduction = np.zeros_like(K)
         if free.any():
             excess = G - local[i].curvature[model.nx :, model.nx :][np.ix_(free, free)]
@@ -331,7 +330,7 @@ def cost_to_go(
             fine = fine and bool(np.linalg.eigvalsh(excess).min() >= -1e-10 * scale)
             M = Hzu + A.T @ K @ B
             reduction = M @ np.linalg.solve(G, M.T)
-        K = bent[i].Hzz + A.T @ K @ A - reduction
+        K = hessians[i].Hzz + A.T @ K @ A - reduction
         matrices.insert(0, K)
         reductions.insert(0, reduction)
     return CostToGo(matrices, reductions, fine)
@@ -352,16 +351,16 @@ def dual_cost(
 
     Order 2 falls back to order 1 when some Huu + B~'K B~ - U is not positive semidefinite or Jd is negative.
     """
-    states = rollout(model, noise, k, belief.mean, inputs)
+    states = forward_pass(model, noise, k, belief.mean, inputs)
     covariances = plan_covariances(model, noise, k, belief.covariance, states, inputs, learning)
     bar = nominal_cost(model, cost, k, states, inputs)
     to_go = cost_to_go(model, noise, cost, k, states, inputs, order)
-    bent = curvatures(model, noise, cost, k, states, inputs, order)
+    hessians = curvatures(model, noise, cost, k, states, inputs, order)
     steps = len(inputs)
     last = last_curvature(model, local_costs(model, cost, k, states, inputs)[-1], order)
     uncertain = float(np.sum(last * covariances.filtered[steps]))
     for i in range(steps):
-        uncertain += float(np.sum(bent[i].Hzz * covariances.filtered[i]))
+        uncertain += float(np.sum(hessians[i].Hzz * covariances.filtered[i]))
         uncertain += float(np.sum(to_go.matrices[i] * (covariances.predicted[i] - covariances.filtered[i + 1])))
     if order == 2 and (not to_go.semidefinite or uncertain < 0.0):
         first = dual_cost(model, noise, cost, k, belief, inputs, order=1, learning=learning)
@@ -377,14 +376,14 @@ def parts(
     caution = tr[Hzz_k S_k|k + K_{k+1} S_{k+1|k} + sum_{j>k} K_{j+1} blkdiag(Q, Xi)]
     probing = sum_{j>k} tr[M G^-1 M' S_j|j]
     """
-    states = rollout(model, noise, k, belief.mean, inputs)
+    states = forward_pass(model, noise, k, belief.mean, inputs)
     covariances = plan_covariances(model, noise, k, belief.covariance, states, inputs)
     to_go = cost_to_go(model, noise, cost, k, states, inputs, order)
-    bent = curvatures(model, noise, cost, k, states, inputs, order)
+    hessians = curvatures(model, noise, cost, k, states, inputs, order)
     spread = np.zeros((model.nz, model.nz))
     spread[: model.nx, : model.nx] = noise.process
     spread[model.nx :, model.nx :] = noise.diffusion
-    caution = float(np.sum(bent[0].Hzz * covariances.filtered[0]))
+    caution = float(np.sum(hessians[0].Hzz * covariances.filtered[0]))
     caution += float(np.sum(to_go.matrices[0] * covariances.predicted[0]))
     probing = 0.0
     for i in range(1, len(inputs)):
@@ -411,10 +410,10 @@ def closed_loop(
 
         Jd = sum_j tr(W~ X_j) + 2 tr(N' L M_j) + tr(U L M_j L'),     X = S + M
     """
-    states = rollout(model, noise, k, belief.mean, inputs)
+    states = forward_pass(model, noise, k, belief.mean, inputs)
     predicted, filtered = plan_covariances(model, noise, k, belief.covariance, states, inputs, learning)
     to_go = cost_to_go(model, noise, cost, k, states, inputs, 1).matrices
-    bent = curvatures(model, noise, cost, k, states, inputs, 1)
+    hessians = curvatures(model, noise, cost, k, states, inputs, 1)
     spread, gains = [np.zeros((model.nz, model.nz))], []
     for i, u in enumerate(inputs):
         A, B = augmented(model, noise, k + i, states[i], u)
@@ -422,8 +421,8 @@ def closed_loop(
         free = (u > cost.bounds[0]) & (u < cost.bounds[1]) if i else np.zeros(model.nu, dtype=bool)
         if free.any():
             K, Bf = to_go[i], B[:, free]
-            G = bent[i].Huu[np.ix_(free, free)] + Bf.T @ K @ Bf
-            L[free] = -np.linalg.solve(G, bent[i].Hzu[:, free].T + Bf.T @ K @ A)
+            G = hessians[i].Huu[np.ix_(free, free)] + Bf.T @ K @ Bf
+            L[free] = -np.linalg.solve(G, hessians[i].Hzu[:, free].T + Bf.T @ K @ A)
         moved = A + B @ L
         seen = predicted[i] - filtered[i + 1]
         if not learning:  # the consider filter's difference has no part in the parameters alone
@@ -434,9 +433,9 @@ def closed_loop(
     return ClosedLoop(filtered, spread, gains)
 
 
-def parameter_spread(model: DenseModel, noise: Noise, k: int, belief: Belief, inputs: Array, steps: int) -> float:
+def parameter_variance(model: DenseModel, noise: Noise, k: int, belief: Belief, inputs: Array, steps: int) -> float:
     """tr Stt_{k+s|k+s} along a plan after s = steps steps."""
-    states = rollout(model, noise, k, belief.mean, inputs)
+    states = forward_pass(model, noise, k, belief.mean, inputs)
     covariances = plan_covariances(model, noise, k, belief.covariance, states, inputs)
     return float(np.trace(covariances.filtered[steps][model.nx :, model.nx :]))
 
@@ -460,7 +459,7 @@ def best_plan(
 
     def value(free: Array) -> tuple[float, Array]:
         inputs = inputs_of(free)
-        states = rollout(model, noise, k, z, inputs)
+        states = forward_pass(model, noise, k, z, inputs)
         lam = costates(model, noise, cost, k, states, inputs)
         local = local_costs(model, cost, k, states, inputs)
         gradient = np.zeros_like(inputs)

@@ -13,9 +13,9 @@ import mpmath
 import numpy as np
 
 from symdual.checks import dense
-from symdual.checks.arithmetic import Number
-from symdual.checks.exact import ExactModel, first_difference, second_difference
-from symdual.numbers import Array
+from symdual.common.arrays import Array
+from symdual.many_digits.arithmetic import Number
+from symdual.many_digits.model import ExactModel, first_difference, second_difference
 from symdual.runtime.objective import Objective
 from symdual.spec.model import Model
 from symdual.spec.noise import lower, places
@@ -41,10 +41,10 @@ class ExactSurroundings:
         self._nx, self._nu, self._ny = len(model.states), len(model.inputs), len(model.observation)
         self._entries = (len(places(self._nx)), len(places(self._ny))) if self._depends else (0, 0)
 
-    def hear(self, time: int) -> None:
+    def set_signals(self, time: int) -> None:
         """Let the signals be those of a time."""
         if self._signals is not None:
-            self.model.hear([mpmath.mpf(value) for value in self._signals[time]])
+            self.model.set_signals([mpmath.mpf(value) for value in self._signals[time]])
 
     def process(self, time: int, x: list[Number], u: list[Number]) -> Any:
         """Q of a step."""

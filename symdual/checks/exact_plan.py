@@ -19,10 +19,10 @@ import mpmath
 import numpy as np
 
 from symdual.checks import dense
-from symdual.checks.arithmetic import DIGITS, Number
-from symdual.checks.exact import first_difference
 from symdual.checks.exact_cost import ExactSurroundings
-from symdual.numbers import Array
+from symdual.common.arrays import Array
+from symdual.many_digits.arithmetic import DIGITS, Number
+from symdual.many_digits.model import STEP, first_difference
 
 MOST = 16  #: augmented states that are all active; of more, all states and FEW unknowns are
 FEW = 6
@@ -65,7 +65,7 @@ class ExactPlan:
             free = (inputs > self._bounds[0]) & (inputs < self._bounds[1])
             try:
                 return float((self.value(up, free) - self.value(down, free)) / (2 * _STEP))
-            except ZeroDivisionError:  # a matrix that is singular to all digits
+            except ZeroDivisionError:  # a matrix that is singular to all digits, or has no finite entries
                 return math.nan
 
     @staticmethod
@@ -78,13 +78,13 @@ class ExactPlan:
         z, total = [mpmath.mpf(v) for v in self._belief.mean], mpmath.mpf(0)
         S, steps = self._chosen(self._belief.covariance), []
         for j, u in enumerate(inputs):
-            self._around.hear(j)
+            self._around.set_signals(j)
             H = self._around.curvature(j, z[: self._nx], list(u))
             total += self._weighted(H, S)
             Q = self._around.process(j, z[: self._nx], list(u))
             z, A, B = self._linearised(j, z, list(u))
             P = self._shaken(A * S * A.T, Q)
-            self._around.hear(j + 1)
+            self._around.set_signals(j + 1)
             S = self._measured(j + 1, z, P)
             steps.append(_Step(A, B, H, P - S))
         last = self._around.curvature(len(steps), z[: self._nx], None)
@@ -142,7 +142,7 @@ class ExactPlan:
         C = mpmath.matrix(columns).T
         seen = C * P
         R = self._around.measurement(k, z[:nx])
-        return P - seen.T * (seen * C.T + R) ** -1 * seen
+        return P - seen.T * _inverse(seen * C.T + R) * seen
 
     def _stepped_back(self, K: Any, step: _Step, free: list[int]) -> Any:
         n, A, H = self._nx, step.A, step.H
@@ -155,10 +155,18 @@ class ExactPlan:
         for row, a in enumerate(free):
             for i in range(n):
                 M[row, i] += H[n + a, i]
-        return before - M.T * (U + own.T * K * own) ** -1 * M
+        return before - M.T * _inverse(U + own.T * K * own) * M
 
     @staticmethod
     def _differences(
         function: Callable[[list[Number]], list[Number]], at: list[Number], places: Sequence[int]
     ) -> list[list[Number]]:
-        return [first_difference(function, at, place) for place in places]
+        """Slopes by some arguments; steps have the units of these."""
+        return [first_difference(function, at, place, STEP * (abs(at[place]) or 1)) for place in places]
+
+
+def _inverse(matrix: Any) -> Any:
+    """M^-1; mpmath finds no pivot among what is not finite, and does not say so."""
+    if not all(mpmath.isfinite(entry) for entry in matrix):
+        raise ZeroDivisionError
+    return matrix**-1

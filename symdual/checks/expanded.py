@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from symdual.checks.dense import Array, DenseModel
+from symdual.checks.dense import DenseModel
+from symdual.common.arrays import Array
 from symdual.spec.model import Model
 from symdual.spec.symbols import Family, FeatureSum, logistic, monomial
 

@@ -21,22 +21,23 @@ import numpy as np
 from symdual.checks.kernels import BlockResult, check_kernels
 from symdual.checks.places import Place, places
 from symdual.checks.recursions import check_recursions
+from symdual.common.arrays import Array
 from symdual.export.backend import library_text
-from symdual.export.compilation import WARNINGS, compile_files, shared_library
+from symdual.export.compilation import WARNINGS, shared_library
+from symdual.export.compilers import compile_files
 from symdual.export.controller import Exported, Settings, export
 from symdual.export.library import Library
 from symdual.export.loading import in_c
 from symdual.export.program import Program
 from symdual.export.source import translated
 from symdual.export.vocabulary import MODULES
-from symdual.numbers import Array
 from symdual.runtime import evaluate
 from symdual.runtime.closed_loop import root
 from symdual.runtime.controller import controller
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.noise import is_noisy
+from symdual.runtime.noise import has_state_dependent_noise
 from symdual.runtime.problem import Belief, Problem, problem, processes_of
-from symdual.runtime.signals import tuned
+from symdual.runtime.signals import with_signals
 from symdual.spec.model import Model
 from symdual.spec.scenario import Scenario
 
@@ -134,7 +135,7 @@ def _functions(model: Model, package: LoadedPackage, scenarios: Sequence[Scenari
         for (name, value), (_, near), (_, apart), (_, got), (_, short) in zip(
             exact, beside, far, in_double, in_single, strict=True
         ):
-            differences = by_differences and name.startswith("calls.tilt,")
+            differences = by_differences and name.startswith("calls.dual_gradient,")
             double.add(f"C: {name}", got, value, near, BY_DIFFERENCES if differences else DOUBLE)
             rough.add(f"C: {name}", short, value, apart, SINGLE[name.partition(".")[0]])
     return double.results() + rough.results()
@@ -184,21 +185,21 @@ class _Task:
         factors = 1.0 + change * random.normal(size=package.NZ)
         self._belief = mean * factors, 0.5 * (covariance + covariance.T) * np.outer(factors, factors)
         per_state, per_input = np.outer(home.x_spread, home.x_spread), np.outer(home.u_spread, home.u_spread)
-        weights = records.make_weights(
+        weights = records.make_stage_costs(
             np.stack([np.eye(n) / per_state] * (HORIZON + 1)),
             np.stack([np.eye(m) / per_input] * HORIZON),
             np.tile(home.x, (HORIZON + 1, 1)),
         )
-        self._floor = float(np.min(np.linalg.eigvalsh(np.eye(m) / per_input)))
+        self._floor = np.diagonal(np.eye(m) / per_input).copy()
         bounds = np.array([package.numbers["lower"], package.numbers["upper"]])
         noise = package.noise
         process = noise.process + 1e-3 * np.diag(home.x_spread**2)
         measured = np.abs(evaluate.observation(package, x, theta)) + 1.0
         measurement = noise.measurement + 1e-3 * np.diag(measured**2)
-        self._task = records.make_task(
+        self._task = records.make_settings(
             process, measurement, noise.transition, noise.drift, bounds, package.numbers["data"]
         )
-        self._desk = records.desk(HORIZON, weights, self._task, 2, True)
+        self._workspace = records.make_workspace(HORIZON, weights, self._task, 2, True)
         self._u = np.clip(home.u + home.u_spread * random.normal(size=(HORIZON, m)) / 3, *bounds)
         self._y = evaluate.observation(package, x, theta) + 0.03 * measured * random.normal(size=package.NY)
         self._costate = random.normal(size=max(n, package.NY))
@@ -239,56 +240,56 @@ class _Task:
         rows = (("update", self._y), ("update", gap), ("update_consider", self._y), ("step", self._y))
         for name, y in rows:
             held, stats, task = self._held(), np.zeros(3), self._task.copy()
-            tray = self._package.filter.tray(task)
+            filter_workspace = self._package.filter.make_filter_workspace(task)
             if ("square_root", "factorise") in calls:
                 calls["square_root", "factorise"](held)
             if name == "step":
-                status = calls["filter", "step"](0, held, self._u[0], y, tray)
+                status = calls["filter", "step"](0, held, self._u[0], y, filter_workspace)
             else:
-                calls["filter", "predict"](0, held, self._u[0], tray)
+                calls["filter", "predict"](0, held, self._u[0], filter_workspace)
                 yield f"filter.predict before {name}", _numbers(held)
-                status = calls["filter", name](1, held, y, tray, stats)
+                status = calls["filter", name](1, held, y, filter_workspace, stats)
             if ("square_root", "complete") in calls:
                 calls["square_root", "complete"](held)
             yield f"filter.{name}", np.concatenate([_numbers(held), stats, [status]])
 
     def _planning(self, calls: Calls) -> Iterator[tuple[str, Array]]:
-        held, desk, u = self._held(), self._desk, np.zeros(self._package.NU)
+        held, workspace, u = self._held(), self._workspace, np.zeros(self._package.NU)
         span = (0, HORIZON)
-        yield "calls.begin", np.array([calls["calls", "begin"](*span, held, desk)], dtype=float)
-        found = calls["calls", "certainty_equivalent"](*span, held, desk, u)
+        yield "calls.begin", np.array([calls["calls", "begin"](*span, held, workspace)], dtype=float)
+        found = calls["calls", "certainty_equivalent"](*span, held, workspace, u)
         yield "calls.certainty_equivalent", np.array([found[0], *u])
-        found = calls["calls", "plan_through"](*span, self._u[0], desk)
+        found = calls["calls", "plan_through"](*span, self._u[0], workspace)
         yield "calls.plan_through", np.array([found[0]])
         for name in ("structured", "second_order", "bonus", "lowrank"):
             if ("calls", name) in calls and self._fits(name):
                 self._task["order"] = 2.0 if name == "second_order" else 1.0
                 out = np.zeros((2, self._package.dual_cost.OUT))
-                calls["calls", name](*span, held, desk, self._u[:2].copy(), out)
+                calls["calls", name](*span, held, workspace, self._u[:2].copy(), out)
                 yield f"calls.{name}", out[:, :3].copy()
-        yield "calls.follow", np.array([calls["calls", "follow"](*span, held, self._u, desk)])
+        yield "calls.follow", np.array([calls["calls", "follow"](*span, held, self._u, workspace)])
         for order in (1, 2):
             yield (
                 f"calls.jd_structured, order {order}",
-                np.array([calls["calls", "jd_structured"](*span, 0, order, held, desk)[0]]),
+                np.array([calls["calls", "jd_structured"](*span, 0, order, held, workspace)[0]]),
             )
-        for tilt in ("tilt", "tilt_lowrank"):
-            if ("calls", tilt) in calls:
-                calls["calls", tilt](*span, 0, held, desk)
-                for name in ("tilt_x", "tilt_u"):
-                    yield f"calls.{tilt}, {name}", np.ravel(desk.notes[name][:HORIZON]).copy()
-        if ("calls", "tilt") in calls:
-            whole = calls["calls", "descend_whole"](*span, 0, np.inf, 1, 1e-6, held, desk)
-            yield "calls.descend_whole", np.array([whole[0]])
+        for dual_gradient in ("dual_gradient", "dual_gradient_lowrank"):
+            if ("calls", dual_gradient) in calls:
+                calls["calls", dual_gradient](*span, 0, held, workspace)
+                for name in ("gradient_x", "gradient_u"):
+                    yield f"calls.{dual_gradient}, {name}", np.ravel(workspace.stages[name][:HORIZON]).copy()
+        if ("calls", "dual_gradient") in calls:
+            whole = calls["calls", "descend_total"](*span, 0, np.inf, 1, 1e-6, held, workspace)
+            yield "calls.descend_total", np.array([whole[0]])
         if ("calls", "jd_lowrank") in calls and self._fits("lowrank"):
-            yield "calls.jd_lowrank", np.array([calls["calls", "jd_lowrank"](*span, 0, held, desk)])
+            yield "calls.jd_lowrank", np.array([calls["calls", "jd_lowrank"](*span, 0, held, workspace)])
 
     def _fits(self, form: str) -> bool:
         package = self._package
         return form != "lowrank" or HORIZON * (package.NR + package.NHR) <= package.NTHETA
 
     def _deciding(self, calls: Calls) -> Iterator[tuple[str, Array]]:
-        package, held, desk = self._package, self._held(), self._desk
+        package, held, workspace = self._package, self._held(), self._workspace
         for kind in package.decision._COSTS:  # type: ignore[attr-defined]
             if not self._fits(kind):
                 continue
@@ -297,10 +298,10 @@ class _Task:
             pointer = calls["decision", "cost_pointer"](kind)
             address = getattr(pointer, "address", pointer)
             searching = kind != "planned"  # which no controller searches: a thousand plans would be made
-            calls["decision", "decide_at"](address, searching, self._floor, 0, HORIZON, held, desk, table, u)
+            calls["decision", "decide_at"](address, searching, self._floor, 0, HORIZON, held, workspace, table, u)
             yield f"decision.decide_at, {kind}", table.report[[2, 3, 5]]
             states, inputs = np.zeros((HORIZON + 1, package.NX)), np.zeros((HORIZON, package.NU))
-            cost = calls["decision", "plan_of"](0, HORIZON, held, desk, self._u[0], states, inputs)
+            cost = calls["decision", "plan_of"](0, HORIZON, held, workspace, self._u[0], states, inputs)
             yield "decision.plan_of", np.array([cost, *np.ravel(inputs)])
 
 
@@ -328,8 +329,8 @@ def _controllers(task: Problem) -> list[BlockResult]:
     with tempfile.TemporaryDirectory() as folder:
         native = build(exported, Path(folder))
         for one in exported.choices:
-            ys, exact = _story(task, one.name, 0.0)
-            others = [_story(task, one.name, 2.0**-52, ys, seed)[1] for seed in range(TURNS)]
+            ys, exact = _run(task, one.name, 0.0)
+            others = [_run(task, one.name, 2.0**-52, ys, seed)[1] for seed in range(TURNS)]
             got = drive(native, exported, one.number, ys)
             found.add(f"C: {one.name} along an episode", got, exact, _farthest(others, exact), DOUBLE)
     return found.results()
@@ -368,7 +369,7 @@ def drive(native: ctypes.CDLL, exported: Exported, number: int, ys: Array) -> Ar
     return np.array(rows)
 
 
-def _story(task: Problem, name: str, change: float, ys: Array | None = None, seed: int = 0) -> tuple[Array, Array]:
+def _run(task: Problem, name: str, change: float, ys: Array | None = None, seed: int = 0) -> tuple[Array, Array]:
     """Measurements of an episode with a controller of Python, and its inputs and means; with given ones, only these."""
     random = np.random.default_rng(seed)
     package, world = task.package, _World(task)
@@ -400,14 +401,14 @@ class _World:
     def move(self, k: int, x: Array, u: Array, random: np.random.Generator) -> Array:
         """The state after step k: f(x, u, theta) + N(0, Q(x, u))."""
         here = self._at(k)
-        noise = evaluate.process_noise(here, x, u, k) if is_noisy(here) else here.noise.process
+        noise = evaluate.process_noise(here, x, u, k) if has_state_dependent_noise(here) else here.noise.process
         return evaluate.dynamics(here, x, u, self._theta, k) + root(noise) @ random.normal(size=len(x))
 
     def measure(self, k: int, x: Array, random: np.random.Generator) -> Array:
         """What is measured at time k: h(x, theta) + N(0, R(x))."""
         here = self._at(k)
-        noise = evaluate.measurement_noise(here, x, k) if is_noisy(here) else here.noise.measurement
+        noise = evaluate.measurement_noise(here, x, k) if has_state_dependent_noise(here) else here.noise.measurement
         return evaluate.observation(here, x, self._theta, k) + root(noise) @ random.normal(size=len(noise))
 
     def _at(self, k: int) -> LoadedPackage:
-        return tuned(self._plant, None if self._signals is None else self._signals[k])
+        return with_signals(self._plant, None if self._signals is None else self._signals[k])

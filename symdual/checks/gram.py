@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from symdual.numbers import Array
+from symdual.common.arrays import Array
 
 
 class Value(NamedTuple):

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple, cast
 import mpmath
 import numpy as np
 
-from symdual.checks.arithmetic import DIGITS, Number
-from symdual.checks.exact import ExactModel, first_difference
 from symdual.checks.kernels import BlockResult
 from symdual.checks.places import Place, places
 from symdual.checks.tuned import Tuned
 from symdual.checks.tuned import at as tuned_at
-from symdual.estimation.likelihood import Filter
-from symdual.numbers import Array
+from symdual.common.arrays import Array
+from symdual.identification.parameters.filtering import Filter
+from symdual.many_digits.arithmetic import DIGITS, Number
+from symdual.many_digits.model import ExactModel, first_difference
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.signals import place_of, signals_of
@@ -61,7 +61,7 @@ class ExactFilter:
             total = mpmath.mpf(0)
             for k, y in enumerate(measurements):
                 if self.signals is not None:
-                    self.model.hear(self.signals[k])
+                    self.model.set_signals(self.signals[k])
                 gained, P = self._updated(k, z, P, R, y, expected)
                 total += gained
                 if k + 1 < len(measurements):

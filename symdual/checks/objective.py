@@ -8,7 +8,7 @@ import numpy as np
 
 from symdual.checks.dense import Cost, LocalCost
 from symdual.checks.tuned import at
-from symdual.numbers import Array
+from symdual.common.arrays import Array
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.objective import Objective
@@ -37,30 +37,30 @@ def local_cost(
         t, t_x, t_u = evaluate.cost_terms(package, x, u, time)
         slopes = np.hstack([t_x, t_u])
         value, slope, near = float(error @ weight @ error), weight @ error, np.zeros_like(weight)
-        if len(asked.limits):
-            excess, near, pull = near_limits(package, asked, numbers, time, x, u, theta)
+        if len(asked.constraints):
+            excess, near, pull = near_constraints(package, asked, numbers, time, x, u, theta)
             value, slope = value + excess, slope + pull
         if squares:
             curvature = weight + near + slopes.T @ (shares[:, None] * slopes)
-            exact = curvature + evaluate.cost_bends(package, x, u, shares * t, time)
+            exact = curvature + evaluate.cost_hessian(package, x, u, shares * t, time)
             return LocalCost(value + float(shares @ t**2), slope + slopes.T @ (shares * t), curvature, exact)
-        exact = weight + evaluate.cost_bends(package, x, u, 0.5 * shares, time)
+        exact = weight + evaluate.cost_hessian(package, x, u, 0.5 * shares, time)
         value, slope = value + float(shares @ t), slope + 0.5 * slopes.T @ shares
         return LocalCost(value, slope, _convex(exact) + near, exact + near)
 
     return cost
 
 
-def near_limits(
+def near_constraints(
     package: LoadedPackage, asked: Asked, numbers: Objective, time: int, x: Array, u: Array | None, theta: Array
 ) -> tuple[float, Array, Array]:
     """sum_c w_c max(0, g_c)^2 with half its curvature and half its slope; at the end without constraints on inputs."""
-    g, g_x, g_u, _ = evaluate.limit_slopes(package, x, np.zeros(package.NU) if u is None else u, theta, time)
+    g, g_x, g_u, _ = evaluate.constraint_jacobian(package, x, np.zeros(package.NU) if u is None else u, theta, time)
     acting = np.array([u is not None or package.WITH_INPUTS[c] == 0 for c in range(len(g))])
     excess = np.where(acting, np.maximum(g, 0.0), 0.0)
     slopes = np.hstack([g_x, g_u])
-    near = slopes.T @ ((numbers.limit_weights * (excess > 0.0))[:, None] * slopes)
-    return float(numbers.limit_weights @ excess**2), near, slopes.T @ (numbers.limit_weights * excess)
+    near = slopes.T @ ((numbers.constraint_weights * (excess > 0.0))[:, None] * slopes)
+    return float(numbers.constraint_weights @ excess**2), near, slopes.T @ (numbers.constraint_weights * excess)
 
 
 def _convex(matrix: Array) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 
 from symdual.checks.dense import DenseModel
 from symdual.checks.tuned import Tuned, at
-from symdual.numbers import Array
+from symdual.common.arrays import Array
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 

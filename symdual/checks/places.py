@@ -7,15 +7,15 @@ one are tried, and positive numbers of several decades if the model has no finit
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import mpmath
 import numpy as np
 
-from symdual.checks.arithmetic import Number
-from symdual.checks.exact import ExactModel
-from symdual.choices import narrowed
-from symdual.numbers import Array
+from symdual.common.arrays import Array
+from symdual.common.choices import narrowed
+from symdual.many_digits.arithmetic import Number
+from symdual.many_digits.model import ExactModel
 from symdual.spec.model import Model
 from symdual.spec.scenario import Scenario
 
@@ -34,6 +34,11 @@ class Place:
     u_spread: Array
     theta_spread: Array
     horizon: int
+
+    def narrowed(self, share: float) -> Place:
+        """The same place with smaller deviations of states, inputs and unknowns."""
+        spreads = {name: share * getattr(self, name) for name in ("x_spread", "u_spread", "theta_spread")}
+        return replace(self, **spreads)
 
     def draw(self, random: np.random.Generator, share: float = 1.0) -> tuple[Array, Array, Array]:
         """A state, an input and parameters, with this share of the deviations."""
@@ -81,8 +86,9 @@ def _of_scenario(
 ) -> Iterator[Place]:
     theta, theta_spread = scenario.prior_mean, _deviations(scenario.prior_covariance, scenario.prior_mean)
     path = _episode(model, scenario, u, u_spread, random)
-    # a reference that weighs nothing is no place to be
-    references = scenario.reference if np.any(scenario.state_cost) else scenario.reference[:0]
+    # a reference that weighs nothing is no place to be: a temperature of zero, say, of which nothing is wanted
+    wanted = np.any(np.diagonal(scenario.state_cost, axis1=1, axis2=2) > 0.0, axis=0)
+    references = np.where(wanted, scenario.reference, scenario.start)[: len(scenario.reference) if wanted.any() else 0]
     centres = np.array([*path, *references])
     spread = np.maximum(
         np.sqrt(np.diag(scenario.start_covariance)), np.max(np.abs(centres - scenario.start), axis=0) / 2

@@ -16,14 +16,14 @@ import mpmath
 import numpy as np
 
 from symdual.checks import dense, gram
-from symdual.checks.arithmetic import EPSILON, Arithmetic
 from symdual.checks.places import Place
 from symdual.checks.slopes import EIGHTH_ORDER, SLOPE, slope_by_inputs
-from symdual.numbers import Array
+from symdual.common.arrays import Array
+from symdual.many_digits.arithmetic import EPSILON, Arithmetic
 from symdual.runtime import evaluate
-from symdual.runtime.border import Desk
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.objective import limits_of
+from symdual.runtime.objective import constraints_of
+from symdual.runtime.package_interface import Workspace
 from symdual.runtime.posterior import posterior
 from symdual.runtime.problem import Belief
 from symdual.spec.covariances import numeric
@@ -112,8 +112,8 @@ class ProcessTask:
         nx = package.NX
         module, records = package.filter, package.records
         limits = np.array([package.numbers["lower"], package.numbers["upper"]])
-        task = records.make_task(self._Q, self._R, self._D, self._Xi, limits, package.numbers["data"])
-        data, tray = task["numbers"][0], module.tray(task)
+        task = records.make_settings(self._Q, self._R, self._D, self._Xi, limits, package.numbers["data"])
+        data, filter_workspace = task["numbers"][0], module.make_filter_workspace(task)
         mean, covariance = np.zeros(package.NZ), np.zeros((package.NZ, package.NZ))
         mean[nx:] = package.numbers["prior_mean"]  # of other unknowns, which are taken as known here
         mean[:nx] = self._home.x + 0.2 * self._home.x_spread * random.normal(size=nx)
@@ -130,7 +130,7 @@ class ProcessTask:
             u = self._inputs[k]
             before, known = mean.copy(), data.copy()
             step = self._linearised(k, mean, u, data)
-            module.predict(k, belief, u, tray)
+            module.predict(k, belief, u, filter_workspace)
             transitions.append(self._transition(k, step, before, known, data))
             seen = evaluate.observation_jacobian(package, mean[:nx], mean[nx:], k + 1)
             y = seen.h + 0.1 * self._seen * random.normal(size=package.NY)
@@ -138,7 +138,7 @@ class ProcessTask:
                 y[0] = np.nan
             # y - h(x^) = C (x - x^) + r, so C x + r is measured as y - h + C x^
             measurements.append(gram.Measurement(seen.h_x, y - seen.h + seen.h_x @ mean[:nx], self._R))
-            module.update(k + 1, belief, y, tray, np.zeros(3))
+            module.update(k + 1, belief, y, filter_workspace, np.zeros(3))
         found = Belief(mean.copy(), records.read_covariance(belief), data.copy())
         return found, start, transitions, measurements
 
@@ -240,37 +240,37 @@ class ProcessTask:
         past = belief, start, transitions, measurements
         reference, noise, known = self._reference(*past)
         module, records, calls = package.dual_cost, package.records, package.calls
-        task = records.make_task(self._Q, self._R, self._D, self._Xi, cost.bounds, belief.memory)
-        desk = records.desk(HORIZON, records.make_weights(*cost[:3]), task, 1, True)
+        task = records.make_settings(self._Q, self._R, self._D, self._Xi, cost.bounds, belief.memory)
+        workspace = records.make_workspace(HORIZON, records.make_stage_costs(*cost[:3]), task, 1, True)
         held, end = records.make_belief(*belief[:2]), PAST + HORIZON
         forms = ["structured"] + (["lowrank"] if module.LOWRANK and HORIZON * package.NR <= package.NTHETA else [])
         for form in forms:
             for learning in (True, False):
                 task["learning"] = float(learning)
-                nominal = calls.follow(PAST, end, held, self._inputs[PAST:], desk)
+                nominal = calls.follow(PAST, end, held, self._inputs[PAST:], workspace)
                 if form == "lowrank":
-                    uncertain = calls.jd_lowrank(PAST, end, 0, held, desk)
+                    uncertain = calls.jd_lowrank(PAST, end, 0, held, workspace)
                 else:
-                    uncertain, _ = calls.jd_structured(PAST, end, 0, 1, held, desk)
+                    uncertain, _ = calls.jd_structured(PAST, end, 0, 1, held, workspace)
                 exact = dense.dual_cost(
                     reference, noise, cost, PAST, known, self._inputs[PAST:], order=1, learning=learning
                 )
                 label = f"{form}{'' if learning else ', learning off'}"
                 yield f"nominal cost, {label}", np.array([nominal]), np.array([exact.nominal])
                 yield f"dual cost, {label}", np.array([uncertain]), np.array([exact.uncertain])
-        if "lowrank" in forms and hasattr(calls, "tilt_lowrank"):
+        if "lowrank" in forms and hasattr(calls, "dual_gradient_lowrank"):
             task["learning"] = 1.0
-            calls.follow(PAST, end, held, self._inputs[PAST:], desk)
-            calls.tilt_lowrank(PAST, end, 0, held, desk)
-            yield SLOPE, *self._slope(slope_by_inputs(desk, HORIZON), cost, past)
-        if limits_of(package):
+            calls.follow(PAST, end, held, self._inputs[PAST:], workspace)
+            calls.dual_gradient_lowrank(PAST, end, 0, held, workspace)
+            yield SLOPE, *self._slope(slope_by_inputs(workspace, HORIZON), cost, past)
+        if constraints_of(package):
             for learning in (True, False):
                 task["learning"] = float(learning)
-                calls.follow(PAST, end, held, self._inputs[PAST:], desk)
-                calls.spread(PAST, end, 0, held, desk)
+                calls.follow(PAST, end, held, self._inputs[PAST:], workspace)
+                calls.closed_loop_covariance(PAST, end, 0, held, workspace)
                 loop = dense.closed_loop(reference, noise, cost, PAST, known, self._inputs[PAST:], learning=learning)
-                label = "spread of constraints" + ("" if learning else ", learning off")
-                yield label, desk.notes["sigma"][: HORIZON + 1].copy(), self._deviations(desk, loop)
+                label = "closed-loop deviation of constraints" + ("" if learning else ", learning off")
+                yield label, workspace.stages["sigma"][: HORIZON + 1].copy(), self._deviations(workspace, loop)
 
     def _reference(self, *past: Any) -> tuple[dense.DenseModel, dense.Noise, dense.Belief]:
         """The linearised plan from the Gram form, with its noise and the belief on (x, values of the functions)."""
@@ -302,14 +302,14 @@ class ProcessTask:
         size = max(float(np.sum(np.abs(slope * way))), 1e-300)  # a slope along a direction may vanish
         return np.array([np.sum(slope * way) / size, 1.0]), np.array([total / width / size, 1.0])
 
-    def _deviations(self, desk: Desk, loop: dense.ClosedLoop) -> Array:
+    def _deviations(self, workspace: Workspace, loop: dense.ClosedLoop) -> Array:
         """sigma^2 = g_x S g_x' + (g_x + g_u L) M (g_x + g_u L)', with slopes at the points of the plan."""
         package, n = self._package, self._package.NX
-        found = np.zeros((HORIZON + 1, len(package.LIMITS)))
+        found = np.zeros((HORIZON + 1, len(package.CONSTRAINTS)))
         for j, (S, M) in enumerate(zip(loop.filtered, loop.spread, strict=True)):
-            z, last = desk.plan["z"][0, j], j == HORIZON
-            action = np.zeros(package.NU) if last else desk.plan["u"][0, j]
-            _, g_x, g_u, _ = evaluate.limit_slopes(package, z[:n], action, z[n:], PAST + j)
+            z, last = workspace.plan["z"][0, j], j == HORIZON
+            action = np.zeros(package.NU) if last else workspace.plan["u"][0, j]
+            _, g_x, g_u, _ = evaluate.constraint_jacobian(package, z[:n], action, z[n:], PAST + j)
             slopes = np.zeros((len(g_x), len(S)))
             slopes[:, :n] = g_x
             answered = slopes if last else slopes + g_u @ loop.gains[j]

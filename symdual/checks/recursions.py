@@ -23,12 +23,12 @@ from symdual.checks.places import Place, input_bounds, places
 from symdual.checks.processes import COMBINED, ProcessTask
 from symdual.checks.slopes import SLOPE, slope_by_inputs, slopes
 from symdual.checks.tuned import Tuned, at
-from symdual.numbers import Array
+from symdual.common.arrays import Array
 from symdual.runtime import evaluate
-from symdual.runtime.border import Desk, Records
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.noise import is_noisy
-from symdual.runtime.objective import Objective, limits_of
+from symdual.runtime.noise import has_state_dependent_noise
+from symdual.runtime.objective import Objective, constraints_of
+from symdual.runtime.package_interface import Records, Workspace
 from symdual.runtime.signals import place_of
 from symdual.spec.model import Model
 from symdual.spec.objective import Objective as Asked
@@ -38,10 +38,16 @@ HORIZON = 5
 PROBLEMS = 3
 #: A plan counts as optimal when a general optimiser cannot take more than this share off its cost.
 OPTIMALITY = 1e-6
+#: Draws of a problem whose plan runs away, before one is taken as it is.
+PATIENCE = 20
+#: A plan runs away if it leaves its place by more than this many deviations: its numbers then are of no use to anybody.
+FAR = 1e3
+#: Problems with other last bits that show what rounding makes of a quantity.
+TWINS = 4
 #: How often a deviation may be that which the last bits of the belief make in the dense recursions themselves.
 CONDITION = 1000
 
-Tilt = Callable[[int, int, int, Records, Desk], None]
+DualGradient = Callable[[int, int, int, Records, Workspace], None]
 
 Comparison = tuple[str, Array, Array]
 
@@ -80,8 +86,12 @@ def tasks(
     reference, iterated = dense_model(package, signals), model.filter == "iterated"
 
     def task(random: np.random.Generator) -> Task:
-        home = homes[int(random.integers(len(homes)))]
-        return Task(package, reference, home, random, iterated, model.objective, signals, bounds)
+        for attempt in range(PATIENCE):  # nearer to the middle of the place where a plan runs away
+            home = homes[int(random.integers(len(homes)))].narrowed(0.5 ** (attempt // 4))
+            found = Task(package, reference, home, random, iterated, model.objective, signals, bounds)
+            if found.stays():
+                break
+        return found
 
     return task
 
@@ -125,22 +135,27 @@ def _judged(
 ) -> list[BlockResult]:
     """The worst relative deviation of each quantity over a few random problems.
 
-    What the last bits of the belief make in the reference is no fault; where the reference is not finite, nothing is.
+    What the last bits of the belief make in the reference is no fault; where the reference is not finite, or these bits
+    decide all of it, nothing is. They are asked only where a deviation is larger than usual.
     """
     found: dict[str, list[tuple[int, float, bool, bool]]] = {}
     random = np.random.default_rng(seed)
     for number in range(PROBLEMS):
         task = make(random)
-        moved = task.with_other_last_bits()
-        for (name, got, exact), (_, _, beside) in zip(task.comparisons(), moved.comparisons(), strict=True):
-            defined = bool(np.all(np.isfinite(exact)))
-            size = max(float(np.max(np.abs(exact), initial=0.0)), 1e-300)
-            error = float(np.max(np.abs(got - exact), initial=0.0)) / size if np.all(np.isfinite(got)) else np.inf
-            inherent = float(np.max(np.abs(beside - exact), initial=0.0)) / size if defined else 0.0
-            tolerance = COMBINED if task.combined else TOLERANCE
-            passed = not defined or error <= max(tolerance, CONDITION * inherent)
+        rows = []
+        for name, got, exact in task.comparisons():
+            rows.append((name, got, exact, _apart(got, exact)))
+            progress((number + len(rows) / 20) / PROBLEMS)
+        tolerance = COMBINED if task.combined else TOLERANCE  # which is known once all was compared
+        inherent = np.zeros(len(rows))
+        if any(error > tolerance for *_, error in rows):
+            for _ in range(TWINS):
+                twin = task.with_other_last_bits().comparisons()
+                inherent = np.maximum(inherent, [_apart(b, r[2]) for (_, _, b), r in zip(twin, rows, strict=True)])
+        for (name, got, exact, error), own in zip(rows, inherent, strict=True):
+            defined = bool(np.all(np.isfinite(exact)) and CONDITION * own < 1.0)
+            passed = not defined or error <= max(tolerance, CONDITION * own)
             found.setdefault(name, []).append((got.size, error if defined else 0.0, passed, defined))
-            progress((number + len(found) / 12) / PROBLEMS)
     progress(1.0)
     return [
         BlockResult(
@@ -153,6 +168,14 @@ def _judged(
         )
         for name, rows in found.items()
     ]
+
+
+def _apart(got: Array, exact: Array) -> float:
+    """The largest deviation relative to the largest entry; infinite where something is not finite."""
+    if not (np.all(np.isfinite(got)) and np.all(np.isfinite(exact))):
+        return np.inf
+    size = max(float(np.max(np.abs(exact), initial=0.0)), 1e-300)
+    return float(np.max(np.abs(got - exact), initial=0.0)) / size
 
 
 class Task:
@@ -172,7 +195,7 @@ class Task:
         bounds: Array | None = None,
     ) -> None:
         self._package, self._reference, self._random = package, reference, random
-        self._iterated = iterated
+        self._iterated, self._home = iterated, home
         n, m = reference.nx, reference.nu
         self._scale = np.concatenate([0.2 * home.x_spread, home.theta_spread])
         x, _, theta = home.draw(random, share=0.3)
@@ -188,7 +211,7 @@ class Task:
             transition if transition.ndim == 2 else np.diag(transition),
             drift if drift.ndim == 2 else np.diag(drift),
         )
-        if is_noisy(package):
+        if has_state_dependent_noise(package):
             heard = package if signals is None else cast(LoadedPackage, Tuned(package, signals))
             self._noise = self._noise._replace(
                 process_at=lambda time, z, u: evaluate.process_noise(at(heard, time), z[:n], u, time),
@@ -209,17 +232,19 @@ class Task:
         self._inputs = np.clip(inputs, *self._cost.bounds)
         self._surprise = 0.1 * self._seen * random.normal(size=reference.ny)
         records, motion = package.records, (package.numbers["transition"], package.numbers["drift"])
-        self._task = records.make_task(*self._noise[:2], *motion, self._cost.bounds, package.numbers["data"])
+        self._task = records.make_settings(*self._noise[:2], *motion, self._cost.bounds, package.numbers["data"])
         more: tuple[Array, ...] = (
             () if numbers is None else (numbers.cross_cost, numbers.input_reference, numbers.cost_weights)
         )
         if numbers is not None:
             self._task["ends"] = numbers.terminal_weights
-            if limits_of(package):
-                self._task["limit_weights"] = numbers.limit_weights
+            if constraints_of(package):
+                self._task["constraint_weights"] = numbers.constraint_weights
         more += () if signals is None else (signals, signals)
         self._signals = signals
-        self._desk = records.desk(HORIZON, records.make_weights(*self._cost[:3], *more), self._task, 2, True)
+        self._workspace = records.make_workspace(
+            HORIZON, records.make_stage_costs(*self._cost[:3], *more), self._task, 2, True
+        )
         self._held = records.make_belief(*self._belief)
 
     def _objective(self, home: Place) -> Objective:
@@ -231,9 +256,15 @@ class Task:
         terms: list[Array] = [
             random.uniform(0.5, 1.5, size=shape) for shape in ((HORIZON, self._package.TERMS), self._package.ENDS)
         ]
-        limits = limits_of(self._package)
-        numbers = (*terms, np.ones(limits), random.uniform(0.5, 1.5, size=limits))
+        constraints = constraints_of(self._package)
+        numbers = (*terms, np.ones(constraints), random.uniform(0.5, 1.5, size=constraints))
         return Objective._make([s, N / np.outer(home.u_spread, home.x_spread), *numbers])
+
+    def stays(self) -> bool:
+        """Whether the plan stays in the surroundings of its place."""
+        nx = self._reference.nx
+        states = dense.forward_pass(self._reference, self._noise, 0, self._belief.mean, self._inputs)[:, :nx]
+        return bool(np.all(np.abs(states - self._home.x) <= FAR * self._home.x_spread))
 
     def with_other_last_bits(self) -> Task:
         """The same problem with a belief that differs by rounding."""
@@ -255,30 +286,35 @@ class Task:
         yield from self._costs()
         if self.slopes_are_exact():
             yield from self._slopes()
-        if limits_of(self._package):
+        if constraints_of(self._package):
             yield from self._limits()
 
     def slopes_are_exact(self) -> bool:
         """Whether the package has slopes of the dual cost that are no differences."""
-        return not limits_of(self._package)
+        return not constraints_of(self._package)
 
     def _limits(self) -> Iterator[Comparison]:
         """The spread of every constraint along the plan, with and without learning."""
-        package, desk = self._package, self._desk
+        package, workspace = self._package, self._workspace
         for learning in (True, False):
             self._task["learning"] = float(learning)
-            desk.plan["distance"] = 0.0
-            package.calls.follow(0, HORIZON, self._held, self._inputs, desk)
-            package.calls.spread(0, HORIZON, 0, self._held, desk)
-            got = desk.notes["sigma"][: HORIZON + 1].copy()
-            desk.plan["distance"] = 0.0
+            workspace.plan["backoff"] = 0.0
+            package.calls.follow(0, HORIZON, self._held, self._inputs, workspace)
+            package.calls.closed_loop_covariance(0, HORIZON, 0, self._held, workspace)
+            got = workspace.stages["sigma"][: HORIZON + 1].copy()
+            workspace.plan["backoff"] = 0.0
             model, noise, inputs = self._reference, self._noise, self._inputs
             loop = dense.closed_loop(model, noise, self._cost, 0, self._belief, inputs, learning=learning)
-            states = dense.rollout(model, noise, 0, self._belief.mean, inputs)
+            states = dense.forward_pass(model, noise, 0, self._belief.mean, inputs)
             exact = np.zeros_like(got)
             for j in range(HORIZON + 1):
                 exact[j] = self._deviation(j, states[j], inputs[j] if j < HORIZON else None, loop)
-            yield f"spread of constraints{'' if learning else ', learning off'}", got, exact
+            unit = np.maximum(np.max(np.abs(exact), axis=0), 1e-300)  # each constraint has its own
+            yield (
+                f"closed-loop deviation of constraints{'' if learning else ', learning off'}",
+                got / unit,
+                exact / unit,
+            )
         self._task["learning"] = 1.0
 
     def _deviation(self, j: int, z: Array, u: Array | None, loop: dense.ClosedLoop) -> Array:
@@ -286,7 +322,7 @@ class Task:
         package, nx = self._package, self._reference.nx
         tuned = package if self._signals is None else cast(LoadedPackage, Tuned(package, self._signals))
         action = np.zeros(package.NU) if u is None else u
-        _, g_x, g_u, g_theta = evaluate.limit_slopes(at(tuned, j), z[:nx], action, z[nx:], j)
+        _, g_x, g_u, g_theta = evaluate.constraint_jacobian(at(tuned, j), z[:nx], action, z[nx:], j)
         slopes = np.zeros((len(g_x), len(z)))
         slopes[:, :nx], slopes[:, nx : nx + package.NS] = g_x, g_theta
         answered = slopes + (g_u @ loop.gains[j] if u is not None else 0.0)
@@ -294,14 +330,14 @@ class Task:
         return np.asarray(np.sqrt(variances + np.einsum("ci,ij,cj->c", answered, loop.spread[j], answered)))
 
     @property
-    def on_desk(self) -> tuple[Records, Desk, float]:
-        """The belief and the desk as decisions want them, and the least eigenvalue of the first U."""
-        return self._held, self._desk, float(np.linalg.eigvalsh(self._cost.input[0]).min())
+    def on_workspace(self) -> tuple[Records, Workspace, Array]:
+        """The belief and the workspace of a decision, and what each first input costs at least, 1 / (U^-1)_aa."""
+        return self._held, self._workspace, 1.0 / np.diagonal(np.linalg.inv(self._cost.input[0]))
 
-    def switch(self, tried: Array, switched: NDArray[np.bool_], learning: bool) -> None:
+    def switch(self, tried: Array, discrete: NDArray[np.bool_], learning: bool) -> None:
         """Let the first inputs be one of these combinations (N, NU) of those that are switched."""
         self._task["choices"][0, : len(tried)], self._task["combinations"] = tried, len(tried)
-        self._task["switched"], self._task["learning"] = switched, float(learning)
+        self._task["discrete"], self._task["learning"] = discrete, float(learning)
 
     def dense_cost(self, inputs: Array, learning: bool) -> dense.DualCost:
         """Jbar and Jd of given inputs, order 1, with full matrices."""
@@ -345,19 +381,19 @@ class Task:
     def _filtered(self, belief: dense.Belief, u: Array, y: Array | None, name: str) -> dense.Belief:
         """Predict with u and update with y by the generated filter."""
         package, held = self._package, self._package.records.make_belief(*belief)
-        tray = package.filter.tray(self._task)
+        filter_workspace = package.filter.make_filter_workspace(self._task)
         if package.SQUARE_ROOT:
             package.square_root.factorise(held)
-        self._tune(0)
-        package.filter.predict(0, held, u, tray)
-        self._tune(1)
+        self._set_signals(0)
+        package.filter.predict(0, held, u, filter_workspace)
+        self._set_signals(1)
         if y is not None:
-            getattr(package.filter, name)(1, held, y, tray, np.zeros(3))
+            getattr(package.filter, name)(1, held, y, filter_workspace, np.zeros(3))
         if package.SQUARE_ROOT:
             package.square_root.complete(held)
         return dense.Belief(held["z"][0].copy(), package.records.read_covariance(held))
 
-    def _tune(self, time: int) -> None:
+    def _set_signals(self, time: int) -> None:
         """Let the numbers of the filter be those of a time."""
         if self._signals is not None:
             self._task["numbers"][0, place_of(self._package)] = self._signals[time]
@@ -387,26 +423,26 @@ class Task:
                 yield f"dual cost, {label}", np.array([uncertain]), np.array([exact.uncertain])
 
     def _slopes(self) -> Iterator[Comparison]:
-        """The slope of the dual cost by the inputs, relative to the largest."""
-        exact = slopes(self._reference, self._noise, self._cost, self._belief, self._inputs)
+        """The slope of the dual cost by the inputs, in units of these, relative to the largest."""
+        exact = slopes(self._reference, self._noise, self._cost, self._belief, self._inputs) * self._home.u_spread
         scale = max(float(np.abs(exact).max()), 1e-300)
-        for form, tilt in self._forms_of_slopes().items():
-            yield form, self._slope_by_inputs(tilt) / scale, exact / scale
+        for form, dual_gradient in self._forms_of_slopes().items():
+            yield form, self._slope_by_inputs(dual_gradient) * self._home.u_spread / scale, exact / scale
 
-    def _forms_of_slopes(self) -> dict[str, Tilt]:
+    def _forms_of_slopes(self) -> dict[str, DualGradient]:
         """The functions that compute slopes; in low-rank form where there is room for the values of a plan."""
         package = self._package
-        found: dict[str, Tilt] = {SLOPE: package.calls.tilt}
-        if hasattr(package.calls, "tilt_lowrank") and HORIZON * (package.NR + package.NHR) <= package.NTHETA:
-            found[f"{SLOPE}, lowrank"] = package.calls.tilt_lowrank
+        found: dict[str, DualGradient] = {SLOPE: package.calls.dual_gradient}
+        if hasattr(package.calls, "dual_gradient_lowrank") and HORIZON * (package.NR + package.NHR) <= package.NTHETA:
+            found[f"{SLOPE}, lowrank"] = package.calls.dual_gradient_lowrank
         return found
 
-    def _slope_by_inputs(self, tilt: Tilt) -> Array:
+    def _slope_by_inputs(self, dual_gradient: DualGradient) -> Array:
         """dJd / du of the given inputs."""
         self._task["learning"] = 1.0
-        self._package.calls.follow(0, HORIZON, self._held, self._inputs, self._desk)
-        tilt(0, HORIZON, 0, self._held, self._desk)
-        return slope_by_inputs(self._desk, HORIZON)
+        self._package.calls.follow(0, HORIZON, self._held, self._inputs, self._workspace)
+        dual_gradient(0, HORIZON, 0, self._held, self._workspace)
+        return slope_by_inputs(self._workspace, HORIZON)
 
     @property
     def noise(self) -> dense.Noise:
@@ -423,7 +459,9 @@ class Task:
         twin._held = self._package.records.make_belief(*twin._belief)
         twin._task = self._task.copy()
         twin._task["Xi"] = drift * (np.outer(kept, kept) if drift.ndim == 2 else kept)
-        twin._desk = self._package.records.desk(HORIZON, self._desk.weights, twin._task, 2, True)
+        twin._workspace = self._package.records.make_workspace(
+            HORIZON, self._workspace.stage_costs, twin._task, 2, True
+        )
         return twin
 
     def slopes_along(self, model: Model) -> dict[str, tuple[float, float, float, float]]:
@@ -433,37 +471,37 @@ class Task:
         """
         # an input at its bound stays there: beyond it there is no plan
         inside = (self._inputs > self._cost.bounds[0]) & (self._inputs < self._cost.bounds[1])
-        direction = self._random.normal(size=self._inputs.shape) * inside
+        direction = self._random.normal(size=self._inputs.shape) * self._home.u_spread * inside
         active = np.flatnonzero(np.diag(self._belief.covariance))
         around = ExactSurroundings(model, self._noise, self._cost, self._numbers, self._signals)
         plan = ExactPlan(around, self._noise, self._belief, self._cost.bounds, list(active))
         wanted, other, found = plan.slope(self._inputs, direction), self.with_other_last_bits(), {}
-        for form, tilt in self._forms_of_slopes().items():
-            own, beside = (task._slope_by_inputs(tilt) for task in (self, other))
-            size = max(float(np.abs(own).sum()), 1e-300)
+        for form, dual_gradient in self._forms_of_slopes().items():
+            own, beside = (task._slope_by_inputs(dual_gradient) for task in (self, other))
+            size = max(float(np.abs(own * self._home.u_spread).sum()), 1e-300)
             found[form] = float(np.sum(own * direction)), wanted, float(np.sum(beside * direction)), size
         return found
 
     def _cost_of(self, form: str, learning: bool) -> tuple[float, float]:
         """Jbar and Jd of the given inputs."""
-        calls, place = self._package.calls, (self._held, self._desk)
+        calls, place = self._package.calls, (self._held, self._workspace)
         self._task["learning"] = float(learning)
-        nominal = calls.follow(0, HORIZON, self._held, self._inputs, self._desk)
+        nominal = calls.follow(0, HORIZON, self._held, self._inputs, self._workspace)
         if form == "lowrank":
             return nominal, calls.jd_lowrank(0, HORIZON, 0, *place)
         return nominal, calls.jd_structured(0, HORIZON, 0, 2 if form == "second_order" else 1, *place)[0]
 
     def left_to_gain(self) -> float:
         """The share of its cost that a general optimiser can still take off a plan with a given first input."""
-        states = dense.rollout(self._reference, self._noise, 0, self._belief.mean, self._inputs)
+        states = dense.forward_pass(self._reference, self._noise, 0, self._belief.mean, self._inputs)
         if not np.isfinite(dense.nominal_cost(self._reference, self._cost, 0, states, self._inputs)):
             return np.nan  # the model is not finite here
         calls, nominal = self._package.calls, self._package.nominal
-        calls.begin(0, HORIZON, self._held, self._desk)
-        cost, status, slot, _ = calls.plan_through(0, HORIZON, self._inputs[0], self._desk)
+        calls.begin(0, HORIZON, self._held, self._workspace)
+        cost, status, buffer, _ = calls.plan_through(0, HORIZON, self._inputs[0], self._workspace)
         if status not in (nominal.CONVERGED, nominal.STALLED):
             return np.inf
-        inputs = self._desk.plan["u"][slot, :HORIZON].copy()
+        inputs = self._workspace.plan["u"][buffer, :HORIZON].copy()
         start = self._belief.mean
         best, _ = dense.best_plan(self._reference, self._noise, self._cost, 0, start, self._inputs[0], inputs)
         return float(max(cost - best, 0.0) / max(abs(cost), 1e-300))

@@ -20,14 +20,16 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from symdual.checks.arithmetic import DIGITS, OVERFLOW, Bounded, Number, known, plus, times
 from symdual.checks.boundaries import boundaries, on_and_beside, root
-from symdual.checks.exact import STEP, ExactModel, first_difference, one_sided_differences, second_difference
 from symdual.checks.places import Place
+from symdual.checks.substeps import Link, composed, product
 from symdual.checks.symbolic import SymbolicValues
+from symdual.common.arrays import Array
 from symdual.derive.calculus import Calculus, Hessian
-from symdual.derive.derivation import Derivation
-from symdual.numbers import Array
+from symdual.derive.derivation import Derivation, WeightBlock
+from symdual.derive.structure import remembered
+from symdual.many_digits.arithmetic import DIGITS, OVERFLOW, Bounded, Number, known, plus
+from symdual.many_digits.model import STEP, ExactModel, first_difference, one_sided_differences, second_difference
 from symdual.spec.noise import lower
 
 SYMBOLS, WRITTEN, DIFFERENCES = "50 digits", "as written", "differences"
@@ -96,7 +98,7 @@ def _others(derivation: Derivation) -> dict[str, tuple[Calculus, tuple[sp.Expr, 
     if asked is not None and derived is not None:
         found["l"] = derived.stage, asked.stage.expressions
         found["e"] = derived.final, asked.final.expressions
-        found["g"] = derived.limits, asked.limits
+        found["g"] = derived.constraints, asked.constraints
     if derivation.model.noise is not None and derivation.noise is not None:
         found["Q"] = derivation.noise.process, lower(derivation.model.noise.process)
         found["R"] = derivation.noise.measurement, lower(derivation.model.noise.measurement)
@@ -121,6 +123,8 @@ class References:
         self._names = [s.name for s in derivation.core]
         self._names += [b.symbol.name for b in derivation.weights for _ in range(b.count)]
         self._names += [s.name for s in derivation.inputs]
+        noise = np.sqrt(np.diagonal(derivation.model.measurement_noise))
+        self._heights = np.where(noise > 0.0, noise, 1.0)  # units of the measurements
         self._order: list[NDArray[np.int64]] = []  # of each weight array: its features, shuffled
 
     # ------------------------------------------------------------ points
@@ -134,8 +138,8 @@ class References:
             x,
             np.clip(u, self._d.model.lower, self._d.model.upper),
             theta,
-            random.normal(size=len(x)),
-            random.normal(size=len(self._d.model.observation)),
+            random.normal(size=len(x)) / place.x_spread,  # rows have units of their own: none must hide another
+            random.normal(size=len(self._d.model.observation)) / self._heights,
             np.concatenate([place.x_spread, place.theta_spread, place.u_spread]),
             random.normal(size=self._count),
         )
@@ -193,10 +197,56 @@ class References:
 
     # ------------------------------------------------------------ 50-digit values of the derived expressions
 
+    def _from_substeps(self, point: CheckPoint) -> Iterator[Expected]:
+        """A step of several substeps: as many evaluations of one, put together."""
+        d, values, calculus = self._d, self._values["f"], self._calculi["f"]
+        weights = {
+            self._nx + block.start + n: (block, n)
+            for number, block in enumerate(d.weights)
+            for n in self._sample(number)
+        }
+        symbols = dict(enumerate(d.core)) | {self._nz + a: s for a, s in enumerate(d.inputs)}
+
+        def first(i: int, column: int) -> Bounded:
+            if column in symbols:
+                return values.scalar(calculus.jacobian(i, symbols[column]))
+            block, n = weights[column]
+            return values.vector(calculus.weight_jacobian(i, block.symbol), n)
+
+        def second(one: int, other: int) -> Bounded:
+            if one in symbols and other in symbols:
+                return values.scalar(calculus.hessian.entry(symbols[one], symbols[other]))
+            if one in weights and other in weights:
+                return _weight_by_weight(values, calculus.hessian, *weights[one], *weights[other])
+            scalar, (block, n) = (symbols[one], weights[other]) if one in symbols else (symbols[other], weights[one])
+            return values.vector(calculus.hessian.mixed(scalar, block.symbol), n)
+
+        step = composed(
+            Link(lambda: [values.scalar(e) for e in calculus.program.outputs], first, second),
+            lambda x, part, costate: self._place(point, values, calculus, x, costate, point.k + part),
+            [known(v) for v in point.x],
+            [known(v) for v in point.costate],
+            sorted([*symbols, *weights]),
+            d.model.substeps,
+        )
+        inputs_kept = _remembered(d, point)
+        for i, value in enumerate(step.ends):
+            column, kept = inputs_kept.get(i, (-1, value))
+            yield self._expected(SYMBOLS, "f", (i,), (), *kept)
+            for j in sorted([*symbols, *weights]):
+                slope = known(float(j == column)) if i in inputs_kept else step.first[i, j]
+                yield self._expected(SYMBOLS, "f", (i,), (j,), *slope)
+        for pair, value in step.second.items():
+            yield self._expected(SYMBOLS, "f", (), pair, *value)
+
     def _from_symbols(self, function: str, point: CheckPoint) -> Iterator[Expected]:
+        if function == "f" and self._d.model.substeps > 1:
+            yield from self._from_substeps(point)
+            return
         d, values = self._d, self._values[function]
         calculus, hessian = self._calculi[function], self._calculi[function].hessian
-        self._place(point, values, calculus, self._weights(function, point))
+        costate = [known(v) for v in self._weights(function, point)]
+        self._place(point, values, calculus, [known(v) for v in point.x], costate, mpmath.mpf(point.k))
         # coordinates of scalars, with their symbols; weight arrays follow by block
         acted = [(self._nz + a, s) for a, s in enumerate(d.inputs)] if function in _WITH_INPUTS else []
         scalars = list(enumerate(d.core)) + acted
@@ -225,30 +275,33 @@ class References:
             return point.shares[self._shares[function]]
         return point.costate if function == "f" else point.multiplier
 
-    def _place(self, point: CheckPoint, values: SymbolicValues, calculus: Calculus, costate: Array) -> None:
+    def _place(
+        self,
+        point: CheckPoint,
+        values: SymbolicValues,
+        calculus: Calculus,
+        x: Sequence[Bounded],
+        costate: Sequence[Bounded],
+        time: Number,
+    ) -> None:
+        """Put everything at a point; its state may have moved on within a step."""
         d = self._d
-        numbers = [*point.x, *point.theta[: len(d.scalars)], *point.u, *costate]
+        others = [known(v) for v in (*point.theta[: len(d.scalars)], *point.u)]
         symbols = [*d.core, *d.inputs, *calculus.costate]
-        scalars = {s: known(v) for s, v in zip(symbols, numbers, strict=True)}
+        scalars = dict(zip(symbols, [*x, *others, *costate], strict=True))
         if d.model.time is not None:
-            scalars[sp.Symbol(d.model.time.name, real=True)] = known(point.k)
+            scalars[sp.Symbol(d.model.time.name, real=True)] = Bounded(mpmath.mpf(time), 0.0)
         weights = {b.symbol: [known(v) for v in point.theta[b.start : b.start + b.count]] for b in d.weights}
         values.at(scalars, weights)
 
     def _weights_by_weights(self, function: str, values: SymbolicValues, hessian: Hessian) -> Iterator[Expected]:
-        """diagonal + sum_c (phi_c rho_c' + rho_c phi_c')."""
         for number, a in enumerate(self._d.weights):
             for another, b in enumerate(self._d.weights):
-                diagonal = hessian.diagonal(a.symbol, b.symbol) if a.family == b.family else ()
                 for i in self._sample(number, 4):
                     for j in sorted({*self._sample(another, 4), min(i, b.count - 1)}):
-                        terms = [values.vector(diagonal, i)] if i == j else []
-                        for pair in hessian.pairs:
-                            for left, right in ((pair.left, pair.right), (pair.right, pair.left)):
-                                one, other = left.get(a.symbol, ()), right.get(b.symbol, ())
-                                terms.append(_product(values.vector(one, i), values.vector(other, j)))
                         index = (self._nx + a.start + i, self._nx + b.start + j)
-                        yield self._expected(SYMBOLS, function, (), index, *plus(terms))
+                        value = _weight_by_weight(values, hessian, a, i, b, j)
+                        yield self._expected(SYMBOLS, function, (), index, *value)
 
     # ------------------------------------------------------------ the model as written
 
@@ -329,9 +382,25 @@ class References:
         return sorted(int(i) for i in self._order[number][:most])
 
 
-def _product(one: Bounded, other: Bounded) -> Bounded:
-    """A product in which a zero outside its case takes the other factor away."""
-    return known(0.0) if one.value == 0 or other.value == 0 else times(one, other)
+def _weight_by_weight(
+    values: SymbolicValues, hessian: Hessian, a: WeightBlock, i: int, b: WeightBlock, j: int
+) -> Bounded:
+    """diagonal + sum_c (phi_c rho_c' + rho_c phi_c')."""
+    same = a.family == b.family and i == j
+    terms = [values.vector(hessian.diagonal(a.symbol, b.symbol), i)] if same else []
+    for pair in hessian.pairs:
+        for left, right in ((pair.left, pair.right), (pair.right, pair.left)):
+            one, other = left.get(a.symbol, ()), right.get(b.symbol, ())
+            terms.append(product(values.vector(one, i), values.vector(other, j)))
+    return plus(terms)
+
+
+def _remembered(derivation: Derivation, point: CheckPoint) -> dict[int, tuple[int, Bounded]]:
+    """The states that remember inputs: which coordinate each of them becomes, and its value."""
+    nx, nz = len(derivation.states), len(derivation.states) + derivation.theta_size
+    groups = len(derivation.core) + len(derivation.weights)
+    columns = {row: j if j < nx else nz + j - groups for row, j in remembered(derivation)}
+    return {row: (column, known(point.coordinates[column])) for row, column in columns.items()}
 
 
 def _agree(one: Number, other: Number, tolerance: Number) -> bool:

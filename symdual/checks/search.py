@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from symdual.common.arrays import Array
 from symdual.runtime.controller import Controller
+from symdual.runtime.info import State
 from symdual.runtime.planning import Planning
-from symdual.runtime.problem import Array, Belief, Problem
-from symdual.runtime.story import State
+from symdual.runtime.problem import Belief, Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,7 @@ class Comparison(NamedTuple):
     found_cost: float
     best: Array
     best_cost: float
-    radius: float
+    radius: Array
 
     @property
     def excess(self) -> float:
@@ -69,9 +70,10 @@ def compare(controller: Controller, k: int, belief: Belief, points: int, reach: 
     curve = CostCurve(problem, controller.name, controller.order, k, belief)
     _, found, _ = controller.step(State(k, belief, None))
     planned = certainty_equivalent(problem, k, belief)
-    limit = float(np.sqrt(curve(planned[None])[0] / problem.floors[k])) if problem.floors[k] > 0.0 else np.inf
-    low = np.maximum(problem.bounds[0], -max(reach * limit, float(np.abs(planned).max())))
-    high = np.minimum(problem.bounds[1], max(reach * limit, float(np.abs(planned).max())))
+    with np.errstate(divide="ignore"):
+        limit = np.sqrt(curve(planned[None])[0] / problem.floors[k])
+    own = np.maximum(reach * limit, np.abs(planned))
+    low, high = np.maximum(problem.bounds[0], -own), np.minimum(problem.bounds[1], own)
     best, best_cost = brute_force(curve, planned, low, high, points)
     return Comparison(found, float(curve(found[None])[0]), best, best_cost, limit)
 

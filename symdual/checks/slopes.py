@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from symdual.checks import dense
-from symdual.numbers import Array
-from symdual.runtime.border import Desk
+from symdual.common.arrays import Array
+from symdual.runtime.package_interface import Workspace
 
 SLOPE = "slope of the dual cost"
 EIGHTH_ORDER = (4 / 5, -1 / 5, 4 / 105, -1 / 280)  # weights of central differences, of the nearest points first
@@ -34,7 +34,7 @@ class _Step(NamedTuple):
     H: Array
     A: Array
     B: Array
-    bends: Array
+    hessians: Array
     C: Array
     S: Array
     P: Array
@@ -44,23 +44,23 @@ class _Step(NamedTuple):
     L: Array
 
 
-def slope_by_inputs(desk: Desk, steps: int) -> Array:
-    """dJd / du from the slopes by points and inputs in the notes of a desk, which are taken out.
+def slope_by_inputs(workspace: Workspace, steps: int) -> Array:
+    """dJd / du from the slopes by points and inputs in the stage data of a workspace, which are taken out.
 
-    mu_j = tilt_x + f_x' mu_{j+1},     2 (tilt_u + f_u' mu_{j+1})
+    mu_j = gradient_x + f_x' mu_{j+1},     2 (gradient_u + f_u' mu_{j+1})
     """
-    notes, plan = desk.notes, desk.plan[0]
-    found, mu = np.zeros((steps, plan["u"].shape[1])), notes["tilt_x"][steps].copy()
+    stages, plan = workspace.stages, workspace.plan[0]
+    found, mu = np.zeros((steps, plan["u"].shape[1])), stages["gradient_x"][steps].copy()
     for j in range(steps - 1, -1, -1):
-        found[j] = 2.0 * (notes["tilt_u"][j] + plan["f_u"][j].T @ mu)
-        mu = notes["tilt_x"][j] + plan["f_x"][j].T @ mu
-    notes["tilt_x"], notes["tilt_u"] = 0.0, 0.0
+        found[j] = 2.0 * (stages["gradient_u"][j] + plan["f_u"][j].T @ mu)
+        mu = stages["gradient_x"][j] + plan["f_x"][j].T @ mu
+    stages["gradient_x"], stages["gradient_u"] = 0.0, 0.0
     return found
 
 
 def slopes(model: dense.DenseModel, noise: dense.Noise, cost: dense.Cost, belief: dense.Belief, inputs: Array) -> Array:
     """dJd / du for every input (steps, nu) of a plan from time 0, at order 1 with learning."""
-    states = dense.rollout(model, noise, 0, belief.mean, inputs)
+    states = dense.forward_pass(model, noise, 0, belief.mean, inputs)
     steps = _steps(model, noise, cost, belief, states, inputs)
     found = np.zeros(inputs.shape)
     for place in np.ndindex(*inputs.shape):
@@ -81,14 +81,14 @@ def _steps(
         C = model.observation_jacobian(j + 1, states[j + 1])
         R, H = noise.of_measurement(j + 1, states[j + 1]), local[j].curvature
         G = np.asarray(np.linalg.solve(dense.innovation_covariance(C, P, R), C @ P).T, np.float64)
-        bends = np.stack([model.hessian(j, states[j], u, row) for row in np.eye(model.nx)])
+        hessians = np.stack([model.hessian(j, states[j], u, row) for row in np.eye(model.nx)])
         L = np.zeros((model.nu, model.nz))
         free = (u > cost.bounds[0]) & (u < cost.bounds[1])
         if j > 0 and free.any():
             own, M = B[:, free], B[:, free].T @ K @ A
             M[:, : model.nx] += H[model.nx :, : model.nx][free]
             L[free] = -np.linalg.solve(H[model.nx :, model.nx :][np.ix_(free, free)] + own.T @ K @ own, M)
-        found.append(_Step(states[j], u, H, A, B, bends, C, spread.filtered[j], P, spread.filtered[j + 1], G, K, L))
+        found.append(_Step(states[j], u, H, A, B, hessians, C, spread.filtered[j], P, spread.filtered[j + 1], G, K, L))
     return found
 
 
@@ -103,10 +103,10 @@ def _slope(
     """dJd when one input moves."""
     nx, nz = model.nx, model.nz
 
-    def bent(time: int, v: Array) -> Array:
+    def hessian_at(time: int, v: Array) -> Array:
         return cost.at(time, v[:nz], v[nz:] if len(v) > nz else None).curvature
 
-    def shaken(time: int, v: Array) -> Array:
+    def process_noise_at(time: int, v: Array) -> Array:
         return noise.of_step(time, v[:nz], v[nz:])
 
     dz, dS = np.zeros(nz), np.zeros((nz, nz))
@@ -114,12 +114,13 @@ def _slope(
     for j, step in enumerate(steps):
         way = np.concatenate([dz, np.eye(model.nu)[place[1]] if j == place[0] else np.zeros(model.nu)])
         here = np.concatenate([step.z, step.u])
-        scale, following = (_size(z[:nx], S[:nx, :nx]) for z, S in ((step.z, step.S), (states[j + 1], step.after)))
+        scale, following = _sizes(step.z, step.S), _sizes(states[j + 1], step.after)
+        scale = np.concatenate([scale, np.maximum(np.abs(step.u), 1.0 / np.sqrt(np.diagonal(step.H)[nx:]))])
         dA, dB = np.zeros_like(step.A), np.zeros_like(step.B)
-        dA[:nx], dB[:nx] = step.bends[:, :nz] @ way, step.bends[:, nz:] @ way
-        dH = _moved(bent, j, here, way, scale)
+        dA[:nx], dB[:nx] = step.hessians[:, :nz] @ way, step.hessians[:, nz:] @ way
+        dH = _moved(hessian_at, j, here, way, scale)
         dP = dA @ step.S @ step.A.T + step.A @ step.S @ dA.T + step.A @ dS @ step.A.T
-        dP[:nx, :nx] += _moved(shaken, j, here, way, scale)
+        dP[:nx, :nx] += _moved(process_noise_at, j, here, way, scale)
         total += float(np.sum(step.H[:nx, :nx] * dS[:nx, :nx]) + np.sum(dH[:nx, :nx] * step.S[:nx, :nx]))
         dz = step.A @ dz + step.B @ way[nz:]
         dC = _moved(model.observation_jacobian, j + 1, states[j + 1], dz, following)
@@ -132,7 +133,7 @@ def _slope(
     last = len(steps)
     end = cost.at(last, states[last], None).curvature[:nx, :nx]
     dK = np.zeros((nz, nz))
-    dK[:nx, :nx] = _moved(bent, last, states[last], dz, following)[:nx, :nx]
+    dK[:nx, :nx] = _moved(hessian_at, last, states[last], dz, following)[:nx, :nx]
     total += float(np.sum(end * dS[:nx, :nx]) + np.sum(dK * steps[-1].after))
     for step, (dA, dB, dH) in zip(reversed(steps), reversed(moved), strict=True):
         total += float(np.sum(dK * (step.P - step.after)))
@@ -142,17 +143,18 @@ def _slope(
     return total
 
 
-def _size(x: Array, S: Array) -> float:
-    """How large states are, or how uncertain: what a difference is small beside."""
-    return float(max(np.abs(x).max(), np.sqrt(np.abs(np.diagonal(S))).max())) or 1.0
+def _sizes(z: Array, S: Array) -> Array:
+    """How large each entry of z is, or how uncertain: what a difference is small beside."""
+    sizes = np.maximum(np.abs(z), np.sqrt(np.abs(np.diagonal(S))))
+    return np.asarray(np.where(sizes > 0.0, sizes, 1.0))
 
 
-def _moved(matrix: Callable[[int, Array], Array], time: int, at: Array, way: Array, scale: float) -> Array:
+def _moved(matrix: Callable[[int, Array], Array], time: int, at: Array, way: Array, sizes: Array) -> Array:
     """The change of a matrix along a direction, by differences of eighth order."""
-    total, length = np.zeros_like(matrix(time, at)), float(np.abs(way).max())
+    total, length = np.zeros_like(matrix(time, at)), float(np.max(np.abs(way) / sizes))
     if length == 0.0:
         return total
-    width = _WIDTH * scale / length
+    width = _WIDTH / length
     for count, factor in enumerate(EIGHTH_ORDER, start=1):
         total += factor * (matrix(time, at + count * width * way) - matrix(time, at - count * width * way))
     return np.asarray(total / width)

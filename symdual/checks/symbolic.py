@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import sympy as sp
 
-from symdual.checks.arithmetic import Arithmetic, Bounded, known, plus, times
 from symdual.derive.calculus import Calculus, Vector
 from symdual.derive.derivation import Derivation
+from symdual.many_digits.arithmetic import Arithmetic, Bounded, known, plus, times
 
 
 class SymbolicValues:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from symdual.numbers import Array
+from symdual.common.arrays import Array
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.signals import place_of
 

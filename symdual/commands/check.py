@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from symdual.commands.terminal import headed, new_console, new_progress
     default=20,
     show_default=True,
     type=click.IntRange(min=1),
-    help="Points for each kernel, besides those at the boundaries of cases.",
+    help="Points for each kernel, besides those at the boundaries of cases; a quarter for models with many features.",
 )
 @click.option("--kernels", is_flag=True, help="Only the kernels, which compile in seconds, without the recursions.")
 @click.option("--c", "as_c", is_flag=True, help="Check the translation to C instead; needs a C compiler.")
@@ -31,7 +32,7 @@ def check(
 ) -> None:
     """Compare what is generated for every Model in MODEL.py with independent oracles; exit status 1 on a miss."""
     from symdual import api
-    from symdual.report.terminal import check_table
+    from symdual.report.terminal import check_table, verdict
 
     console = new_console()
     with new_progress() as progress:
@@ -42,12 +43,18 @@ def check(
                 tasks[name] = progress.add_task(f"checking {name}", total=1.0)
             progress.update(tasks[name], completed=fraction)
 
-        results = api.check(model_file, folder, points, report, recursions=not kernels, c=as_c)
+        def tell(name: str, what: str) -> None:
+            if name not in tasks:
+                report(name, 0.0)
+            progress.update(tasks[name], description=f"checking {name}: {what}")
+
+        results = api.check(model_file, folder, points, report, recursions=not kernels, c=as_c, tell=tell)
+        steps = api.step_accuracy(model_file)
     misses = [(name, r) for name, blocks in results.items() for r in blocks if not r.passed]
     for name, blocks in results.items():
-        worst = max((r for r in blocks if "single" not in r.oracle), key=lambda r: r.error)
-        found = f"{len(blocks)} comparisons, worst {worst.ulps:.1f} ulp ({worst.block}, {worst.oracle})"
-        console.print(headed(name, f": {found}"))
+        console.print(headed(name, f": {verdict(blocks)}"))
+        if name in steps and steps[name].noticed:
+            console.print(f"{name}: {steps[name].sentence()}", style="yellow")
         console.print(check_table(blocks))
         if any(r.undefined for r in blocks):
             console.print(
@@ -70,6 +77,7 @@ def check(
         ]
         for name, blocks in results.items()
     }
-    write_json(json_file, {"passed": not misses, "models": rows})
+    accuracy = {name: {**asdict(one), "noticed": one.noticed} for name, one in steps.items()}
+    write_json(json_file, {"passed": not misses, "models": rows, "steps": accuracy})
     if misses:
         sys.exit(1)

@@ -45,11 +45,11 @@ def export(
 ) -> None:
     """Write the controller for a Scenario in MODEL.py as C99: a header and a C file that need nothing but math.h."""
     from symdual import api
-    from symdual.errors import SymdualError
+    from symdual.common.atomic_files import write_atomically
+    from symdual.common.errors import SymdualError
     from symdual.export.controller import Settings
     from symdual.export.controller import export as exported
     from symdual.export.target import sections
-    from symdual.whole_file import write_whole
 
     console = new_console()
     problem = api.prepare(model_file, scenario, backend="c")
@@ -58,7 +58,7 @@ def export(
     try:
         place.mkdir(parents=True, exist_ok=True)
         for name, text in found.files.items():
-            write_whole(place / name, text.encode())
+            write_atomically(place / name, text.encode())
     except OSError as trouble:
         raise SymdualError(f"cannot write to the folder {place}: {trouble.strerror}") from trouble
     console.print(headed(problem.package.name, f", scenario {problem.name} -> {shown(place)}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,8 @@ from symdual.commands.terminal import headed, late_progress, new_console, shown
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from symdual.estimation.fit import Subject
-    from symdual.estimation.series import Series
-    from symdual.estimation.validation import Validation
-    from symdual.fitting.task import Task
+    from symdual.identification.result import Fit
+    from symdual.identification.validate import Validation
 
 
 @click.command()
@@ -75,98 +74,54 @@ def fit(
     process_noise[velocity]. Everything that the model leaves open is fitted by default. Gaussian processes have their
     hyperparameters fitted together with the noise.
     """
-    from symdual.fitting.task import concerns_processes, task_of
+    from symdual.common.atomic_files import require_writable
+    from symdual.identification.chosen_model import chosen_model
+    from symdual.identification.fit import likelihood_of
+    from symdual.identification.fitted import fitted
+    from symdual.identification.validate import validated
+    from symdual.spec.fitted import write
     from symdual.spec.loading import load_model_file
 
-    contents = load_model_file(model_file)
-    console, method = new_console(), "likelihood" if likelihood else "map"
-    if concerns_processes(contents, name, scenario):
-        task = task_of(contents, list(data_files), name, scenario, resample, anyway)
-        unseen = task.read(list(held_out), resample) if held_out else []
-        chosen = {"only": only, "hold": hold, "full": full, "method": method, "starts": starts}
-        place = model_file.with_name(f"{task.model.name}.fit.json") if file is None else file
-        _with_processes(console, task, chosen, unseen, figures, place, json_file)
-        return
-    from symdual.estimation.fit import fit_series, subject
-    from symdual.estimation.result import sentences
-    from symdual.estimation.surroundings import read_series
-    from symdual.report.estimates import estimate_table, summary
-    from symdual.spec.fitted import write
-    from symdual.whole_file import require_writable
-
-    about = subject(model_file, scenario, name)
-    place = model_file.with_name(f"{about.name}.fit.json") if file is None else file
+    chosen = chosen_model(load_model_file(model_file), name, scenario)[0].name
+    place = model_file.with_name(f"{chosen}.fit.json") if file is None else file
     require_writable(place)
-    series = read_series(list(data_files), about.package, about.around, resample)
-    unseen = read_series(list(held_out), about.package, about.around, resample) if held_out else []
+    method = "likelihood" if likelihood else "map"
+    function = likelihood_of(model_file, list(data_files), only, hold, full, method, scenario, name, resample, anyway)
+    unseen = function.read(list(held_out), resample) if held_out else []
     with late_progress() as report:
-        result = fit_series(about, series, only, hold, full, method, starts, anyway, report)
+        result = fitted(function, starts, report)
     write(place, result.to_json())
-    many = f"{len(series)} {'recording' if len(series) == 1 else 'recordings'}"
-    steps = sum(len(s.times) for s in series)
-    console.print(headed(about.name, f": {many}, {steps} steps, {result.measured} measurements"))
+    console = new_console()
+    _show(console, result, place)
+    content: dict[str, Any] = {**result.to_json(), "file": str(place)}
+    if unseen or figures is not None:
+        judged = validated(result, unseen or result.recordings)
+        content |= _shown_validation(console, judged, figures or place.with_name(f"{result.model}.fit"))
+    write_json(json_file, content)
+
+
+def _show(console: Console, result: Fit, place: Path) -> None:
+    """Print what was fitted, how the search ended, and what to be wary of."""
+    from symdual.identification.result import sentences
+    from symdual.report.estimates import estimate_table, summary
+
+    count, steps = len(result.recordings), sum(len(one.times) for one in result.recordings)
+    many = f"{count} {'recording' if count == 1 else 'recordings'}"
+    console.print(headed(result.model, f": {many}, {steps} steps, {result.measured} measurements"))
     console.print(estimate_table(result))
     console.print(summary(result), soft_wrap=True)
     for sentence in sentences(result):
         console.print(sentence, style="yellow", soft_wrap=True, markup=False)
     console.print(f"values in {shown(place)}", soft_wrap=True, markup=False)
-    content: dict[str, Any] = {**result.to_json(), "file": str(place)}
-    if unseen or figures is not None:
-        from symdual.estimation.validation import validate_series
-
-        judged = validate_series(about, result, unseen or series)
-        content |= _shown_validation(console, judged, about, place.with_name(f"{about.name}.fit"), figures)
-    write_json(json_file, content)
 
 
-def _shown_validation(
-    console: Console, judged: list[Validation], about: Subject, place: Path, figures: Path | None
-) -> dict[str, Any]:
+def _shown_validation(console: Console, judged: Sequence[Validation], folder: Path) -> dict[str, Any]:
     """Print and draw how well recordings are predicted; returns it as plain data."""
     from symdual.report.validations import validation_figures
 
     for one in judged:
         for sentence in one.sentences():
             console.print(f"{one.recording}: {sentence}", soft_wrap=True, markup=False)
-    folder = place if figures is None else figures
-    drawn = validation_figures(judged, about.package, folder)
+    drawn = validation_figures(judged, folder)
     console.print(f"figures in {shown(folder)}", soft_wrap=True, markup=False)
     return {"validation": [one.to_json() for one in judged], "figures": [str(path) for path in drawn]}
-
-
-def _with_processes(
-    console: Console,
-    task: Task,
-    chosen: dict[str, Any],
-    unseen: list[Series],
-    figures: Path | None,
-    place: Path,
-    json_file: Path | None,
-) -> None:
-    """Fit the hyperparameters of Gaussian processes together with the noise; the unknowns follow from them."""
-    from symdual.estimation.result import sentences
-    from symdual.fitting.joint import fit_task
-    from symdual.report.fits import fit_table, summary
-    from symdual.spec.fitted import write
-    from symdual.whole_file import require_writable
-
-    require_writable(place)
-    with late_progress() as report:
-        result = fit_task(task, **chosen, report=report)
-    found = result.processes
-    assert found is not None
-    write(place, result.to_json())
-    used = f"{task.rows} rows, {task.steps - len(task.breaks)} steps, {result.measured} measurements used"
-    console.print(headed(task.model.name, f": {used}"))
-    console.print(fit_table(found))
-    console.print(summary(found))
-    for sentence in sentences(result):
-        console.print(sentence, style="yellow", soft_wrap=True, markup=False)
-    console.print(f"values in {shown(place)}")
-    content: dict[str, Any] = {**result.to_json(), "file": str(place)}
-    if unseen or figures is not None:
-        from symdual.estimation.validation import validate_processes
-
-        judged, about = validate_processes(result, unseen or list(task.series))
-        content |= _shown_validation(console, judged, about, place.with_name(f"{task.model.name}.fit"), figures)
-    write_json(json_file, content)

@@ -60,12 +60,17 @@ def generate(
 def _compile(folder: Path, backend: str | None) -> dict[str, float]:
     """Compile what the usual controllers need; returns the seconds of what was not compiled before, part by part."""
     from symdual.export.loading import load
+    from symdual.runtime.standby import with_standby
     from symdual.runtime.warm import compile_through_c, missing, parts_of
 
     package = load(folder, backend)
-    if package.backend == "numba":
-        return show_compiling(missing(folder, parts_of(package)))
-    started = time.perf_counter()
-    with late_progress(timed=False) as report:
-        compile_through_c(package, lambda part, share: report(f"compiling {package.name}: {part}", share))
-    return {"c": time.perf_counter() - started}
+
+    def compiled() -> dict[str, float]:
+        if package.backend == "numba":
+            return show_compiling(missing(folder, parts_of(package)))
+        started = time.perf_counter()
+        with late_progress(timed=False) as report:
+            compile_through_c(package, lambda part, share: report(f"compiling {package.name}: {part}", share))
+        return {"c": time.perf_counter() - started}
+
+    return with_standby((package,), compiled)

@@ -8,9 +8,10 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from itertools import takewhile
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -18,14 +19,28 @@ from typing import Any
 import click
 
 from symdual import __version__
-from symdual.errors import SymdualError, SymdualWarning
+from symdual.commands.faults import STATUS, told
+from symdual.common.errors import SymdualError, SymdualWarning
 
 #: each is the command of the same name in the module of the same name beside this one
 COMMANDS = ("bench", "check", "export", "fit", "generate", "identify", "new", "paper", "replay", "show", "simulate")
 
 
 class _Commands(click.Group):
-    """A group that turns symdual's own errors into one sentence and exit status 2."""
+    """A group that turns errors into one sentence: exit status 2 for symdual's own, 3 for what nobody expected."""
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **options: Any) -> Any:
+        """Run the command line; nothing but `--debug` lets a traceback reach a user."""
+        arguments = list(sys.argv[1:] if args is None else args)
+        debug = "--debug" in takewhile(lambda argument: argument.startswith("-"), arguments)
+        try:
+            with _no_traceback_of_threads(arguments, debug):
+                return super().main(arguments, *rest, **options)
+        except Exception as failure:  # whatever it is, a user is told in one sentence
+            if debug:
+                raise
+            click.echo(f"symdual: {told(failure, arguments)}", err=True)
+            sys.exit(STATUS)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All commands, imported or not."""
@@ -55,11 +70,28 @@ class _Commands(click.Group):
         except OSError as failure:  # of what is printed: files have sentences of their own
             if ctx.params.get("debug") or failure.errno == errno.EPIPE:  # click ends quietly when nobody reads on
                 raise
-            click.echo(f"symdual: {failure.strerror or failure}", err=True)
+            file = f"{failure.filename}: " if failure.filename else ""
+            click.echo(f"symdual: {file}{failure.strerror or failure}", err=True)
             sys.exit(2)
         except KeyboardInterrupt:
             click.echo("symdual: interrupted", err=True)
             sys.exit(130)
+
+
+@contextmanager
+def _no_traceback_of_threads(arguments: Sequence[str], debug: bool) -> Iterator[None]:
+    """Tell of an error in a thread, which nobody waits for, in a sentence too."""
+
+    def tell(failed: threading.ExceptHookArgs) -> None:
+        if failed.exc_value is not None and not isinstance(failed.exc_value, SystemExit | BrokenPipeError):
+            click.echo(f"symdual: {told(failed.exc_value, arguments)}", err=True)
+
+    usual = threading.excepthook
+    threading.excepthook = usual if debug else tell
+    try:
+        yield
+    finally:
+        threading.excepthook = usual
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import click
 from symdual.commands.json_file import write_json
 from symdual.commands.options import json_option, model_file_argument
 from symdual.commands.terminal import headed, late_progress, new_console, shown
-from symdual.errors import SymdualError
+from symdual.common.errors import SymdualError
 
 
 @click.command()
@@ -46,7 +46,7 @@ def identify(
     DATA.csv is a recording in the format of `symdual replay`, or a plan: the same without measurements. Without it, the
     best experiment within the bounds of the inputs is found and written.
     """
-    from symdual.estimation.identify import identify as run
+    from symdual.identification.identify import identify as run
     from symdual.report.identifications import identification_figure, identification_table, write_plan
 
     console = new_console()

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from symdual.errors import SymdualError
-from symdual.whole_file import write_whole
+from symdual.common.atomic_files import write_atomically
+from symdual.common.errors import SymdualError
 
 
 def write_json(file: Path | None, content: dict[str, Any]) -> None:
@@ -17,7 +17,7 @@ def write_json(file: Path | None, content: dict[str, Any]) -> None:
     if file is None:
         return
     try:
-        write_whole(file, json_text(content).encode())
+        write_atomically(file, json_text(content).encode())
     except OSError as failure:
         raise SymdualError(f"cannot write {file}: {failure.strerror}") from failure
 

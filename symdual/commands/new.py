@@ -9,7 +9,7 @@ import click
 from symdual.commands.json_file import write_json
 from symdual.commands.options import json_option
 from symdual.commands.terminal import shown
-from symdual.errors import SymdualError
+from symdual.common.errors import SymdualError
 
 CONTENT = '''"""{name}: a cart whose motor and friction are not known.
 

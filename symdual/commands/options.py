@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from symdual.whole_file import require_writable
+from symdual.common.atomic_files import require_writable
 
 model_file_argument = click.argument("model_file", metavar="MODEL.py", type=click.Path(path_type=Path))
 

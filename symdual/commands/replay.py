@@ -9,7 +9,7 @@ import click
 from symdual.commands.json_file import write_json
 from symdual.commands.options import json_option, model_file_argument
 from symdual.commands.terminal import headed, new_console, shown
-from symdual.errors import SymdualError
+from symdual.common.errors import SymdualError
 
 
 @click.command()

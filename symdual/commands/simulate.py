@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     help="oracle, ce, cautious, beb, dual, planned, or exact for the smallest models; may be given several times.",
 )
 @click.option("--runs", default=100, show_default=True, type=int, help="Episodes with each controller.")
-@click.option("--seed", default=0, show_default=True, type=int, help="All controllers meet the same luck.")
+@click.option("--seed", default=0, show_default=True, type=int, help="All controllers meet the same random draws.")
 @click.option("--scenario", metavar="NAME", help="Which scenario of the file, if there are several.")
 @click.option(
     "--truth",
@@ -53,9 +53,7 @@ if TYPE_CHECKING:
     help="Plans that `planned` improves in a step.",
 )
 @click.option("--no-look-ahead", is_flag=True, help="Let `planned` take the first input of its best plan as it is.")
-@click.option(
-    "--no-arbitration", is_flag=True, help="Let `planned` choose between its plans without simulated futures."
-)
+@click.option("--no-rollouts", is_flag=True, help="Let `planned` choose between its plans without rollouts.")
 @click.option("--jobs", metavar="N", type=click.IntRange(min=1), help="Threads, at most those of the machine [all].")
 @backend_option
 @click.option("--cluster", metavar="ADDRESS", help="Run on the Dask cluster with this scheduler (tcp://host:port).")
@@ -93,7 +91,7 @@ def simulate(
     window: int | None,
     starts: int,
     no_look_ahead: bool,
-    no_arbitration: bool,
+    no_rollouts: bool,
     jobs: int | None,
     backend: str | None,
     cluster: str | None,
@@ -112,8 +110,8 @@ def simulate(
     from symdual.report import figures
     from symdual.report.sweeps import summary_table
     from symdual.runtime.closed_loop import Settings
-    from symdual.runtime.foresight import Foresight
-    from symdual.runtime.readiness import works_for
+    from symdual.runtime.planned_options import PlannedOptions
+    from symdual.runtime.readiness import settle, works_for
     from symdual.runtime.results import Results
     from symdual.runtime.summary import summarise
     from symdual.runtime.sweep import as_begun, results_folder, sweep
@@ -128,11 +126,13 @@ def simulate(
         if resume and backend is None:
             task = as_begun(task, folder)
         truth = truth or ("prior" if task.truth is None else "scenario")
-        foresight = Foresight(starts, not no_look_ahead)
-        if no_arbitration:
-            foresight = replace(foresight, samples=0)
-        plan = sweep(task, controllers, runs, seed, Settings(truth, order, window, None, foresight))
+        planned_options = PlannedOptions(starts, not no_look_ahead)
+        if no_rollouts:
+            planned_options = replace(planned_options, samples=0)
+        plan = sweep(task, controllers, runs, seed, Settings(truth, order, window, None, planned_options))
         results_folder(plan, folder, overwrite=resume or force)  # says what is wrong before anybody waits
+        with late_progress(timed=False) as report:
+            settle(plan.problem, plan.controllers, order, window, report)
         works = [] if cluster else works_for(plan.problem, plan.controllers, order, window, episodes=True)
         compiled = show_compiling(works)
         console.print(_start(time.perf_counter() - began, sum(compiled.values()), task.package.backend), style="dim")
@@ -169,7 +169,7 @@ def simulate(
 def _start(seconds: float, compiling: float, backend: str) -> str:
     """How long it took to get ready."""
     if backend == "c":
-        return f"ready in {seconds:.1f} s; C is compiled on the way"
+        return f"ready in {seconds:.1f} s through C"
     if compiling:
         return f"ready in {seconds:.1f} s; what was compiled ({compiling:.0f} s of work) is kept for the next time"
     return f"ready in {seconds:.1f} s: everything was compiled already"
@@ -206,8 +206,10 @@ def _reasons(plan: Sweep, results: Results, failed: Sequence[str]) -> list[str]:
     found = []
     for name in failed:
         n = int(np.flatnonzero(results.array(name, "outcomes"))[0])
-        luck = plan.luck([Chunk(name, n, n + 1)])
-        told = reason(plan.problem, name, luck, run_part(plan.problem, name, luck, plan.settings), plan.settings)
+        noise_draws = plan.noise_draws([Chunk(name, n, n + 1)])
+        told = reason(
+            plan.problem, name, noise_draws, run_part(plan.problem, name, noise_draws, plan.settings), plan.settings
+        )
         if told is not None:
             found.append(f"{name}, run {n}: {told[1]}")
     return found

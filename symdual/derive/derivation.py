@@ -18,6 +18,7 @@ from symdual.spec.model import Model
 from symdual.spec.noise import lower
 
 LONG = 600  # parts of the derivatives of a step beyond which it is taken apart: about as many statements
+STAGES = 4  # of the Runge-Kutta method
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class DerivedObjective:
 
     stage: Calculus
     final: Calculus
-    limits: Calculus
+    constraints: Calculus
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +49,29 @@ class DerivedNoise:
 
 
 @dataclass(frozen=True, eq=False)
+class Loops:
+    """How the derivatives of a step are composed in loops of those of a map that is written once.
+
+    A step has so many substeps, and each of them so many stages. With one stage the map is a substep itself, with four
+    it is the right-hand side, and the stages are those of the Runge-Kutta method.
+    """
+
+    link: Calculus
+    stages: int
+    substeps: int
+
+    @property
+    def links(self) -> int:
+        """How often a step evaluates the map."""
+        return self.stages * self.substeps
+
+
+@dataclass(frozen=True, eq=False)
 class Derivation:
     """A model with its derivatives on the augmented state z = (x, theta).
 
-    theta is ordered: scalar unknowns first, then the weight arrays of the families one after another. `slope` is the
-    right-hand side of a model in continuous time whose step is long: its derivatives are then composed stage by stage.
+    theta is ordered: scalar unknowns first, then the weight arrays of the families one after another. `dynamics` is a
+    whole step, or the first of its substeps. `loops` is there for steps that are not written out.
     """
 
     model: Model
@@ -62,7 +81,7 @@ class Derivation:
     weights: tuple[WeightBlock, ...]
     dynamics: Calculus
     observation: Calculus
-    slope: Calculus | None = None
+    loops: Loops | None = None
     objective: DerivedObjective | None = None
     noise: DerivedNoise | None = None
 
@@ -87,7 +106,7 @@ class Derivation:
         """What a user should know about the derivatives, a sentence each."""
         programs = [self.dynamics.program, self.observation.program]
         if self.objective is not None:
-            programs += [c.program for c in (self.objective.stage, self.objective.final, self.objective.limits)]
+            programs += [c.program for c in (self.objective.stage, self.objective.final, self.objective.constraints)]
         if self.noise is not None:
             programs += [self.noise.process.program, self.noise.measurement.program]
         return tuple(dict.fromkeys(remark for program in programs for remark in program.remarks))
@@ -128,7 +147,7 @@ def derive(model: Model) -> Derivation:
         weights=tuple(blocks),
         dynamics=dynamics,
         observation=differentiate(observation_program(model), states + scalars),
-        slope=differentiate(slope_program(model), variables) if _is_long(model, dynamics) else None,
+        loops=_loops(model, dynamics),
         objective=_objective(model, states, scalars, inputs),
         noise=_noise(model, states, inputs),
     )
@@ -151,19 +170,23 @@ def _objective(
     return DerivedObjective(
         differentiate(terms_program(model, model.objective.stage.expressions), states + inputs),
         differentiate(terms_program(model, model.objective.final.expressions), states),
-        differentiate(terms_program(model, model.objective.limits), states + scalars + inputs),
+        differentiate(terms_program(model, model.objective.constraints), states + scalars + inputs),
     )
+
+
+def _loops(model: Model, dynamics: Calculus) -> Loops | None:
+    """Which loops make a step: none where it is short and has no substeps."""
+    if model.method == "rk4" and model.step is not None and _is_long(model, dynamics):
+        return Loops(differentiate(slope_program(model), dynamics.variables), STAGES, model.substeps)
+    return Loops(dynamics, 1, model.substeps) if model.substeps > 1 else None
 
 
 def _is_long(model: Model, dynamics: Calculus) -> bool:
     """Whether the derivatives of a step have so many parts that its stages are better not written out one by one.
 
-    Gaussian processes need the derivatives by each of their values in a step, which only the whole step has; the loops
-    over stages know one step of the method, so substeps are written out.
+    Gaussian processes need the derivatives by each of their values in a step, which only the whole step has.
     """
-    if model.substeps > 1:
-        return False
-    if model.method != "rk4" or model.step is None or any(family.process is not None for family in model.families):
+    if any(family.process is not None for family in model.families):
         return False
     hessian = dynamics.hessian
     vectors = sum(len(vector) for vector in hessian.mixed_vectors.values())

@@ -54,7 +54,7 @@ def _costs(derivation: Derivation) -> dict[str, tuple[Calculus, tuple[sp.Symbol,
     if derivation.objective is None:
         return {}
     own = derivation.objective
-    found = {"l": (own.stage, derivation.inputs), "e": (own.final, ()), "g": (own.limits, derivation.inputs)}
+    found = {"l": (own.stage, derivation.inputs), "e": (own.final, ()), "g": (own.constraints, derivation.inputs)}
     return {letter: part for letter, part in found.items() if part[0].program.outputs}
 
 
@@ -192,8 +192,8 @@ class Display:
         if symbol not in self._known:
             full = self._full(meaning)
             if symbol in self._calculus.sums:
-                limits = (INDEX, 1, self._calculus.sums[symbol].point.family.count)
-                full = sp.Sum(full.xreplace(self._elements), limits)
+                constraints = (INDEX, 1, self._calculus.sums[symbol].point.family.count)
+                full = sp.Sum(full.xreplace(self._elements), constraints)
             self._known[symbol] = full
         return self._known[symbol]
 

@@ -11,6 +11,8 @@ nothing special, and everything is differentiated exactly as discretised.
 
 from __future__ import annotations
 
+import itertools
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,8 +22,11 @@ import sympy as sp
 
 from symdual.derive.holes import Filled, filled
 from symdual.derive.order import in_order
+from symdual.derive.pieces import Limits, in_pieces
 from symdual.spec.model import Model
 from symdual.spec.symbols import Constant, Family, FeatureSum, power, tanh
+
+DIFFERENTIATED = Limits(terms=sys.maxsize, depth=16)  # of an expression of which derivatives are found; sums are easy
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,10 @@ def canonical_symbols(model: Model) -> dict[sp.Symbol, sp.Symbol]:
 
 
 def dynamics_program(model: Model) -> Program:
-    """The next state x_{k+1} = f(x, u, theta), discretised if the model was given in continuous time."""
+    """The next state x_{k+1} = f(x, u, theta), discretised if the model was given in continuous time.
+
+    With substeps it is where the first of them leads; what remembers inputs moves by whole steps, and waits until then.
+    """
     symbols = canonical_symbols(model)
     states = tuple(symbols[s] for s in model.states)
     prepared = [_prepared(e) for e in model.dynamics]
@@ -86,56 +94,47 @@ def dynamics_program(model: Model) -> Program:
     remarks = _remarks(prepared)
     if model.step is None:
         return _build([], motion, remarks)
-    own = len(model.own_states)  # what remembers inputs moves by whole steps
+    own = len(model.own_states)
     clock = symbols[model.time] if model.time else None
     definitions, outputs = _discretised(model, states[:own], motion[:own], clock)
-    return _build(definitions, outputs + motion[own:], remarks)
+    remembering = motion if model.substeps == 1 else states
+    return _build(definitions, outputs + remembering[own:], remarks)
 
 
 def _discretised(
     model: Model, states: tuple[sp.Symbol, ...], motion: tuple[sp.Expr, ...], clock: sp.Symbol | None
 ) -> tuple[list[Definition], tuple[sp.Expr, ...]]:
-    """One step in continuous time: the steps of the method that it consists of, each from where the last ended."""
-    definitions: list[Definition] = []
+    """One step of the method."""
     share = sp.Rational(1, model.substeps)
     step = sp.Symbol("step_length", real=True) * share
-    here: tuple[sp.Expr, ...] = states
-    for number in range(model.substeps):
-        if number:
-            ends = [sp.Symbol(f"_x{number}_{x.name}", real=True) for x in states]
-            definitions += [Definition(end, e) for end, e in zip(ends, here, strict=True)]
-            here = tuple(ends)
-        moving = _Moving(states, motion, step, clock, number * share, share)
-        if model.method == "euler":
-            here = tuple(x + step * dx for x, dx in zip(here, moving.slopes(here, sp.S.Zero), strict=True))
-        else:
-            further, here = _runge_kutta(moving, here, 4 * number)
-            definitions += further
-    return definitions, here
+    moving = _Moving(states, motion, step, clock, share)
+    if model.method == "euler":
+        return [], tuple(x + step * dx for x, dx in zip(states, moving.slopes(states, sp.S.Zero), strict=True))
+    return _runge_kutta(moving, states)
 
 
 class _Moving(NamedTuple):
-    """A right-hand side that is evaluated at other states and times: `began` and `share` are parts of a whole step."""
+    """A right-hand side that is evaluated at other states and times; `share` is that of a substep in a whole step."""
 
     states: tuple[sp.Symbol, ...]
     motion: tuple[sp.Expr, ...]
     step: sp.Expr
     clock: sp.Symbol | None
-    began: sp.Expr
     share: sp.Expr
 
     def slopes(self, here: Sequence[sp.Expr], shift: sp.Expr) -> list[sp.Expr]:
         place = dict(zip(self.states, here, strict=True))
         if self.clock is not None:
-            place[self.clock] = self.clock + self.began + shift * self.share
+            place[self.clock] = self.clock + shift * self.share
         return [e.xreplace(place) for e in self.motion]
 
 
 def slope_program(model: Model) -> Program:
-    """The time derivative of the state, g(x, u, theta), of a model in continuous time."""
+    """The time derivative of the state, g(x, u, theta), of a model in continuous time; what remembers inputs waits."""
     symbols = canonical_symbols(model)
-    prepared = [_prepared(e) for e in model.dynamics]
-    return _build([], tuple(e.expression.xreplace(symbols) for e in prepared), _remarks(prepared))
+    prepared = [_prepared(e) for e in model.dynamics[: len(model.own_states)]]
+    waiting = (sp.S.Zero,) * model.memory
+    return _build([], tuple(e.expression.xreplace(symbols) for e in prepared) + waiting, _remarks(prepared))
 
 
 def observation_program(model: Model) -> Program:
@@ -164,14 +163,12 @@ def expanded_outputs(program: Program) -> tuple[sp.Expr, ...]:
     return tuple(e.xreplace(known) for e in program.outputs)
 
 
-def _runge_kutta(
-    moving: _Moving, here: tuple[sp.Expr, ...], number: int
-) -> tuple[list[Definition], tuple[sp.Expr, ...]]:
-    """The classical fourth-order step; state and slope of each stage become definitions, counted from `number`."""
+def _runge_kutta(moving: _Moving, here: tuple[sp.Symbol, ...]) -> tuple[list[Definition], tuple[sp.Expr, ...]]:
+    """The classical fourth-order step; state and slope of each stage become definitions."""
     definitions: list[Definition] = []
     slopes: list[list[sp.Symbol]] = []
     half, step, names = sp.Rational(1, 2), moving.step, [x.name for x in moving.states]
-    for stage, shift in enumerate((sp.S.Zero, half, half, sp.S.One), start=number):
+    for stage, shift in enumerate((sp.S.Zero, half, half, sp.S.One)):
         place: list[sp.Expr] = list(here)
         if slopes:
             place = [sp.Symbol(f"_s{stage}_{name}", real=True) for name in names]
@@ -215,6 +212,7 @@ def _build(definitions: Sequence[Definition], outputs: Iterable[sp.Expr], remark
     scalars = [Definition(d.symbol, taken.replace(d.expression)) for d in definitions]
     results = [taken.replace(e) for e in listed]
     scalars += taken.argument_definitions
+    scalars, results = _shallow(scalars, results)
     shared, reduced = sp.cse(
         [d.expression for d in scalars] + results,
         symbols=(sp.Symbol(f"_c{i}", real=True) for i in range(10**6)),
@@ -226,6 +224,23 @@ def _build(definitions: Sequence[Definition], outputs: Iterable[sp.Expr], remark
     summands = [_summand(point.family, output) for point in taken.points() for output, _ in point.values]
     said = dict.fromkeys((*remarks, *_remarks(summands)))
     return Program(tuple(_sorted(nodes)), tuple(reduced[len(scalars) :]), tuple(said))
+
+
+def _shallow(definitions: list[Definition], outputs: list[sp.Expr]) -> tuple[list[Definition], list[sp.Expr]]:
+    """The same without deep nests: the derivatives of a nest that is written out grow with the square of its depth."""
+    numbers = itertools.count()
+    found: list[Definition] = []
+
+    def apart(expression: sp.Expr) -> sp.Expr:
+        pieces = in_pieces(expression, DIFFERENTIATED, lambda: sp.Symbol(f"_d{next(numbers)}", real=True))
+        found.extend(Definition(*piece) for piece in pieces.taken)
+        return pieces.rest
+
+    for definition in definitions:
+        rest = apart(definition.expression)
+        found.append(Definition(definition.symbol, rest))
+    outputs = [apart(e) for e in outputs]
+    return found, outputs
 
 
 class _FamilyExtraction:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,10 +10,11 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from symdual.derive.calculus import Calculus, Hessian, Vector
-from symdual.derive.derivation import Derivation, theta_row
+from symdual.derive.derivation import Derivation, Loops
 from symdual.spec.noise import places
 
 Spans = tuple[tuple[int, int], ...]
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -50,57 +51,57 @@ class Structure:
 
 def structure(derivation: Derivation) -> Structure:
     """Read the pattern of every block off the derivation."""
-    f, h = derivation.dynamics, derivation.observation
+    h = derivation.observation
     states, inputs = derivation.states, derivation.inputs
-    rows = [theta_row(derivation, f, i) for i in range(len(states))]
-    theta_rows = tuple(i for i, (scalars, vectors) in enumerate(rows) if scalars or vectors)
-    measured = [theta_row(derivation, h, i) for i in range(len(h.program.outputs))]
-    hessian = derivation.dynamics_hessian
+    step, measured = step_pattern(derivation), pattern(derivation, h)
+    rows = [_theta_pieces(derivation, row) for row in step.first]
+    theta_rows = tuple(i for i, pieces in enumerate(rows) if pieces)
+    core_rows, input_rows, huu_nonzero = _hessian_blocks(derivation, step)
+    nx, first_input = len(states), len(derivation.core) + len(derivation.weights)
     return Structure(
-        nx=len(states),
+        nx=nx,
         nu=len(inputs),
         ny=len(h.program.outputs),
         ns=len(derivation.scalars),
         ntheta=derivation.theta_size,
         theta_rows=theta_rows,
-        f_x_columns=_columns(f, states),
-        f_u_columns=_columns(f, inputs),
-        f_theta_spans=tuple(_spans(derivation, *rows[i]) for i in theta_rows),
-        h_theta_rows=tuple(i for i, (scalars, vectors) in enumerate(measured) if scalars or vectors),
+        f_x_columns=_columns(step.first[:, :nx]),
+        f_u_columns=_columns(step.first[:, first_input:]),
+        f_theta_spans=tuple(_spans(rows[i]) for i in theta_rows),
+        h_theta_rows=tuple(i for i, row in enumerate(measured.first) if _theta_pieces(derivation, row)),
         h_selects=tuple(states.index(e) if e in states else -1 for e in h.program.outputs),
-        h_x_columns=_columns(h, states),
-        linear=is_affine(derivation),
+        h_x_columns=_columns(measured.first[:, :nx]),
+        linear=_is_affine(derivation, step),
         input_delay=input_delay(derivation),
-        hessian_core_rows=_hessian_rows(derivation, hessian, derivation.core),
-        hessian_input_rows=_hessian_rows(derivation, hessian, inputs),
-        hessian_diagonals=hessian_diagonals(derivation, hessian),
+        hessian_core_rows=core_rows,
+        hessian_input_rows=input_rows,
+        hessian_diagonals=hessian_diagonals(derivation, derivation.dynamics_hessian),
         npairs=_pairs(derivation),
-        huu_nonzero=any(hessian.entry(a, b) != 0 for a in inputs for b in inputs),
-        curved_rows=_curved_rows(derivation, f),
-        observation_curved_rows=_curved_rows(derivation, h),
+        huu_nonzero=huu_nonzero,
+        curved_rows=tuple(sorted(step.second)),
+        observation_curved_rows=tuple(sorted(measured.second)),
     )
 
 
-def _columns(calculus: Calculus, variables: tuple[sp.Symbol, ...]) -> tuple[tuple[int, ...], ...]:
-    return tuple(
-        tuple(j for j, variable in enumerate(variables) if calculus.jacobian(i, variable) != 0)
-        for i in range(len(calculus.program.outputs))
-    )
+def _columns(present: Mask) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(int(j) for j in np.flatnonzero(row)) for row in present)
 
 
-def _spans(derivation: Derivation, scalars: dict[int, sp.Expr], vectors: dict[int, Vector]) -> Spans:
-    counts = {block.start: block.count for block in derivation.weights}
-    pieces = sorted([(i, i + 1) for i in scalars] + [(start, start + counts[start]) for start in vectors])
+def _theta_pieces(derivation: Derivation, row: Mask) -> list[tuple[int, int]]:
+    """Where in theta a row of a Jacobian may differ from zero."""
+    nx, ns = len(derivation.states), len(derivation.scalars)
+    pieces = [(i, i + 1) for i in range(ns) if row[nx + i]]
+    return pieces + [(b.start, b.start + b.count) for n, b in enumerate(derivation.weights) if row[nx + ns + n]]
+
+
+def _spans(pieces: list[tuple[int, int]]) -> Spans:
     merged: list[tuple[int, int]] = []
-    for start, stop in pieces:
+    for start, stop in sorted(pieces):
         if merged and merged[-1][1] == start:
             merged[-1] = (merged[-1][0], stop)
         else:
             merged.append((start, stop))
     return tuple(merged)
-
-
-STAGES = 4  #: of the Runge-Kutta method
 
 
 def curved_states(slope: Calculus) -> tuple[int, ...]:
@@ -112,12 +113,33 @@ def curved_states(slope: Calculus) -> tuple[int, ...]:
 
 
 def _pairs(derivation: Derivation) -> int:
-    """Pairs of vectors in the parameter block; by stages, also one for each curved state of all but the first stage."""
-    slope = derivation.slope
-    if slope is None:
+    """Pairs of vectors in the parameter block; in loops, of all links: no more of them than there are weights."""
+    loops = derivation.loops
+    if loops is None:
         return len(derivation.dynamics_hessian.pairs)
-    through_states = (STAGES - 1) * len(curved_states(slope)) if derivation.weights else 0
-    return STAGES * len(slope.hessian.pairs) + through_states
+    return min(pairs_in_loops(derivation, loops), sum(block.count for block in derivation.weights))
+
+
+def pairs_in_loops(derivation: Derivation, loops: Loops) -> int:
+    """The link's own pairs, and one for each state in which it is curved: in the first these depend on no weight."""
+    through_states = (loops.links - 1) * len(curved_states(loops.link)) if derivation.weights else 0
+    return loops.links * len(loops.link.hessian.pairs) + through_states
+
+
+def _hessian_blocks(derivation: Derivation, step: Pattern) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
+    """The rows of states and scalar unknowns, and those of inputs, by z that are not zero; whether f_uu is."""
+    first_input = len(derivation.core) + len(derivation.weights)
+    if derivation.model.substeps > 1:
+        bent = step.bent
+        by_z = np.flatnonzero(bent[:, :first_input].any(axis=1)).tolist()
+        inputs = tuple(i - first_input for i in by_z if i >= first_input)
+        return tuple(i for i in by_z if i < len(derivation.core)), inputs, bool(bent[first_input:, first_input:].any())
+    hessian, inputs_ = derivation.dynamics_hessian, derivation.inputs
+    return (
+        _hessian_rows(derivation, hessian, derivation.core),
+        _hessian_rows(derivation, hessian, inputs_),
+        any(hessian.entry(a, b) != 0 for a in inputs_ for b in inputs_),
+    )
 
 
 def _hessian_rows(derivation: Derivation, hessian: Hessian, variables: tuple[sp.Symbol, ...]) -> tuple[int, ...]:
@@ -172,27 +194,93 @@ def _vector_expressions(vector: Vector) -> list[sp.Expr]:
     return [e for term in vector for e in (term.coefficient, term.body)]
 
 
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """Which first derivatives of a map may differ from zero, (row, column), and on which columns each of them depends.
+
+    Columns are states, scalar unknowns, weight arrays (one for each) and inputs; `second` has the rows that are curved.
+    """
+
+    first: Mask
+    second: Mapping[int, Mask]
+
+    @property
+    def bent(self) -> Mask:
+        """The second derivatives that some row has, (column, column)."""
+        size = self.first.shape[1]
+        return np.asarray(np.any([np.zeros((size, size), dtype=bool), *self.second.values()], axis=0))
+
+    def after(self, before: Pattern) -> Pattern:
+        """That of this map after another one, which moves the states alone."""
+        n, size = len(before.first), before.first.shape[1]
+        moved = np.eye(size, dtype=bool)
+        moved[:n] = before.first
+        second = {i: _any_product(_any_product(moved.T, own), moved) for i, own in self.second.items()}
+        for i, row in enumerate(self.first):
+            through = [own for m, own in before.second.items() if row[m]]
+            if through:
+                second[i] = np.any([*through, *([second[i]] if i in second else [])], axis=0)
+        return Pattern(_any_product(self.first, moved), second)
+
+    def is_like(self, other: Pattern) -> bool:
+        """Whether both are the same."""
+        same = np.array_equal(self.first, other.first) and self.second.keys() == other.second.keys()
+        return same and all(np.array_equal(own, other.second[i]) for i, own in self.second.items())
+
+
+def pattern(derivation: Derivation, calculus: Calculus) -> Pattern:
+    """The pattern of f or h as derived."""
+    known = _dependence(calculus)
+    columns = [*derivation.core, *(block.symbol for block in derivation.weights), *derivation.inputs]
+    place = {symbol: n for n, symbol in enumerate(columns)}
+    weights = {block.symbol for block in derivation.weights}
+    first = np.zeros((len(calculus.program.outputs), len(columns)), dtype=bool)
+    second: dict[int, Mask] = {}
+    for i in range(len(first)):
+        for j, column in enumerate(columns):
+            vector = calculus.weight_jacobian(i, column) if column in weights else ()
+            entries = _vector_expressions(vector) if column in weights else [calculus.jacobian(i, column)]
+            first[i, j] = any(entry != 0 for entry in entries)
+            for symbol in _depends(entries, known) & place.keys():
+                second.setdefault(i, np.zeros((len(columns), len(columns)), dtype=bool))[j, place[symbol]] = True
+    return Pattern(first, second)
+
+
+def step_pattern(derivation: Derivation) -> Pattern:
+    """The pattern of a whole step: that of its substeps one after another."""
+    one = found = pattern(derivation, derivation.dynamics)
+    if derivation.model.substeps == 1:
+        return found
+    for _ in range(derivation.model.substeps - 1):
+        before, found = found, one.after(found)
+        if found.is_like(before):
+            break
+    known = dict(remembered(derivation))
+    for row, column in known.items():
+        found.first[row] = False
+        found.first[row, column] = True
+    return Pattern(found.first, {i: own for i, own in found.second.items() if i not in known})
+
+
+def remembered(derivation: Derivation) -> list[tuple[int, int]]:
+    """(row, column) of each state that remembers an input: what it is at the end of a step."""
+    model = derivation.model
+    names = [symbol.name for symbol in (*derivation.core, *(b.symbol for b in derivation.weights), *derivation.inputs)]
+    own = len(model.own_states)
+    return [(own + n, names.index(e.name)) for n, e in enumerate(model.dynamics[own:])] if model.memory else []
+
+
 def is_affine(derivation: Derivation) -> bool:
     """Whether f is affine in (x, u) for fixed theta and time: its Jacobians then contain neither."""
-    f = derivation.dynamics
-    known = _dependence(f)
-    variables = derivation.states + derivation.inputs
-    entries = [f.jacobian(i, v) for i in range(len(derivation.states)) for v in variables]
-    return not _depends(entries, known) & set(variables)
+    return _is_affine(derivation, step_pattern(derivation))
 
 
-def _curved_rows(derivation: Derivation, calculus: Calculus) -> tuple[int, ...]:
-    """The outputs whose derivatives by z or u depend on z or u: their second derivatives are not all zero."""
-    scalars = *derivation.core, *derivation.inputs
-    variables = {*scalars, *(block.symbol for block in derivation.weights)}
-    rows, known = [], _dependence(calculus)
-    for i in range(len(calculus.program.outputs)):
-        entries = [calculus.jacobian(i, v) for v in scalars]
-        for block in derivation.weights:
-            entries += _vector_expressions(calculus.weight_jacobian(i, block.symbol))
-        if _depends(entries, known) & variables:
-            rows.append(i)
-    return tuple(rows)
+def _is_affine(derivation: Derivation, step: Pattern) -> bool:
+    moving = [
+        *range(len(derivation.states)),
+        *range(len(derivation.core) + len(derivation.weights), step.first.shape[1]),
+    ]
+    return not step.bent[np.ix_(moving, moving)].any()
 
 
 def input_delay(derivation: Derivation) -> int:
@@ -203,8 +291,7 @@ def input_delay(derivation: Derivation) -> int:
     one row of the masks.
     """
     n, groups = len(derivation.states), len(derivation.core) + len(derivation.weights)
-    f = _Masks(derivation, derivation.dynamics, n)
-    h = _Masks(derivation, derivation.observation, len(derivation.observation.program.outputs))
+    f, h = _Masks(derivation, step_pattern(derivation)), _Masks(derivation, pattern(derivation, derivation.observation))
     noise = _NoiseMasks(derivation)
     theta = slice(n, groups)
     mean = np.zeros(n, dtype=bool)
@@ -229,40 +316,25 @@ def input_delay(derivation: Derivation) -> int:
 class _Masks:
     """Non-zero pattern and dependence of the rows of [f_x f_theta], or of C~, by groups of columns."""
 
-    def __init__(self, derivation: Derivation, calculus: Calculus, rows: int) -> None:
-        known = _dependence(calculus)
-        self._states, self._inputs = derivation.states, derivation.inputs
-        columns = [*derivation.core, *derivation.weights]
-        dynamic = calculus is derivation.dynamics
-        self.present: NDArray[np.bool_] = np.zeros((rows, len(columns)), bool)
-        self._needs: dict[tuple[int, int], set[sp.Symbol]] = {}
-        for i in range(rows):
-            for j, column in enumerate(columns):
-                if isinstance(column, sp.Symbol):
-                    entry = calculus.jacobian(i, column)
-                    self.present[i, j] = entry != 0
-                    self._needs[i, j] = _depends([entry], known)
-                else:
-                    vector = calculus.weight_jacobian(i, column.symbol)
-                    self.present[i, j] = bool(vector)
-                    self._needs[i, j] = _depends(_vector_expressions(vector), known)
-        self._input_rows = [
-            any(calculus.jacobian(i, u) != 0 for u in derivation.inputs) if dynamic else False for i in range(rows)
-        ]
+    def __init__(self, derivation: Derivation, own: Pattern) -> None:
+        self._n, groups = len(derivation.states), len(derivation.core) + len(derivation.weights)
+        self.present: Mask = own.first[:, :groups]
+        self._needs, self._groups = {i: needs[:groups] for i, needs in own.second.items()}, groups
+        self._input_rows = np.asarray(own.first[:, groups:].any(axis=1))
 
-    def moved(self, mean: NDArray[np.bool_], inputs: bool) -> NDArray[np.bool_]:
+    def moved(self, mean: Mask, inputs: bool) -> Mask:
         """Which entries depend on u_k, given which mean states do."""
-        changed = {s for s, m in zip(self._states, mean, strict=True) if m} | (set(self._inputs) if inputs else set())
         mask = np.zeros_like(self.present)
-        for (i, j), needs in self._needs.items():
-            mask[i, j] = bool(needs & changed)
+        for i, needs in self._needs.items():
+            mask[i] = (needs[:, : self._n] & mean).any(axis=1)
+            if inputs:
+                mask[i] |= needs[:, self._groups :].any(axis=1)
         return mask
 
-    def next_mean(self, mean: NDArray[np.bool_], inputs: bool) -> NDArray[np.bool_]:
+    def next_mean(self, mean: Mask, inputs: bool) -> Mask:
         """Which states of the next mean depend on u_k."""
-        n = len(self._states)
-        through = (self.present[:n, :n] & mean).any(axis=1)
-        return np.asarray(through | np.array(self._input_rows) if inputs else through)
+        through = (self.present[: self._n, : self._n] & mean).any(axis=1)
+        return np.asarray(through | self._input_rows if inputs else through)
 
 
 class _NoiseMasks:

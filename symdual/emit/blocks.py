@@ -13,6 +13,7 @@ the length of a file nor the time to compile it grows with the number of states.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -205,6 +206,19 @@ class BlockText(NamedTuple):
     reduce_cost_states: str
     reduce_cost_mixed: str
 
+    @property
+    def moves_cost(self) -> bool:
+        """Whether D of the parameters is applied to the cost-to-go apart from the rest of its pass."""
+        return "transform_cost(" in self.back_parameters
+
+    def begin(self, text: str, *later: str, **names: str) -> str:
+        """A text, after lines `name = meaning` for those names that it, or a later one of its function, uses.
+
+        Which of them are used depends on the structure: a row that is zero needs none.
+        """
+        used = set(re.findall(r"\w+", " ".join(getattr(self, one) for one in (text, *later))))
+        return "\n".join([*(f"{name} = {names[name]}" for name in names if name in used), getattr(self, text)])
+
 
 def block_text(s: Structure, transition: str, width: str) -> BlockText:
     """Print the structure of a model; `width` is the text of the number of parameters that take part."""
@@ -302,7 +316,7 @@ def _reduce_and_multiply(s: Structure) -> str:
     """One pass over the parameters' block for the reduction and the products with f_theta, if both fit into one."""
     nr = len(s.theta_rows)
     if not (_whole_rows(s) and _in_one_pass(s.ny, nr)):
-        return "reduce_parameters(S, note)\nmultiply(S, step, space)"
+        return "reduce_parameters(S, stage)\nmultiply(S, point, scratch)"
     lines = ["for i in range(NTHETA):", *(f"    c{a} = qt[{a}, i]" for a in range(s.ny))]
     lines += [f"    t{r} = 0.0" for r in range(nr)]
     taken = "".join(f" - c{a} * qt[{a}, k]" for a in range(s.ny))
@@ -329,8 +343,8 @@ def _learned(s: Structure) -> str:
     return "\n".join([*lines, "    total += " + " + ".join(f"t{a} * qt[{a}, i]" for a in range(s.ny))])
 
 
-_BACK_PARAMETERS = """total = learned(K, note)
-move_cost(K, task, space)
+_BACK_PARAMETERS = """total = learned(K, stage)
+transform_cost(K, settings, scratch)
 for i in range(NTHETA):
     for r in range(NR):
         left = f_theta[r, i]
@@ -366,45 +380,45 @@ class MotionText(NamedTuple):
 
     transition: str
     diffusion: str
-    move_vector: str
-    move_vector_back: str
-    move_parameters: str
-    turn_parameters: str
-    move_cost: str
+    apply_transition: str
+    apply_transition_transposed: str
+    propagate_parameters: str
+    transform_parameters: str
+    transform_cost: str
 
 
 _DENSE_VECTOR = """for i in range(NTHETA):
     total = 0.0
     for k in range(NTHETA):
-        total += task.D[{entry}] * v[k]
-    space.moved[i] = total
+        total += settings.D[{entry}] * v[k]
+    scratch.moved[i] = total
 for i in range(NTHETA):
-    v[i] = space.moved[i]"""
+    v[i] = scratch.moved[i]"""
 
 _DENSE_SANDWICH = """for i in range(NTHETA):
     for k in range(NTHETA):
-        space.square[i, k] = 0.0
+        scratch.square[i, k] = 0.0
     for c in range(NTHETA):
-        value = task.D[{left}]
+        value = settings.D[{left}]
         for k in range(NTHETA):
-            space.square[i, k] += value * {name}.tt[c, k]
+            scratch.square[i, k] += value * {name}.tt[c, k]
 for i in range(NTHETA):
     for k in range(i + 1):
         total = 0.0
         for c in range(NTHETA):
-            total += space.square[i, c] * task.D[{right}]
+            total += scratch.square[i, c] * settings.D[{right}]
         {name}.tt[i, k] = total
         {name}.tt[k, i] = total"""
 
 _DIAGONAL_SANDWICH = """for i in range(NTHETA):
-    value = task.D[i]
+    value = settings.D[i]
     for k in range(NTHETA):
-        {name}.tt[i, k] *= value * task.D[k]"""
+        {name}.tt[i, k] *= value * settings.D[k]"""
 
 _DIFFUSION = {
     "none": "",
-    "diagonal": "for i in range(NTHETA):\n    S.tt[i, i] += task.Xi[i]",
-    "dense": "for i in range(NTHETA):\n    for k in range(NTHETA):\n        S.tt[i, k] += task.Xi[i, k]",
+    "diagonal": "for i in range(NTHETA):\n    S.tt[i, i] += settings.Xi[i]",
+    "dense": "for i in range(NTHETA):\n    for k in range(NTHETA):\n        S.tt[i, k] += settings.Xi[i, k]",
 }
 
 
@@ -414,7 +428,7 @@ def motion_text(transition: str, diffusion: str) -> MotionText:
         vector = back = cost = "pass"
         parameters = ""
     elif transition == "diagonal":
-        vector = back = "for i in range(NTHETA):\n    v[i] *= task.D[i]"
+        vector = back = "for i in range(NTHETA):\n    v[i] *= settings.D[i]"
         parameters, cost = _DIAGONAL_SANDWICH.format(name="S"), _DIAGONAL_SANDWICH.format(name="K")
     else:
         vector, back = _DENSE_VECTOR.format(entry="i, k"), _DENSE_VECTOR.format(entry="k, i")

@@ -1,4 +1,4 @@
-"""What each template is given: a frozen tuple whose fields are the keys of the template.
+"""What each template is given: `name` and `has`, which are the same for all, and a frozen tuple with its own keys.
 
 A key that nobody supplies is found by the type checker, one that nobody uses by a test.
 """
@@ -15,10 +15,26 @@ from symdual.emit.stages import StageLayout
 Lines = tuple[str, ...]  # of a module, such as `NX = 2`
 
 
+class Has(NamedTuple):
+    """What a model and the scenarios around it have: templates leave out, in the open, what they have not."""
+
+    signals: bool  # known quantities that change with time
+    processes: bool  # Gaussian processes
+    noise: bool  # noise of the model that depends on state and input
+    plant_noise: bool  # the same of the model or of a plant
+    expression_cost: bool  # a cost given by expressions
+    constraints: bool
+    discrete_inputs: bool  # inputs with a finite set of values
+    square_root: bool  # a filter that keeps a factor of the covariance
+    iterated: bool  # a filter that iterates its update
+    lowrank: bool  # a low-rank form of the dual cost
+    exact_slopes: bool  # slopes of the dual cost by the adjoint recursion, not by differences
+    selection: bool  # simulated rollouts that select among plans
+
+
 class InitContext(NamedTuple):
     """Names, sizes and index maps."""
 
-    name: str
     digest_placeholder: str
     sizes: Lines
     states: str
@@ -29,12 +45,19 @@ class InitContext(NamedTuple):
     constants: Lines
 
 
+class OptionsContext(NamedTuple):
+    """How numba is asked to compile."""
+
+    tested: tuple[str, ...]  # versions of numba with which the tuned pipeline is used
+
+
 class KernelsContext(NamedTuple):
     """The leaves: f, h and their derivatives."""
 
-    name: str
     sizes: Lines
+    imports: str
     functions: str
+    helpers: tuple[str, ...]
     sincos_counts: tuple[int, ...]
     exp_counts: tuple[int, ...]
     nx: int
@@ -49,7 +72,6 @@ class KernelsContext(NamedTuple):
 class ProcessContext(NamedTuple):
     """What is remembered of Gaussian processes."""
 
-    name: str
     nx: int
     nr: int
     ntheta: int
@@ -57,65 +79,46 @@ class ProcessContext(NamedTuple):
     processes: tuple[ProcessCode, ...]
     process_steps: tuple[ProcessPoint, ...]
     signals: tuple[int, ...]
-
-
-class NameContext(NamedTuple):
-    """For templates that are the same for all models."""
-
-    name: str
-
-
-class ExpressedContext(NamedTuple):
-    """For templates that differ only by the kind of cost."""
-
-    name: str
-    expressed: bool
+    matern: bool
 
 
 class ObjectiveContext(NamedTuple):
     """A cost by expressions: how the terms of a step and of the end count, "squares", "values" or ""."""
 
-    name: str
     stage: str
     final: str
 
 
-class LimitsContext(NamedTuple):
-    """Constraints."""
+class ConstraintsContext(NamedTuple):
+    """Constraints, beside a cost as in `ObjectiveContext`."""
 
-    name: str
     with_inputs: tuple[int, ...]
+    stage: str
+    final: str
 
 
-class SpreadContext(NamedTuple):
-    """The spread in closed loop."""
+class ClosedLoopCovarianceContext(NamedTuple):
+    """The closed-loop covariance."""
 
-    name: str
     moving: bool
 
 
-class DistancesContext(NamedTuple):
-    """Plans at a distance from constraints."""
+class NarrowingContext(NamedTuple):
+    """What a search knows of back-offs; with one input also between two points."""
 
-    name: str
-    lowrank: bool
+    one_input: bool
 
 
 class RecordsContext(NamedTuple):
     """What the recursions work on."""
 
-    name: str
     size_lines: tuple[str, ...]
     records: tuple[Record, ...]
-    expressed: bool
-    signals: bool
-    arbitrating: bool
 
 
 class BlocksContext(NamedTuple):
     """Products by blocks; `width` is how many parameters take part, a constant where there is no low-rank form."""
 
-    name: str
     t: BlockText
     m: MotionText
     width: str
@@ -124,7 +127,6 @@ class BlocksContext(NamedTuple):
 class SquareRootContext(NamedTuple):
     """The square-root form of the filter."""
 
-    name: str
     transition: str
     diffusion: str
 
@@ -132,37 +134,21 @@ class SquareRootContext(NamedTuple):
 class FilterContext(NamedTuple):
     """The filter."""
 
-    name: str
     selecting: bool
-    square_root: bool
-    iterated: bool
-    processes: tuple[ProcessCode, ...]
-    noisy: bool
 
 
 class CostBlocksContext(NamedTuple):
     """Products of the Riccati recursion."""
 
-    name: str
     t: BlockText
     width: str
-
-
-class TrajectoryContext(NamedTuple):
-    """Rollouts and their costs."""
-
-    name: str
-    processes: tuple[ProcessCode, ...]
-    expressed: bool
 
 
 class NominalContext(NamedTuple):
     """The certainty-equivalent plan."""
 
-    name: str
     linear: bool
     steady: bool
-    expressed: bool
 
 
 class ShapedTable(NamedTuple):
@@ -177,24 +163,18 @@ class ShapedTable(NamedTuple):
 class CurvatureContext(NamedTuple):
     """Second derivatives along a plan."""
 
-    name: str
     hessian_tables: tuple[ShapedTable, ...]
-    processes: tuple[ProcessCode, ...]
-    expressed: bool
 
 
 class AdjointContext(NamedTuple):
-    """Slopes of the dual cost along a plan."""
+    """Slopes of the dual cost along a plan, by parameters or by the values of a plan in their place."""
 
-    name: str
     observation_curved_rows: tuple[int, ...]
-    expressed: bool
 
 
-class AdjointBendsContext(NamedTuple):
+class AdjointHessiansContext(NamedTuple):
     """What slopes by Jacobians make of points and inputs."""
 
-    name: str
     curved_rows: tuple[int, ...]
     observation_curved_rows: tuple[int, ...]
 
@@ -202,177 +182,56 @@ class AdjointBendsContext(NamedTuple):
 class AdjointBlocksContext(NamedTuple):
     """Products of the adjoint."""
 
-    name: str
     selecting: bool
     width: str
     rows: str
 
 
-class AdjointLowRankContext(NamedTuple):
-    """Slopes of the dual cost along a plan, with its values in the place of the parameters."""
+class StartsContext(NamedTuple):
+    """The plans that `planned` starts from, and whether there is anything to learn."""
 
-    name: str
-    observation_curved_rows: tuple[int, ...]
-    expressed: bool
-    processes: bool
-
-
-class LookAheadContext(NamedTuple):
-    """One step ahead."""
-
-    name: str
-    processes: tuple[ProcessCode, ...]
-    expressed: bool
-    limited: bool
-
-
-class ProcessesContext(NamedTuple):
-    """For templates that differ only by Gaussian processes."""
-
-    name: str
-    processes: tuple[ProcessCode, ...]
-
-
-class PlannedContext(NamedTuple):
-    """The controller that plans to learn."""
-
-    name: str
     affine: bool
     diffusion: str
-    noisy: bool
-    limited: bool
-    processes: bool
-    arbitrating: bool
 
 
-class FuturesContext(NamedTuple):
-    """Simulated futures."""
+class RolloutsContext(NamedTuple):
+    """Rollouts."""
 
-    name: str
     diffusion: str
-    expressed: bool
-
-
-class LowRankContext(NamedTuple):
-    """The low-rank form of the dual cost."""
-
-    name: str
-    processes: tuple[ProcessCode, ...]
-    expressed: bool
-    signals: bool
 
 
 class CovariancesContext(NamedTuple):
     """Covariances along a plan."""
 
-    name: str
     input_delay: int
-    processes: tuple[ProcessCode, ...]
     parameter_spans: tuple[tuple[int, int], ...]
-    expressed: bool
-    signals: bool
-    noisy: bool
-
-
-class DualCostContext(NamedTuple):
-    """The dual cost."""
-
-    name: str
-    lowrank: bool
-    limited: bool
 
 
 class PlannerContext(NamedTuple):
     """The planner, with the module that has the slopes of the dual cost."""
 
-    name: str
-    lowrank: bool
-    limited: bool
     slopes: str
 
 
 class CandidatesContext(NamedTuple):
     """The table of a search."""
 
-    name: str
     search_limits: tuple[str, ...]
-
-
-class LimitedContext(NamedTuple):
-    """What is said in another way where there are constraints."""
-
-    name: str
-    limited: bool
 
 
 class DecisionContext(NamedTuple):
     """The search over the input."""
 
-    name: str
     costs: tuple[str, ...]
-    expressed: bool
-    limited: bool
-    switched: bool
-
-
-class ControllerContext(NamedTuple):
-    """A controller for programs without symdual."""
-
-    name: str
-    square_root: bool
-    expressed: bool
-    limited: bool
-    signals: bool
-    switched: bool
 
 
 class CallsContext(NamedTuple):
     """Entries for callers in Python."""
 
-    name: str
-    lowrank: bool
-    expressed: bool
-    limited: bool
     slopes: str
 
 
 class GradientContext(NamedTuple):
     """The gradient of the likelihood of a recording."""
 
-    name: str
     tables: tuple[ShapedTable, ...]
-    noisy: bool
-
-
-class InnovationContext(NamedTuple):
-    """What a row of a recording tells."""
-
-    name: str
-    noisy: bool
-
-
-class LikelihoodContext(NamedTuple):
-    """The likelihood of a recording."""
-
-    name: str
-    signals: bool
-    noisy: bool
-
-
-class PlantContext(NamedTuple):
-    """The model as a plant; `shaken`: its noise, or that of a plant of its scenarios, depends."""
-
-    name: str
-    noisy: bool
-    shaken: bool
-
-
-class EpisodeContext(NamedTuple):
-    """The closed loop."""
-
-    name: str
-    processes: tuple[ProcessCode, ...]
-    expressed: bool
-    signals: bool
-    limited: bool
-    shaken: bool

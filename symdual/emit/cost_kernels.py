@@ -22,14 +22,14 @@ def cost_functions(derivation: Derivation) -> tuple[KernelFunction, ...]:
     assert objective is not None
     stage, final = derivation.objective.stage, derivation.objective.final
     functions: tuple[KernelFunction, ...] = ()
-    turning = not (objective.limits or derivation.processes)
+    turning = not (objective.constraints or derivation.processes)
     if objective.stage:
         functions += _functions(derivation, stage, "stage", derivation.inputs, objective.stage.expressions)
         functions += (_turns(derivation, stage, "stage", derivation.inputs),) * (
             turning and not objective.stage.squares
         )
-    if objective.limits:
-        functions += _limit_functions(derivation, derivation.objective.limits, objective.limits)
+    if objective.constraints:
+        functions += _constraint_functions(derivation, derivation.objective.constraints, objective.constraints)
     if objective.final:
         functions += _functions(derivation, final, "final", (), objective.final.expressions)
         functions += (_turns(derivation, final, "final", ()),) * (turning and not objective.final.squares)
@@ -52,12 +52,12 @@ def _functions(
     write_values(slopes, calculus, "terms_out")
     write_jacobian(slopes, calculus, "terms_x_out", derivation.states)
     write_jacobian(slopes, calculus, "terms_u_out", inputs)
-    bends = new_builder(derivation, calculus)
-    blocks = (("bends_xx_out", derivation.states, derivation.states), ("bends_ux_out", inputs, derivation.states))
+    hessians = new_builder(derivation, calculus)
+    blocks = (("hessian_xx_out", derivation.states, derivation.states), ("hessian_ux_out", inputs, derivation.states))
     for place, rows, columns in (*blocks, ("uu_out", inputs, inputs)):
         for a, one in enumerate(rows):
             for b, other in enumerate(columns):
-                bends.write(f"{place}[{a}, {b}]", calculus.hessian.entry(one, other))
+                hessians.write(f"{place}[{a}, {b}]", calculus.hessian.entry(one, other))
     when = "a step" if inputs else "the end"
     shapes = _shapes(derivation, len(expressions), bool(inputs))
     return (
@@ -70,7 +70,7 @@ def _functions(
             values.build(),
         ),
         KernelFunction(
-            f"{role}_slopes",
+            f"{role}_jacobian",
             (*point, "data", "work", "terms_out", "terms_x_out", *by_input),
             f"The terms of the cost of {when} with their derivatives by {'state and input' if inputs else 'state'}.",
             ("terms_x_out = dt/dx" + (", terms_u_out = dt/du" if inputs else ""),),
@@ -78,12 +78,12 @@ def _functions(
             slopes.build(),
         ),
         KernelFunction(
-            f"{role}_bends",
-            (*point, "costate", "data", "work", "bends_xx_out", *(("bends_ux_out", "uu_out") if inputs else ())),
+            f"{role}_hessian",
+            (*point, "costate", "data", "work", "hessian_xx_out", *(("hessian_ux_out", "uu_out") if inputs else ())),
             f"The second derivatives of costate' t, t the terms of the cost of {when}.",
-            ("bends_xx_out = t_xx" + (", bends_ux_out = t_ux, uu_out = t_uu" if inputs else ""),),
+            ("hessian_xx_out = t_xx" + (", hessian_ux_out = t_ux, uu_out = t_uu" if inputs else ""),),
             shapes,
-            bends.build(),
+            hessians.build(),
         ),
     )
 
@@ -117,7 +117,7 @@ def _turns(derivation: Derivation, calculus: Calculus, role: str, inputs: tuple[
         + f", joint_in ({size}, {size}), turns_x_out ({len(derivation.states)})"
     )
     return KernelFunction(
-        f"{role}_turns",
+        f"{role}_third_derivatives",
         ("time_index", "z_in", *(["u_in"] if inputs else []), "costate", "joint_in", "data", "work", "turns_x_out")
         + (("turns_u_out",) if inputs else ()),
         f"The slope of tr D H, D = joint_in symmetric, H the second derivatives of costate' t of the cost of {when}.",
@@ -131,36 +131,39 @@ def _lower(size: int) -> list[tuple[int, int]]:
     return [(i, j) for i in range(size) for j in range(i + 1)]
 
 
-def _limit_functions(
+def _constraint_functions(
     derivation: Derivation, calculus: Calculus, expressions: tuple[sp.Expr, ...]
 ) -> tuple[KernelFunction, ...]:
     """The values of constraints, and their slopes by state, input and scalar unknowns."""
-    count, point = len(expressions), ("time_index", "z_in", "u_in", "data", "work", "limits_out")
+    count, point = len(expressions), ("time_index", "z_in", "u_in", "data", "work", "constraints_out")
     nx, nu, nz = len(derivation.states), len(derivation.inputs), len(derivation.states) + derivation.theta_size
-    shapes = (
-        f"z_in ({nz}), u_in ({nu}), limits_out ({count}), limits_x_out ({count}, {nx}), limits_u_out ({count}, {nu})"
-    )
-    shapes += f", limits_theta_out ({count}, {len(derivation.scalars)})"
+    shapes = f"z_in ({nz}), u_in ({nu}), constraints_out ({count}), constraints_x_out ({count}, {nx})"
+    shapes += f", constraints_u_out ({count}, {nu})"
+    shapes += f", constraints_theta_out ({count}, {len(derivation.scalars)})"
     values = new_builder(derivation, calculus)
-    write_values(values, calculus, "limits_out")
+    write_values(values, calculus, "constraints_out")
     slopes = new_builder(derivation, calculus)
-    write_values(slopes, calculus, "limits_out")
-    write_jacobian(slopes, calculus, "limits_x_out", derivation.states)
-    write_jacobian(slopes, calculus, "limits_u_out", derivation.inputs)
-    write_jacobian(slopes, calculus, "limits_theta_out", derivation.scalars)
+    write_values(slopes, calculus, "constraints_out")
+    write_jacobian(slopes, calculus, "constraints_x_out", derivation.states)
+    write_jacobian(slopes, calculus, "constraints_u_out", derivation.inputs)
+    write_jacobian(slopes, calculus, "constraints_theta_out", derivation.scalars)
     names = tuple(f"g{i}" for i in range(count))
     kept = "The constraints, at most zero where they are kept"
     equations = equations_text(names, expressions)
-    by = ("limits_x_out = dg/dx, limits_u_out = dg/du, limits_theta_out = dg/dtheta of the scalar unknowns",)
-    more = ("limits_x_out", "limits_u_out", "limits_theta_out")
+    by = (
+        "constraints_x_out = dg/dx, constraints_u_out = dg/du, constraints_theta_out = dg/dtheta, of scalar unknowns",
+    )
+    more = ("constraints_x_out", "constraints_u_out", "constraints_theta_out")
     return (
-        KernelFunction("limit_values", point, f"{kept}.", equations, shapes, values.build()),
-        KernelFunction("limit_slopes", (*point, *more), f"{kept}, with their slopes.", by, shapes, slopes.build()),
+        KernelFunction("constraint_values", point, f"{kept}.", equations, shapes, values.build()),
+        KernelFunction(
+            "constraint_jacobian", (*point, *more), f"{kept}, with their slopes.", by, shapes, slopes.build()
+        ),
     )
 
 
 def _shapes(derivation: Derivation, terms: int, with_inputs: bool) -> str:
     nx, nu, nz = len(derivation.states), len(derivation.inputs), len(derivation.states) + derivation.theta_size
     given = f"z_in ({nz}), " + (f"u_in ({nu}), " if with_inputs else "") + f"costate ({terms}), terms_out ({terms})"
-    by_input = f", terms_u_out ({terms}, {nu}), bends_ux_out ({nu}, {nx}), uu_out ({nu}, {nu})" if with_inputs else ""
-    return f"{given}, terms_x_out ({terms}, {nx}), bends_xx_out ({nx}, {nx}){by_input}"
+    by_input = f", terms_u_out ({terms}, {nu}), hessian_ux_out ({nu}, {nx}), uu_out ({nu}, {nu})" if with_inputs else ""
+    return f"{given}, terms_x_out ({terms}, {nx}), hessian_xx_out ({nx}, {nx}){by_input}"

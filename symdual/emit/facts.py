@@ -6,15 +6,15 @@ from collections.abc import Iterable
 
 import sympy as sp
 
+from symdual.common.arrays import Array
 from symdual.derive.derivation import Derivation
 from symdual.derive.structure import Structure, hessian_diagonals, structure
-from symdual.emit.contexts import InitContext, KernelsContext, Lines, ObjectiveContext, ShapedTable
+from symdual.emit.contexts import Has, InitContext, KernelsContext, Lines, ObjectiveContext, ShapedTable
 from symdual.emit.kernels import DataLayout, data_layout, kernel_functions, stages
-from symdual.emit.layout import functions_text, hessian_text
+from symdual.emit.layout import functions_text, helpers_in, hessian_text, kernel_imports
 from symdual.emit.processes import process_codes, process_pairs
 from symdual.emit.record import Needs, Record
 from symdual.emit.records import records
-from symdual.numbers import Array
 from symdual.spec.model import Model
 from symdual.spec.objective import Objective
 from symdual.spec.symbols import Unknown
@@ -27,7 +27,7 @@ class Facts:
 
     def __init__(self, derivation: Derivation) -> None:
         model = derivation.model
-        self._derivation = derivation
+        self.derivation = derivation
         self.structure: Structure = structure(derivation)
         self._layout: DataLayout = data_layout(derivation)
         self._functions = kernel_functions(derivation, self.structure)
@@ -35,23 +35,44 @@ class Facts:
         self.transition, self.diffusion = _form(model.transition, "identity"), _form(model.drift, "none")
         self.square_root = model.filter == "square_root"
         self.iterated = model.filter == "iterated" and -1 in self.structure.h_selects
+        self.selecting = -1 not in self.structure.h_selects  # every measurement is a state
         self.nr, self.nhr = len(self.structure.theta_rows), len(self.structure.h_theta_rows)
         still = self.transition == "identity" and self.diffusion == "none" and self.nr > 0
-        self.noisy = model.noise is not None
-        self.shaken = self.noisy or model.noisy_plants
+        self.state_dependent_noise = model.noise is not None
+        self.plant_state_dependent_noise = self.state_dependent_noise or model.plants_have_state_dependent_noise
         self.objective = _objective_context(derivation)
-        limits = () if model.objective is None else model.objective.limits
-        self.limited = bool(limits)
-        self.switched = model.combinations > 0
-        unseen = not any(g.has(Unknown) for g in limits)  # the low-rank form knows unknowns only as the plan meets them
-        self.lowrank = still and self.structure.ntheta >= MANY and unseen and not self.noisy
+        constraints = () if model.objective is None else model.objective.constraints
+        self.constrained = bool(constraints)
+        self.discrete = model.combinations > 0
+        unseen = not any(
+            g.has(Unknown) for g in constraints
+        )  # the low-rank form knows unknowns only as the plan meets them
+        self.lowrank = still and self.structure.ntheta >= MANY and unseen and not self.state_dependent_noise
         # neither true functions nor noise that depends are drawn, and constraints and choices are not simulated
-        self.arbitrating = not (self.processes or self.noisy or self.limited or self.switched)
+        self.has_rollouts = not (self.processes or self.state_dependent_noise or self.constrained or self.discrete)
         self.linear = self.structure.linear and (model.objective is None or model.objective.affine(model))
         # what is uncertain about states costs the same whatever is done
         self.affine = self.linear and not self.structure.observation_curved_rows
         self.steady = self.transition == "identity" and model.time is None and not model.signals
         self._work = max(function.kernel.work for function in self._functions)
+
+    @property
+    def has(self) -> Has:
+        """What all templates are told of the model and its scenarios."""
+        return Has(
+            signals=bool(self.derivation.model.signals),
+            processes=bool(self.processes),
+            noise=self.state_dependent_noise,
+            plant_noise=self.plant_state_dependent_noise,
+            expression_cost=self.objective is not None,
+            constraints=self.constrained,
+            discrete_inputs=self.discrete,
+            square_root=self.square_root,
+            iterated=self.iterated,
+            lowrank=self.lowrank,
+            exact_slopes=not self.constrained and (self.lowrank or not self.processes),
+            selection=self.has_rollouts,
+        )
 
     def records(self) -> tuple[Record, ...]:
         """The records of the package."""
@@ -62,12 +83,12 @@ class Facts:
             lowrank=self.lowrank,
             transition=self.transition,
             diffusion=self.diffusion,
-            expressed=self.objective is not None,
-            signals=bool(self._derivation.model.signals),
-            limited=self.limited,
-            noisy=self.noisy,
-            switched=self.switched,
-            arbitrating=self.arbitrating,
+            has_expression_cost=self.objective is not None,
+            signals=bool(self.derivation.model.signals),
+            constrained=self.constrained,
+            state_dependent_noise=self.state_dependent_noise,
+            discrete=self.discrete,
+            has_rollouts=self.has_rollouts,
             observation_curved=bool(self.structure.observation_curved_rows),
         )
         return records(needs)
@@ -76,8 +97,8 @@ class Facts:
         """The constants that every recursion needs; they make the bounds of all inner loops known to the compiler."""
         s = self.structure
         diagonals = sum(count for _, _, count, _ in s.hessian_diagonals)
-        seen = hessian_diagonals(self._derivation, self._derivation.observation_hessian)
-        seen_pairs = len(self._derivation.observation_hessian.pairs)
+        seen = hessian_diagonals(self.derivation, self.derivation.observation_hessian)
+        seen_pairs = len(self.derivation.observation_hessian.pairs)
         return (
             f"NX = {s.nx}  # states",
             f"NU = {s.nu}  # inputs",
@@ -91,15 +112,15 @@ class Facts:
             f"NDIAG = {diagonals}  # length of the diagonals of the Hessian",
             f"OBSERVATION_NDIAG = {sum(count for _, _, count, _ in seen)}  # of the Hessian of h",
             f"OBSERVATION_NPAIRS = {seen_pairs}",
-            "SHELF = 11  # plans: the certainty-equivalent one, the two best, and those on trial",
-            f"KICKS = {6 if s.nu == 1 else 3}  # first inputs tried on either side of the certainty-equivalent one",
-            "STARTS = 3 + 2 * NU * KICKS  # plans that a decision may start from",
+            "STORED_PLANS = 11  # plans: the certainty-equivalent one, the two best, and those on trial",
+            f"PERTURBATIONS = {6 if s.nu == 1 else 3}  # first inputs tried on either side of that of the ce plan",
+            "STARTS = 3 + 2 * NU * PERTURBATIONS  # plans that a decision may start from",
             "LOOKS = STARTS + 60 * NU  # first inputs that are looked at one step ahead",
-            *(["ENTRIES = 10  # contestants of simulated futures"] if self.arbitrating else []),
+            *(["ENTRIES = 10  # contestants of simulated rollouts"] if self.has_rollouts else []),
             f"DATA = {self._layout.size}  # known numbers",
             *self._signal_lines(),
             *self._term_lines(),
-            *self._switch_lines(),
+            *self._discrete_lines(),
             f"WORK = {self._work}  # scratch of the kernels",
             "# parameters rounded up to whole vectors; for a plain number as argument a function is compiled anew",
             f"WIDTH = np.int64({_padded(s.ntheta)})",
@@ -108,7 +129,7 @@ class Facts:
     @property
     def signal_place(self) -> tuple[int, ...]:
         """Where the signals stand among the numbers, and how many there are; empty without any."""
-        signals = self._derivation.model.signals
+        signals = self.derivation.model.signals
         places = {name: start for name, start, _ in self._layout.entries}
         return (places[signals[0].name], len(signals)) if signals else ()
 
@@ -122,22 +143,22 @@ class Facts:
         )
 
     def _term_lines(self) -> tuple[str, ...]:
-        objective = self._derivation.model.objective
+        objective = self.derivation.model.objective
         if objective is None:
             return ()
         return (
             f"NT = {len(objective.stage.expressions)}  # terms of the cost of a step",
             f"NE = {len(objective.final.expressions)}  # terms of the cost of the end",
-            *([f"NC = {len(objective.limits)}  # constraints"] if objective.limits else []),
+            *([f"NC = {len(objective.constraints)}  # constraints"] if objective.constraints else []),
         )
 
-    def _switch_lines(self) -> tuple[str, ...]:
-        count = self._derivation.model.combinations
+    def _discrete_lines(self) -> tuple[str, ...]:
+        count = self.derivation.model.combinations
         return (f"COMBINATIONS = {count}  # of inputs with a finite set of values",) if count else ()
 
     def init(self, digest_placeholder: str) -> InitContext:
         """Names, sizes and index maps."""
-        derivation, s = self._derivation, self.structure
+        derivation, s = self.derivation, self.structure
         model = derivation.model
         observation_diagonals = hessian_diagonals(derivation, derivation.observation_hessian)
         known: dict[str, object] = {
@@ -147,6 +168,8 @@ class Facts:
             "LINEAR": self.linear,
             "AFFINE": self.affine,
             "TIME_VARYING": model.time is not None,
+            "METHOD": "none" if model.step is None else model.method,
+            "SUBSTEPS": model.substeps,
             "INPUT_DELAY": s.input_delay,
             "HESSIAN_DIAGONALS": s.hessian_diagonals,
             "OBSERVATION_DIAGONALS": observation_diagonals,
@@ -166,9 +189,9 @@ class Facts:
             known["TERMS"] = len(model.objective.stage.expressions)
             known["ENDS"] = len(model.objective.final.expressions)
             known["COST"] = _cost_text(model.objective)
-            if model.objective.limits:
+            if model.objective.constraints:
                 known["WITH_INPUTS"] = with_inputs(model)
-                known["LIMITS"] = tuple(f"{_plain(g)} <= 0" for g in model.objective.limits)
+                known["CONSTRAINTS"] = tuple(f"{_plain(g)} <= 0" for g in model.objective.constraints)
         if model.noise is not None:
             known["NOISE"] = {what: _plain(e) for what, e in model.noise.named if e != 0}
         if model.combinations:
@@ -176,7 +199,6 @@ class Facts:
         unknowns = [(symbol.name, i, 1) for i, symbol in enumerate(derivation.scalars)]
         unknowns += [(block.symbol.name, block.start, block.count) for block in derivation.weights]
         return InitContext(
-            name=model.name,
             digest_placeholder=digest_placeholder,
             sizes=self._sizes(),
             states=_positions(symbol.name for symbol in derivation.states),
@@ -189,26 +211,31 @@ class Facts:
 
     def kernels(self) -> KernelsContext:
         """The leaves."""
-        s, functions = self.structure, self._functions
+        s, functions, staged = self.structure, self._functions, stages(self.derivation)
+        text = functions_text(functions)
+        sincos = tuple(sorted({c for f in functions for c in f.kernel.sincos_counts}))
+        exp = tuple(sorted({c for f in functions for c in f.kernel.exp_counts}))
+        helpers = helpers_in(text, bool(sincos or exp))
         return KernelsContext(
-            name=self._derivation.model.name,
             sizes=self._sizes(),
-            functions=functions_text(functions),
-            sincos_counts=tuple(sorted({c for f in functions for c in f.kernel.sincos_counts})),
-            exp_counts=tuple(sorted({c for f in functions for c in f.kernel.exp_counts})),
+            imports=kernel_imports(text, helpers, bool(sincos), bool(exp), staged is not None),
+            functions=text,
+            helpers=helpers,
+            sincos_counts=sincos,
+            exp_counts=exp,
             nx=s.nx,
             nu=s.nu,
             nz=s.nz,
             npairs=s.npairs,
             hessian_blocks=hessian_text(s),
             theta_rows=s.theta_rows,
-            stages=stages(self._derivation),
+            stages=staged,
         )
 
     def curvature_tables(self) -> tuple[ShapedTable, ...]:
         """Where f and h have second derivatives, row by row."""
         s, shape, meaning = self.structure, ".reshape(-1, 4)", "row and column in z, count, start"
-        observed = hessian_diagonals(self._derivation, self._derivation.observation_hessian)
+        observed = hessian_diagonals(self.derivation, self.derivation.observation_hessian)
         return (
             ShapedTable("CURVED_ROWS", s.curved_rows, "", "rows of f that have second derivatives"),
             ShapedTable("DIAGONALS", s.hessian_diagonals, shape, f"of theirs between weights: {meaning}"),
@@ -220,7 +247,7 @@ class Facts:
         """Where the parameter block of the Hessian is not zero."""
         s = self.structure
         rows = tuple(row for row in s.hessian_core_rows if row >= s.nx)
-        pairs = process_pairs(self._derivation)
+        pairs = process_pairs(self.derivation)
         tables = [
             ShapedTable("HESSIAN_ROWS", rows, "", "scalar unknowns whose row is not identically zero, in z"),
             ShapedTable(
@@ -258,13 +285,13 @@ def _objective_context(derivation: Derivation) -> ObjectiveContext | None:
     stage, final = (
         ("squares" if terms.squares else "values") if terms else "" for terms in (objective.stage, objective.final)
     )
-    return ObjectiveContext(derivation.model.name, stage, final)
+    return ObjectiveContext(stage, final)
 
 
 def with_inputs(model: Model) -> tuple[int, ...]:
     """1 for each constraint that contains an input: at the end there is none."""
-    limits = () if model.objective is None else model.objective.limits
-    return tuple(int(not g.free_symbols.isdisjoint(model.inputs)) for g in limits)
+    constraints = () if model.objective is None else model.objective.constraints
+    return tuple(int(not g.free_symbols.isdisjoint(model.inputs)) for g in constraints)
 
 
 def _plain(expression: sp.Expr) -> str:

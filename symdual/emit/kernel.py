@@ -11,6 +11,7 @@ in the work array and a last loop combines them.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -19,10 +20,11 @@ import sympy as sp
 from symdual.derive.branches import product, total
 from symdual.derive.calculus import Calculus, Vector, VectorTerm
 from symdual.derive.order import in_order
+from symdual.derive.pieces import depth, in_pieces
 from symdual.derive.program import Point
 from symdual.emit.loop import LoopBody
 from symdual.emit.printer import print_expression
-from symdual.emit.steps import Kernel, Line, Loop, Step
+from symdual.emit.steps import OF_A_LINE, Kernel, Line, Loop, Step
 
 #: Functions that printed lines may call.
 HELPERS = ("_sincos", "_logistic", "_matern", "_power_10", "_power_20", "_power_01", "_power_02", "_power_11")
@@ -60,9 +62,9 @@ class KernelBuilder:
         self._scalars: list[tuple[str, sp.Expr]] = []
         self._vectors: list[VectorWrite] = []
 
-    def write(self, place: str, expression: sp.Expr) -> None:
-        """Write a scalar entry, unless it is identically zero."""
-        if expression != 0:
+    def write(self, place: str, expression: sp.Expr, always: bool = False) -> None:
+        """Write a scalar entry, unless it is identically zero and need not `always` be written."""
+        if always or expression != 0:
             self._scalars.append((place, expression))
 
     def write_vector(self, place: str, count: int, vector: Vector) -> None:
@@ -93,6 +95,7 @@ class _Lowering:
         self._scalar_places = scalar_places
         self._indexed = indexed_places
         self._definitions = dict(calculus.definitions)
+        self._deep: set[sp.Symbol] = set()  # definitions that keep their names, or their users would be deep
         self._writes, self._vectors = scalars, vectors
         self._inline_single_uses()
         self._points = self._needed_points(calculus.program.points)
@@ -103,6 +106,7 @@ class _Lowering:
         self._deferred: list[tuple[VectorWrite, list[tuple[sp.Expr, int]]]] = []
         self._work = work
         self._temporaries = 0
+        self._pieces = itertools.count()
         self._scalar_operations = 0
         self._feature_operations: dict[str, int] = {}
         self._sincos: set[int] = set()
@@ -147,7 +151,7 @@ class _Lowering:
             single = {
                 symbol: e
                 for symbol, e in self._definitions.items()
-                if symbol not in kept_by_loops and (uses[symbol] == 1 or e.is_Atom)
+                if symbol not in kept_by_loops and symbol not in self._deep and (uses[symbol] == 1 or e.is_Atom)
             }
             if single:
                 self._substitute(single)
@@ -194,7 +198,7 @@ class _Lowering:
         return set().union(*(body.free_symbols for body in bodies))
 
     def _substitute(self, single: Mapping[sp.Symbol, sp.Expr]) -> None:
-        """Put all of these definitions into their places, those inside others first."""
+        """Put all of these definitions into their places, those inside others first; what would be deep stays."""
         symbols = list(single)
         rule: dict[sp.Symbol, sp.Expr] = {}
 
@@ -203,8 +207,12 @@ class _Lowering:
             return e.xreplace(own) if own else e
 
         for n in in_order([(s,) for s in symbols], [single[s].free_symbols for s in symbols]):
-            rule[symbols[n]] = put(single[symbols[n]])
-        self._definitions = {s: put(e) for s, e in self._definitions.items() if s not in single}
+            e = put(single[symbols[n]])
+            if depth(e) < OF_A_LINE.depth:
+                rule[symbols[n]] = e
+            else:
+                self._deep.add(symbols[n])
+        self._definitions = {s: put(e) for s, e in self._definitions.items() if s not in rule}
         self._writes = [(place, put(e)) for place, e in self._writes]
         self._vectors = [
             VectorWrite(w.place, w.length, tuple(VectorTerm(put(t.coefficient), t.point, t.body) for t in w.vector))
@@ -258,9 +266,10 @@ class _Lowering:
                 self._used.add(expression)
                 self._names[symbol] = self._names.get(expression, expression)
             else:
-                self._line(self._temporary(symbol), "=", expression)
+                text = self._value(expression)
+                self._steps.append(Line(self._temporary(symbol), "=", text))
         for (place, _), expression in zip(writes, reduced[len(batch) :], strict=True):
-            self._line(place, "=", expression)
+            self._steps.append(Line(place, "=", self._value(expression)))
 
     def _temporary(self, symbol: sp.Symbol) -> str:
         name = sp.Symbol(f"_t{self._temporaries}", real=True)
@@ -268,8 +277,13 @@ class _Lowering:
         self._names[symbol] = name
         return str(name)
 
-    def _line(self, target: str, operator: str, expression: sp.Expr) -> None:
-        self._steps.append(Line(target, operator, self._text(expression)))
+    def _value(self, expression: sp.Expr) -> str:
+        """The text of an expression; what would be too long or too deep for one line gets lines of its own before."""
+        pieces = in_pieces(expression, OF_A_LINE, lambda: sp.Symbol(f"_p{next(self._pieces)}", real=True))
+        for symbol, piece in pieces.taken:
+            text = self._text(piece)
+            self._steps.append(Line(self._temporary(symbol), "=", text))
+        return self._text(pieces.rest)
 
     def _text(self, expression: sp.Expr) -> str:
         self._used |= expression.free_symbols

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ import sympy as sp
 
 from symdual.derive.calculus import Calculus, Evaluation, Hessian
 from symdual.derive.derivation import Derivation, theta_row
+from symdual.derive.pieces import depth
 from symdual.derive.program import Point
 from symdual.derive.structure import Structure, hessian_diagonals
 from symdual.emit.kernel import KernelBuilder
@@ -68,14 +70,14 @@ def data_layout(derivation: Derivation) -> DataLayout:
 
 
 def kernel_functions(derivation: Derivation, structure: Structure) -> tuple[KernelFunction, ...]:
-    """All kernels of a model; of a long step those of its right-hand side, which the template puts together."""
+    """All kernels of a model; of a step in loops those of the map that these put together."""
     # they write their entries by the functions of this module
     from symdual.emit.cost_kernels import cost_functions
     from symdual.emit.noise_kernels import noise_functions
 
     layout = stages(derivation)
     functions = (
-        *(_whole_step(derivation, structure) if layout is None else _right_hand_side(derivation, layout)),
+        *(_whole_step(derivation, structure) if layout is None else _link(derivation, layout)),
         _observation(derivation),
         _observation_jacobian(derivation, structure),
         _observation_hessian(derivation),
@@ -92,11 +94,11 @@ def kernel_functions(derivation: Derivation, structure: Structure) -> tuple[Kern
 
 
 def stages(derivation: Derivation) -> StageLayout | None:
-    """How the stages of a long step share the work array; None for a step that is written out."""
-    if derivation.slope is None:
+    """How the substeps and stages of a step in loops share the work array; None for a step that is written out."""
+    if derivation.loops is None:
         return None
     starts = {name: start for name, start, _ in data_layout(derivation).entries}
-    return stage_layout(derivation, derivation.slope, starts["step_length"])
+    return stage_layout(derivation, derivation.loops, starts["step_length"])
 
 
 def _whole_step(derivation: Derivation, structure: Structure) -> tuple[KernelFunction, ...]:
@@ -108,22 +110,28 @@ def _whole_step(derivation: Derivation, structure: Structure) -> tuple[KernelFun
     )
 
 
-def _right_hand_side(derivation: Derivation, layout: StageLayout) -> tuple[KernelFunction, ...]:
-    """The kernels of g in dx/dt = g(x, u, theta); what they write where is said in `emit.stages`."""
-    slope = derivation.slope
-    assert slope is not None
-    value, first, second = (new_builder(derivation, slope, layout.size) for _ in range(3))
-    write_slope(value, slope, layout)
-    write_slope(first, slope, layout)
-    write_slope_jacobian(first, derivation, slope, layout)
-    write_slope_hessian(second, derivation, slope, layout)
-    names = tuple(f"d {s.name} / dt" for s in derivation.states)
-    written = equations_text(names, derivation.model.dynamics)
+def _link(derivation: Derivation, layout: StageLayout) -> tuple[KernelFunction, ...]:
+    """The kernels of the map g that loops put together; what they write where is said in `emit.stages`."""
+    loops, model = derivation.loops, derivation.model
+    assert loops is not None
+    value, first, second = (new_builder(derivation, loops.link, layout.size) for _ in range(3))
+    write_slope(value, loops.link, layout)
+    write_slope(first, loops.link, layout)
+    write_slope_jacobian(first, derivation, loops.link, layout)
+    write_slope_hessian(second, derivation, loops.link, layout)
+    own = len(model.own_states)
+    names = tuple(f"d {s.name} / dt" for s in derivation.states[:own])
+    written = equations_text(names, model.dynamics[:own])
+    if layout.written_out:
+        written += (f"discretised by {model.method} with step_length / {model.substeps}",)
+    what = "where a substep leads" if layout.written_out else "the right-hand side"
     place = ("time_index", "z_in", "u_in")
     return (
-        KernelFunction("_slope", (*place, "data", "work"), "k = g(x, u, theta).", written, "", value.build()),
         KernelFunction(
-            "_slope_jacobian",
+            layout.link, (*place, "data", "work"), f"k = g(x, u, theta): {what}.", written, "", value.build()
+        ),
+        KernelFunction(
+            f"{layout.link}_jacobian",
             (*place, "data", "work"),
             "k = g(x, u, theta) with its Jacobians G_x, G_theta and G_u.",
             (),
@@ -131,7 +139,7 @@ def _right_hand_side(derivation: Derivation, layout: StageLayout) -> tuple[Kerne
             first.build(),
         ),
         KernelFunction(
-            "_slope_hessian",
+            f"{layout.link}_hessian",
             (*place, "costate", "data", "work", "_pair", "left_out", "right_out"),
             "The second derivatives of costate' g, by structure; _pair is the row of the first pair of vectors.",
             (),
@@ -203,8 +211,7 @@ def _indexed(array: str, start: int, row: int | None = None) -> str:
 def write_values(builder: KernelBuilder, calculus: Calculus, place: str) -> None:
     """Write the outputs of a program."""
     for i, expression in enumerate(calculus.program.outputs):
-        # a value that is identically zero is still a value
-        builder.write(f"{place}[{i}]", expression if expression != 0 else sp.Float(0))
+        builder.write(f"{place}[{i}]", expression, always=True)  # what is identically zero is still a value
 
 
 def write_jacobian(builder: KernelBuilder, calculus: Calculus, place: str, variables: tuple[sp.Symbol, ...]) -> None:
@@ -259,9 +266,14 @@ def _entries(
 
 def equations_text(names: tuple[str, ...], expressions: tuple[sp.Expr, ...]) -> tuple[str, ...]:
     """Equations for a docstring, as far as they can be read."""
-    texts = (sp.sstr(e) for e in expressions)
-    shown = (text if len(text) <= 400 else f"({len(text)} characters, see the model file)" for text in texts)
-    return tuple(f"{name} = {text}" for name, text in zip(names, shown, strict=True))
+    return tuple(f"{name} = {_readable(e)}" for name, e in zip(names, expressions, strict=True))
+
+
+def _readable(expression: sp.Expr) -> str:
+    """An expression as text, unless it has more than four hundred characters."""
+    parts = sum(1 for _ in itertools.islice(sp.preorder_traversal(expression), 401))
+    text = sp.sstr(expression) if parts <= 400 and depth(expression) <= 100 else ""
+    return text if 0 < len(text) <= 400 else "(long, see the model file)"
 
 
 def _dynamics(derivation: Derivation) -> KernelFunction:

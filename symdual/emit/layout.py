@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from textwrap import indent
 
@@ -30,6 +31,29 @@ def function_text(function: KernelFunction) -> str:
     options = "**INNER" if function.name[0] == "_" else "**KERNEL" + ", forceinline=True" * kernel.merged
     head = f"@njit({options})\ndef {function.name}({', '.join(function.arguments)}):"
     return f"{head}\n{indent(chr(10).join(body), _STEP)}"
+
+
+_HELPER = re.compile(r"(?<![\w.])(_logistic|_matern|_sincos|_power_\d\d)\(")
+_WITH_MATH = {"_logistic", "_matern", "_sincos", "_power_01", "_power_02", "_power_11"}
+_OWN_OPTIONS = {"_nearest": "ORDERED", "_sincos": "ORDERED"}  # all other helpers are EXACT
+
+
+def helpers_in(text: str, blocks: bool) -> tuple[str, ...]:
+    """The functions of `special` and `elementary` that kernels call; `blocks`: sines or exponentials of many."""
+    called = set(_HELPER.findall(text))
+    return tuple(sorted(called | ({"_nearest"} if blocks or "_sincos" in called else set())))
+
+
+def kernel_imports(text: str, helpers: tuple[str, ...], sincos: bool, exp: bool, staged: bool) -> str:
+    """The imports of the kernels: what their text, the helpers, blocks of sines or exponentials, and stages need."""
+    options = {"KERNEL", *(_OWN_OPTIONS.get(name, "EXACT") for name in helpers)}
+    options |= ({"EXACT"} if sincos or exp else set()) | ({"INNER"} if staged or "**INNER" in text else set())
+    lines = ["from numba import njit", "", f"from .options import {', '.join(sorted(options))}"]
+    if staged or sincos or exp or "_sincos" in helpers or "np." in text:
+        lines = ["import numpy as np", *lines]
+    if sincos or _WITH_MATH & set(helpers) or "math." in text:
+        lines = ["import math", "", *lines]
+    return "\n".join(lines)
 
 
 def statement(step: Step) -> str:

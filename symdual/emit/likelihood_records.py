@@ -5,9 +5,9 @@ from __future__ import annotations
 from symdual.emit.record import ENTRIES_OF_NOISE, Field, Record
 
 
-def likelihood_records(noisy: bool) -> tuple[Record, ...]:
-    """ROW, BACK and H_BEND; with noise that depends, there is more to write down."""
-    return _row(), _back(noisy), _h_bend()
+def likelihood_records(state_dependent_noise: bool) -> tuple[Record, ...]:
+    """ROW, BACK and H_HESSIAN; with noise that depends, there is more to write down."""
+    return _row(), _back(state_dependent_noise), _h_hessian()
 
 
 def _row() -> Record:
@@ -40,7 +40,7 @@ def _row() -> Record:
     )
 
 
-def _back(noisy: bool) -> Record:
+def _back(state_dependent_noise: bool) -> Record:
     noise = (
         Field("weights", (ENTRIES_OF_NOISE,), "derivatives by the entries of Q or R on and below the diagonal"),
         Field("by_x", ("NX",), "what goes through them by x"),
@@ -61,14 +61,14 @@ def _back(noisy: bool) -> Record:
             Field("b", ("NY",), "V C P lam"),
             Field("G", ("NY", "NY"), "derivatives by R"),
             Field("CG", ("NZ", "NY"), ""),
-            *(noise if noisy else ()),
+            *(noise if state_dependent_noise else ()),
         ),
     )
 
 
-def _h_bend() -> Record:
+def _h_hessian() -> Record:
     return Record(
-        "H_BEND",
+        "H_HESSIAN",
         "second derivatives of a row of h",
         (
             Field("core", ("NX + NS", "NZ"), "rows of the states and scalar unknowns"),

@@ -7,14 +7,16 @@ there are few, sine and cosine of an angle come together from `_sincos`, and the
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import sympy as sp
 
 from symdual.derive.order import in_order
+from symdual.derive.pieces import in_pieces
 from symdual.derive.program import Point
-from symdual.emit.steps import Call, Line, Loop, Step
+from symdual.emit.steps import OF_A_LINE, Call, Line, Loop, Step
 from symdual.spec.symbols import logistic
 
 INDEX = "_i"
@@ -108,12 +110,22 @@ class LoopBody:
         lines += [Line(s.name, "=", place) for s, place in self._places.items() if s in used]
         waiting = [((symbol,), e) for symbol, e in shared]
         waiting += zip([*angles, *((symbol,) for symbol in named)], reduced, strict=False)
+        pieces = itertools.count()
+
+        def value(expression: sp.Expr) -> str:
+            """The text of an expression, behind lines for what would be too long or too deep for one."""
+            apart = in_pieces(expression, OF_A_LINE, lambda: sp.Symbol(f"_p{next(pieces)}", real=True))
+            lines.extend(Line(symbol.name, "=", text(piece)) for symbol, piece in apart.taken)
+            return text(apart.rest)
+
         for n in in_order([symbols for symbols, _ in waiting], [e.free_symbols for _, e in waiting]):
             symbols, expression = waiting[n]
-            value = f"_sincos({text(expression)})" if len(symbols) == 2 else text(expression)
-            lines.append(Line(", ".join(s.name for s in symbols), "=", value))
+            found = f"_sincos({value(expression)})" if len(symbols) == 2 else value(expression)
+            lines.append(Line(", ".join(s.name for s in symbols), "=", found))
         written = reduced[len(angles) + len(named) :]
-        lines += [Line(*target, text(e)) for target, e in zip(targets, written, strict=True)]
+        for target, e in zip(targets, written, strict=True):
+            found = value(e)
+            lines.append(Line(*target, found))
         self._steps.append(Loop(comment, self._count, tuple(lines)))
 
     def _needed_names(self, bodies: list[sp.Expr]) -> dict[sp.Symbol, sp.Expr]:
@@ -183,15 +195,15 @@ class LoopBody:
 
     def _take_out_logistics(self, text: Callable[[sp.Expr], str]) -> None:
         """s(|a|) = 1/(1 + e) and s(-|a|) = e/(1 + e) with e = exp(-|a|): exact in both tails."""
-        switches = self._found(logistic)
-        levels = list(dict.fromkeys(_unsigned(e.args[0])[1] for e in switches))
+        discrete_inputs = self._found(logistic)
+        levels = list(dict.fromkeys(_unsigned(e.args[0])[1] for e in discrete_inputs))
         if self._few(levels):
             return
         base, length = self._fill("exponents", [-sp.Abs(level) for level in levels], text)
         self._steps.append(Call(f"_exp_{length}(work, {base}, {base})"))
         self._exp.add(length)
         rule = {}
-        for e in switches:
+        for e in discrete_inputs:
             sign, level = _unsigned(e.args[0])
             n = levels.index(level)
             decay = self._read(f"_decay{n}", base + n * self._count)

@@ -35,7 +35,7 @@ def _functions(
     values = new_builder(derivation, calculus)
     for (i, j), entry in zip(where, calculus.program.outputs, strict=True):
         if i == j:
-            values.write(f"noise_out[{i}, {i}]", entry if entry != 0 else sp.Float(0))
+            values.write(f"noise_out[{i}, {i}]", entry, always=True)
         else:
             values.write(f"noise_out[{i}, {j}]", entry)
             values.write(f"noise_out[{j}, {i}]", entry)
@@ -59,7 +59,7 @@ def _functions(
             values.build(),
         ),
         KernelFunction(
-            f"{name}_slope",
+            f"{name}_gradient",
             (*point, "costate", "data", "work", "noise_x_out", *(["noise_u_out"] if inputs else [])),
             f"The slope of costate' q by {by}, q the entries of {letter} on and below its diagonal, row by row.",
             (f"q = ({', '.join(shown)})",),

@@ -8,7 +8,9 @@ never serves a function compiled against an older version of another file.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -18,15 +20,14 @@ import numpy as np
 import sympy as sp
 
 import symdual
+from symdual.common.archives import stored_arrays as stored_arrays
+from symdual.common.arrays import Array
 from symdual.derive.derivation import Derivation
+from symdual.derive.pieces import Limits, in_pieces
 from symdual.emit.code import code
-from symdual.emit.imports import without_absent_modules, without_unused
 from symdual.emit.kernels import DataLayout, data_layout
-from symdual.emit.reached import without_unreached
 from symdual.emit.render import template_folder
-from symdual.numbers import Array
 from symdual.spec.model import Model
-from symdual.whole_file.archive import stored_arrays as stored_arrays
 
 _PLACEHOLDER = "@DIGEST@"
 
@@ -52,8 +53,7 @@ def package(
     model = derivation.model
     layout = data_layout(derivation)
     texts = code(derivation, _PLACEHOLDER)
-    bodies = _reduced({name.removesuffix(".py"): text for name, text in texts.items() if name != "__init__.py"})
-    bodies["__init__.py"] = texts["__init__.py"]
+    bodies = {name: text if name == "__init__.py" else _with_one_name(text) for name, text in texts.items()}
     digest = _digest(*(part for name in sorted(bodies) for part in (name, bodies[name])))
     files = {name: _with_header(model.name, digest, body).encode() for name, body in bodies.items()}
     files["data.npz"] = stored_arrays(model_numbers(derivation, layout) | dict(numbers or {}))
@@ -68,13 +68,6 @@ def package(
     }
     files["manifest.json"] = (json.dumps(manifest, indent=2) + "\n").encode()
     return Package(model.name, files, digest, inputs)
-
-
-def _reduced(texts: Mapping[str, str]) -> dict[str, str]:
-    """The rendered modules without what this package does not have or need, by the names of their files."""
-    present = {name: without_absent_modules(text, texts) for name, text in texts.items()}
-    reached = without_unreached(present)
-    return {f"{name}.py": _with_one_name(without_unused(text)) for name, text in reached.items()}
 
 
 def _scenarios(model: Model, plants: Mapping[str, Model]) -> bytes:
@@ -160,7 +153,8 @@ def _generator_digest() -> str:
     """The hash of all that turns a model into files: the generator's modules, what numbers are to them, templates."""
     root = Path(symdual.__file__).parent
     modules = [path for part in ("spec", "derive", "emit") for path in sorted((root / part).glob("*.py"))]
-    modules += [root / f"{name}.py" for name in ("choices", "numbers", "schedules")]
+    common = ("choices", "named", "numba_versions", "numbers", "schedules")
+    modules += [root / "common" / f"{name}.py" for name in common]
     templates = sorted(path for path in template_folder().iterdir() if path.is_file())
     return _digest(*(content for path in (*modules, *templates) for content in (path.name, path.read_bytes())))
 
@@ -176,10 +170,18 @@ def input_digest(model: Model, numbers: Mapping[str, Array], plants: Mapping[str
     return _digest(*parts)
 
 
+def _spelled(expression: sp.Expr) -> list[str]:
+    """An expression in full, a deep one piece by piece."""
+    numbers = itertools.count()
+    pieces = in_pieces(expression, Limits(sys.maxsize, 40), lambda: sp.Symbol(f"_d{next(numbers)}"))
+    return [*(sp.srepr(piece) for _, piece in pieces.taken), sp.srepr(pieces.rest)]
+
+
 def model_digest(model: Model) -> str:
     """The hash of what a model says, whatever its scenarios are and whoever turns it into code."""
     parts: list[str | bytes] = [model.name, model.method, model.filter, repr(model.step)]
-    parts += [sp.srepr(e) for e in (*model.states, *model.inputs, *model.dynamics, *model.observation)]
+    for e in (*model.states, *model.inputs, *model.dynamics, *model.observation):
+        parts += _spelled(e)
     parts.append(sp.srepr(model.time) if model.time else "")
     parts += [f"{s.name} {s.mean!r} {s.variance!r}" for s in model.unknowns]
     parts += [model.prior_mean.tobytes(), model.prior_covariance.tobytes()]
@@ -209,14 +211,14 @@ def model_digest(model: Model) -> str:
         parts.append(f"memory {model.memory}")
     if model.noise is not None:
         parts += ["noise", *(sp.srepr(e) for e in model.noise.expressions)]
-    if model.noisy_plants:
+    if model.plants_have_state_dependent_noise:
         parts.append("noisy plants")
     if model.substeps > 1:
         parts.append(f"substeps {model.substeps}")
     if model.objective is not None:
         for terms in (model.objective.stage, model.objective.final):
             parts += [repr(terms.squares), *(sp.srepr(e) for e in terms.expressions)]
-        parts += [sp.srepr(e) for e in model.objective.limits]
+        parts += [sp.srepr(e) for e in model.objective.constraints]
     if model.combinations:
         parts.append(f"combinations {model.combinations}")
     return _digest(*parts)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 
 import sympy as sp
-from sympy.printing.codeprinter import PrintMethodNotImplementedError
 from sympy.printing.pycode import PythonCodePrinter
 
-from symdual.errors import ModelError
+from symdual.common.errors import ModelError
 
 
 class KernelPrinter(PythonCodePrinter):
@@ -18,7 +17,8 @@ class KernelPrinter(PythonCodePrinter):
     """
 
     def __init__(self) -> None:
-        super().__init__({"fully_qualified_modules": True, "strict": True})
+        # not for humans: then SymPy of every version returns what it cannot print beside the text
+        super().__init__({"fully_qualified_modules": True, "human": False})
 
     def _print_Float(self, expression: sp.Float) -> str:
         return _number(expression)
@@ -29,6 +29,9 @@ class KernelPrinter(PythonCodePrinter):
 
     def _print_Integer(self, expression: sp.Integer) -> str:
         return _number(expression)
+
+    _print_Zero = _print_One = _print_NegativeOne = _print_Integer  # which some versions of SymPy print apart
+    _print_Half = _print_Rational
 
     def _print_Pow(self, expression: sp.Pow, rational: bool = False) -> str:
         base, exponent = expression.args
@@ -77,18 +80,8 @@ _PRINTER = KernelPrinter()
 
 def print_expression(expression: sp.Expr) -> str:
     """Return the Python text of an expression, or say which function cannot be generated."""
-    try:
-        return str(_PRINTER.doprint(expression))
-    except PrintMethodNotImplementedError as failure:
-        culprit = next(part for part in sp.postorder_traversal(expression) if not _can_be_printed(part))
-        raise ModelError(
-            f"a derivative needs {type(culprit).__name__}, which the generated code cannot compute"
-        ) from failure
-
-
-def _can_be_printed(expression: sp.Basic) -> bool:
-    try:
-        _PRINTER.doprint(expression)
-    except PrintMethodNotImplementedError:
-        return False
-    return True
+    _, unprinted, text = _PRINTER.doprint(expression)
+    if unprinted:
+        culprit = next(part for part in sp.postorder_traversal(expression) if part in unprinted)
+        raise ModelError(f"a derivative needs {type(culprit).__name__}, which the generated code cannot compute")
+    return str(text)

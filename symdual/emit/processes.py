@@ -61,6 +61,11 @@ def process_codes(derivation: Derivation) -> tuple[ProcessCode, ...]:
     return tuple(_code(family, starts) for family in derivation.model.families if family.process is not None)
 
 
+def calls_matern(processes: Sequence[ProcessCode]) -> bool:
+    """Whether a kernel is printed with the function `_matern`."""
+    return any("_matern(" in line for code in processes for line in (code.row_lines, code.between_lines))
+
+
 def points_of_a_step(derivation: Derivation) -> tuple[ProcessPoint, ...]:
     """Where one step of the dynamics evaluates Gaussian processes."""
     evaluations = process_evaluations(derivation)

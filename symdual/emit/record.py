@@ -41,14 +41,14 @@ class Needs(NamedTuple):
     transition: str
     diffusion: str
     observation_curved: bool
-    expressed: bool
+    has_expression_cost: bool
     signals: bool
-    limited: bool
-    noisy: bool
-    switched: bool
-    arbitrating: bool
+    constrained: bool
+    state_dependent_noise: bool
+    discrete: bool
+    has_rollouts: bool
 
     @property
     def exact(self) -> bool:
         """Whether slopes of the dual cost are no differences."""
-        return not self.limited and (self.lowrank or not self.processes)
+        return not self.constrained and (self.lowrank or not self.processes)

@@ -10,28 +10,32 @@ from __future__ import annotations
 
 from symdual.emit.likelihood_records import likelihood_records
 from symdual.emit.record import Field, Needs, Record
-from symdual.emit.scratch import space
+from symdual.emit.scratch import scratch
 
 
 def records(needs: Needs) -> tuple[Record, ...]:
     """All records of a package, with those fields only that its model needs."""
     return (
-        _blocks(needs.square_root),
-        _step(needs.expressed, needs.limited),
-        _note(needs.processes, needs.limited),
-        _bend(),
-        _pull(needs.observation_curved, needs.expressed and needs.exact, needs.noisy and needs.exact),
-        _kept(),
-        _story(needs.arbitrating),
-        _weights(needs.expressed, needs.signals),
-        _task(needs.transition, needs.diffusion, needs.expressed, needs.limited, needs.switched),
-        space(needs),
-        *((_chance(needs.diffusion),) if needs.arbitrating else ()),
-        *(() if needs.processes else likelihood_records(needs.noisy)),
+        _gaussian(needs.square_root),
+        _step(needs.has_expression_cost, needs.constrained),
+        _stage(needs.processes, needs.constrained),
+        _hessian(),
+        _gradient(
+            needs.observation_curved,
+            needs.has_expression_cost and needs.exact,
+            needs.state_dependent_noise and needs.exact,
+        ),
+        _stored_plan(),
+        _decision_log(needs.has_rollouts),
+        _stage_cost(needs.has_expression_cost, needs.signals),
+        _settings(needs.transition, needs.diffusion, needs.has_expression_cost, needs.constrained, needs.discrete),
+        scratch(needs),
+        *((_rollout(needs.diffusion),) if needs.has_rollouts else ()),
+        *(() if needs.processes else likelihood_records(needs.state_dependent_noise)),
     )
 
 
-def _blocks(square_root: bool) -> Record:
+def _gaussian(square_root: bool) -> Record:
     fields = [
         Field("z", ("NZ",), "a vector on z = (x, theta): the mean"),
         Field("xx", ("NX", "NX"), "a symmetric matrix on z by blocks: states"),
@@ -40,10 +44,10 @@ def _blocks(square_root: bool) -> Record:
     ]
     if square_root:
         fields.append(Field("factor", ("NZ", "NZ"), "lower triangular F with F' F = covariance"))
-    return Record("BLOCKS", "a belief, a covariance along the plan, or a cost-to-go", tuple(fields))
+    return Record("GAUSSIAN", "a belief, a covariance along the plan, or a cost-to-go", tuple(fields))
 
 
-def _step(expressed: bool, limited: bool) -> Record:
+def _step(has_expression_cost: bool, constrained: bool) -> Record:
     fields = [
         Field("z", ("NZ",), "augmented state"),
         Field("u", ("NU",), "input"),
@@ -51,7 +55,7 @@ def _step(expressed: bool, limited: bool) -> Record:
         Field("f_u", ("NX", "NU"), "by the inputs"),
         Field("f_theta", ("NR", "WIDTH"), "by the parameters, rows that are not identically zero"),
     ]
-    if expressed:
+    if has_expression_cost:
         fields += [
             Field("l_x", ("NX",), "half the slope of the cost by the states"),
             Field("l_u", ("NU",), "by the inputs"),
@@ -59,26 +63,28 @@ def _step(expressed: bool, limited: bool) -> Record:
             Field("N", ("NU", "NX"), "by inputs and states"),
             Field("U", ("NU", "NU"), "by the inputs"),
         ]
-    if limited:
+    if constrained:
         fields += [
             Field("g", ("NC",), "constraints, at most zero where they are kept"),
             Field("g_x", ("NC", "NX"), "their slopes by the states"),
             Field("g_u", ("NC", "NU"), "by the inputs"),
             Field("g_theta", ("NC", "NS"), "by the scalar unknowns"),
-            Field("distance", ("NC",), "that is to be kept"),
+            Field("backoff", ("NC",), "that is to be kept"),
             Field("near", ("NC",), "share by which each counts in the curvature"),
         ]
-    return Record("STEP", "a point of a trajectory with its linearisation; written by rollouts", tuple(fields))
+    return Record("POINT", "a point of a trajectory with its linearisation; written by forward passes", tuple(fields))
 
 
-def _note(processes: bool, limited: bool) -> Record:
+def _stage(processes: bool, constrained: bool) -> Record:
     fields = [
         Field("gain", ("NU", "NX"), "feedback of the last backward pass"),
-        Field("push", ("NU",), "its feedforward"),
-        Field("policy", ("NU", "NX"), "affine policy u = policy x + offset from which plans start"),
-        Field("offset", ("NU",), ""),
-        Field("kept_policy", ("NU", "NX"), "the policy while another start is tried"),
-        Field("kept_offset", ("NU",), ""),
+        Field("feedforward", ("NU",), "its feedforward"),
+        Field(
+            "policy_gain", ("NU", "NX"), "affine policy_gain u = policy_gain x + policy_offset from which plans start"
+        ),
+        Field("policy_offset", ("NU",), ""),
+        Field("saved_policy_gain", ("NU", "NX"), "the policy while another start is tried"),
+        Field("saved_policy_offset", ("NU",), ""),
         Field("gap", ("NX",), "f minus the next point, where a trajectory is not one"),
         Field("h", ("NY",), "expected measurement"),
         Field("h_x", ("NY", "NX"), "its Jacobian by the states"),
@@ -88,8 +94,8 @@ def _note(processes: bool, limited: bool) -> Record:
         Field("root", ("NY", "NY"), "C S C', then L below the diagonal with L L' = C S C' + R"),
         Field("pivots", ("NY",), "1 / L_aa, zero for a component that is left out"),
         Field("lam", ("NX",), "costate of the next time"),
-        Field("tilt_x", ("NX",), "slope, halved, of what a plan minimises besides L: by the state"),
-        Field("tilt_u", ("NU",), "by the input"),
+        Field("gradient_x", ("NX",), "slope, halved, of what a plan minimises besides L: by the state"),
+        Field("gradient_u", ("NU",), "by the input"),
     ]
     if processes:
         fields += [
@@ -97,27 +103,27 @@ def _note(processes: bool, limited: bool) -> Record:
             Field("prior", ("NR", "WIDTH"), "what their priors add to the product of the covariance with f_theta"),
             Field("Q", ("NX", "NX"), "process noise with what Gaussian processes leave open"),
         ]
-    if limited:
+    if constrained:
         fields += [
-            Field("L_x", ("NU", "NX"), "gains of the cost-to-go: states"),
-            Field("L_t", ("NU", "WIDTH"), "parameters"),
+            Field("gain_x", ("NU", "NX"), "gains of the cost-to-go: states"),
+            Field("gain_t", ("NU", "WIDTH"), "parameters"),
             Field("variance", ("NC",), "what the filter will not know of each constraint"),
-            Field("strayed", ("NC",), "what the estimate will stray in it by states and answers"),
+            Field("closed_loop_variance", ("NC",), "what the estimate will stray in it by states and answers"),
             Field("sigma", ("NC",), "deviation of each constraint in closed loop"),
-            Field("kept_sigma", ("NC",), "the same along the certainty-equivalent plan"),
-            Field("kept_distance", ("NC",), "and the distance there"),
-            Field("held", ("NC",), "1 for those that held the plan before distances were moved"),
+            Field("saved_sigma", ("NC",), "the same along the certainty-equivalent plan"),
+            Field("saved_backoff", ("NC",), "and the back-off there"),
+            Field("held", ("NC",), "1 for those that held the plan before back-offs were moved"),
             Field("end_sigma", ("2", "NC"), "deviation and"),
-            Field("end_distance", ("2", "NC"), "distance along the plans through both ends of a valley"),
-            Field("end_policy", ("NU", "NX"), "and the policy of the plan through one of them"),
-            Field("end_offset", ("NU",), ""),
+            Field("end_backoff", ("2", "NC"), "back-off along the plans through both ends of a valley"),
+            Field("end_policy_gain", ("NU", "NX"), "and the policy of the plan through one of them"),
+            Field("end_policy_offset", ("NU",), ""),
         ]
-    return Record("NOTE", "what passes over the plan write down for each time, until the next pass", tuple(fields))
+    return Record("STAGE", "stage data of a plan, from one pass over it to the next", tuple(fields))
 
 
-def _bend() -> Record:
+def _hessian() -> Record:
     return Record(
-        "BEND",
+        "HESSIAN",
         "second derivatives of costate' f at each time of the plan; only for order 2",
         (
             Field("core", ("NX + NS", "NZ"), "rows of the states and scalar unknowns"),
@@ -130,12 +136,12 @@ def _bend() -> Record:
     )
 
 
-def _pull(observation_curved: bool, bent: bool, noisy: bool) -> Record:
+def _gradient(observation_curved: bool, curved_cost: bool, state_dependent_noise: bool) -> Record:
     fields = [
-        Field("Lx", ("NU", "NX"), "feedback on the estimate: states"),
-        Field("Lt", ("NU", "WIDTH"), "parameters"),
-        Field("reach_x", ("NX", "NX"), "rows of the states of K (A + B L): states"),
-        Field("reach_t", ("NX", "WIDTH"), "parameters"),
+        Field("gain_x", ("NU", "NX"), "feedback on the estimate: states"),
+        Field("gain_t", ("NU", "WIDTH"), "parameters"),
+        Field("closed_loop_x", ("NX", "NX"), "rows of the states of K (A + B L): states"),
+        Field("closed_loop_t", ("NX", "WIDTH"), "parameters"),
         Field("Ax", ("NX", "NX"), "1/2 dJd/df_x"),
         Field("At", ("NX", "WIDTH"), "1/2 dJd/df_theta"),
         Field("B", ("NX", "NU"), "1/2 dJd/df_u"),
@@ -145,29 +151,29 @@ def _pull(observation_curved: bool, bent: bool, noisy: bool) -> Record:
             Field("Cx", ("NY", "NX"), "1/2 dJd/dh_x, of the next time"),
             Field("Ct", ("NY", "WIDTH"), "1/2 dJd/dh_theta"),
         ]
-    if bent:
+    if curved_cost:
         fields += [
             Field("W", ("NX", "NX"), "dJd/dW of the cost's curvature"),
             Field("N", ("NU", "NX"), "1/2 dJd/dN"),
             Field("U", ("NU", "NU"), "dJd/dU"),
         ]
-    if noisy:
+    if state_dependent_noise:
         fields += [
             Field("Q", ("NX", "NX"), "1/2 dJd/dQ"),
             Field("R", ("NY", "NY"), "1/2 dJd/dR, of the next time"),
         ]
-    return Record("PULL", "how the dual cost depends on each time of a plan; only for planners", tuple(fields))
+    return Record("GRADIENT", "how the dual cost depends on each time of a plan; only for planners", tuple(fields))
 
 
-def _kept() -> Record:
+def _stored_plan() -> Record:
     return Record(
-        "KEPT",
-        "a plan that is kept from decision to decision, a record for each time",
+        "STORED",
+        "a plan that is stored from decision to decision, a record for each time",
         (
             Field("z", ("NZ",), "augmented state"),
             Field("u", ("NU",), "input"),
-            Field("Lx", ("NU", "NX"), "feedback on the estimate: states"),
-            Field("Lt", ("NU", "WIDTH"), "parameters"),
+            Field("gain_x", ("NU", "NX"), "feedback on the estimate: states"),
+            Field("gain_t", ("NU", "WIDTH"), "parameters"),
             Field("begin", (), "in the first record: the time of the plan"),
             Field("steps", (), "in the first record: its length; 0 for none"),
         ),
@@ -176,22 +182,22 @@ def _kept() -> Record:
 
 def _race() -> tuple[Field, ...]:
     return (
-        Field("entries", (), "contestants of simulated futures: plans, followed for some steps"),
+        Field("entries", (), "contestants of rollouts: plans, followed for some steps"),
         Field("entry_u", ("ENTRIES", "NU"), "their first inputs"),
-        Field("entry_place", ("ENTRIES",), "their places on the shelf"),
+        Field("entry_place", ("ENTRIES",), "their places of stored plans"),
         Field("entry_follow", ("ENTRIES",), "for how many steps they are followed"),
-        Field("entry_cost", ("ENTRIES",), "mean cost in the first futures"),
-        Field("entry_gap", ("ENTRIES",), "what they cost more than the default in fresh futures, or NaN"),
+        Field("entry_cost", ("ENTRIES",), "mean cost in the first rollouts"),
+        Field("entry_gap", ("ENTRIES",), "what they cost more than the default in fresh rollouts, or NaN"),
         Field("entry_error", ("ENTRIES",), "its standard error"),
         Field("entry_won", (), "the contestant that won"),
     )
 
 
-def _chance(diffusion: str) -> Record:
+def _rollout(diffusion: str) -> Record:
     dense = [Field("drift", ("NTHETA", "NTHETA"), "of the drift")] if diffusion == "dense" else []
     return Record(
-        "CHANCE",
-        "a simulated future; only for controllers that arbitrate",
+        "ROLLOUT",
+        "a rollout; only for controllers with rollouts",
         (
             Field("stream", ("6",), "of random numbers"),
             Field("draws", ("NZ",), "normal random numbers"),
@@ -206,13 +212,13 @@ def _chance(diffusion: str) -> Record:
     )
 
 
-def _story(arbitrating: bool) -> Record:
+def _decision_log(has_rollouts: bool) -> Record:
     return Record(
-        "STORY",
+        "DECISION_LOG",
         "how a decision of a planning controller came about",
         (
             Field("starts", (), "number of plans to start from"),
-            Field("start_u", ("STARTS", "NU"), "their first inputs: certainty-equivalent, kept, kicked"),
+            Field("start_u", ("STARTS", "NU"), "their first inputs: certainty-equivalent, stored, perturbed"),
             Field("start_cost", ("STARTS",), "J before it was improved"),
             Field("plan_cost", ("STARTS",), "J afterwards, or NaN"),
             Field("taken", ("STARTS",), "1, 2, ... for those that were improved"),
@@ -225,18 +231,18 @@ def _story(arbitrating: bool) -> Record:
             Field("look_u", ("LOOKS", "NU"), "these inputs"),
             Field("look_cost", ("LOOKS",), "their cost with the next measurement taken into account"),
             Field("reach", ("2", "NU"), "how far below and above the certainty-equivalent input Jbar stays below J"),
-            *(_race() if arbitrating else ()),
+            *(_race() if has_rollouts else ()),
         ),
     )
 
 
-def _weights(expressed: bool, signals: bool) -> Record:
+def _stage_cost(has_expression_cost: bool, signals: bool) -> Record:
     fields = [
         Field("W", ("NX", "NX"), "(x - r)' W (x - r)"),
-        Field("U", ("NU", "NU"), "(u - s)' U (u - s)" if expressed else "u' U u"),
+        Field("U", ("NU", "NU"), "(u - s)' U (u - s)" if has_expression_cost else "u' U u"),
         Field("r", ("NX",), "reference"),
     ]
-    if expressed:
+    if has_expression_cost:
         fields += [
             Field("N", ("NU", "NX"), "2 (u - s)' N (x - r)"),
             Field("s", ("NU",), "reference of the inputs"),
@@ -247,22 +253,22 @@ def _weights(expressed: bool, signals: bool) -> Record:
             Field("signals", ("NSIGNALS",), "known quantities as the controller believes them"),
             Field("true_signals", ("NSIGNALS",), "as they are"),
         ]
-    return Record("WEIGHTS", "the cost of each time", tuple(fields))
+    return Record("STAGE_COST", "the cost of each time", tuple(fields))
 
 
-def _switches() -> list[Field]:
+def _discrete_inputs() -> list[Field]:
     return [
         Field("choices", ("COMBINATIONS", "NU"), "combinations of the inputs with a finite set of values"),
-        Field("switched", ("NU",), "1 for these inputs, 0 for those that are free"),
+        Field("discrete", ("NU",), "1 for these inputs, 0 for those that are free"),
         Field("combinations", (), "how many of the combinations there are"),
     ]
 
 
-def _task(transition: str, diffusion: str, expressed: bool, limited: bool, switched: bool) -> Record:
+def _settings(transition: str, diffusion: str, has_expression_cost: bool, constrained: bool, discrete: bool) -> Record:
     square = ("NTHETA", "NTHETA")
     return Record(
-        "TASK",
-        "what a decision is given besides the belief and the weights",
+        "SETTINGS",
+        "controller settings: what a decision is given besides the belief and the stage costs",
         (
             Field("Q", ("NX", "NX"), "process noise"),
             Field("R", ("NY", "NY"), "measurement noise"),
@@ -279,11 +285,11 @@ def _task(transition: str, diffusion: str, expressed: bool, limited: bool, switc
             Field("tolerance", (), "relative decrease of the cost at which a plan counts as converged"),
             Field("starts", (), "plans that a planning controller improves"),
             Field("looking", (), "1: it looks one step ahead"),
-            Field("samples", (), "futures that it simulates to choose between plans; 0 for none"),
+            Field("samples", (), "rollouts that it simulates to choose between plans; 0 for none"),
             Field("seed", (), "of these"),
-            *([Field("ends", ("NE",), "weights of the terms of the cost of the end")] if expressed else []),
-            *([Field("limit_weights", ("NC",), "of squared excesses of constraints")] if limited else []),
-            *([Field("quantiles", ("NC",), "distances to be kept, in deviations")] if limited else []),
-            *(_switches() if switched else []),
+            *([Field("ends", ("NE",), "weights of the terms of the cost of the end")] if has_expression_cost else []),
+            *([Field("constraint_weights", ("NC",), "of squared excesses of constraints")] if constrained else []),
+            *([Field("quantiles", ("NC",), "back-offs to be kept, in deviations")] if constrained else []),
+            *(_discrete_inputs() if discrete else []),
         ),
     )

@@ -1,11 +1,11 @@
-"""SPACE, the scratch of a thread: what all packages have, and what some parts of a model ask for."""
+"""SCRATCH, the scratch of a thread: what all packages have, and what some parts of a model ask for."""
 
 from __future__ import annotations
 
 from symdual.emit.record import ENTRIES_OF_NOISE, Field, Needs, Record
 
 
-def space(needs: Needs) -> Record:
+def scratch(needs: Needs) -> Record:
     """The record with those fields that the model needs."""
     sloped = needs.exact or not needs.processes
     parts = (
@@ -17,13 +17,13 @@ def space(needs: Needs) -> Record:
         (needs.transition == "dense", _dense_transition),
         (needs.processes, _processes),
         (needs.lowrank, _values),
-        (needs.expressed, _expressed),
-        (needs.limited, _limited),
-        (needs.limited and needs.lowrank, _limited_values),
-        (needs.noisy, _noisy),
+        (needs.has_expression_cost, _expression_cost),
+        (needs.constrained, _constrained),
+        (needs.constrained and needs.lowrank, _constrained_values),
+        (needs.state_dependent_noise, _state_dependent_noise),
     )
     fields = tuple(field for needed, part in parts if needed for field in part())
-    return Record("SPACE", "scratch of one thread; nothing in it outlives the function that writes it", fields)
+    return Record("SCRATCH", "scratch of one thread; nothing in it outlives the function that writes it", fields)
 
 
 def _always() -> tuple[Field, ...]:
@@ -44,7 +44,7 @@ def _always() -> tuple[Field, ...]:
         Field("cross", ("NR", "NX"), "f_theta times the mixed block"),
         Field("half", ("NX", "NX"), "first factor of a product"),
         Field("mixed", ("max(NX, NU)", "max(NX, NU, WIDTH)"), "rows on their way"),
-        Field("sights", ("NY", "max(NX, NY, WIDTH)"), "rows of measurements on their way"),
+        Field("measurement_rows", ("NY", "max(NX, NY, WIDTH)"), "rows of measurements on their way"),
         Field("K", ("NX", "NX"), "cost-to-go of the nominal plan"),
         Field("KA", ("NX", "NX"), ""),
         Field("KB", ("NU", "NX"), "K f_u, a row for each input"),
@@ -71,7 +71,7 @@ def _always() -> tuple[Field, ...]:
 
 def _slopes() -> tuple[Field, ...]:
     return (
-        Field("nothing", ("NX", "NX"), "zeros"),
+        Field("zeros", ("NX", "NX"), "zeros"),
         Field("loss_x", ("NY", "NX"), "a cost-to-go times the filter's gain: states"),
         Field("loss_t", ("NY", "WIDTH"), "parameters"),
         Field("inner_loss", ("NY", "NY"), "the gain times that"),
@@ -119,8 +119,8 @@ def _dense_transition() -> tuple[Field, ...]:
 def _processes() -> tuple[Field, ...]:
     return (
         Field("process", ("SCRATCH_ROWS", "SCRATCH_WIDTH"), "of `process`"),
-        Field("kept", ("PROCESSES", "2"), "indices in use and scale of each process before a plan"),
-        Field("kept_before", ("PROCESSES", "2"), "the same before an imagined step"),
+        Field("saved", ("PROCESSES", "2"), "indices in use and scale of each process before a plan"),
+        Field("indices_before_step", ("PROCESSES", "2"), "the same before an imagined step"),
     )
 
 
@@ -131,7 +131,7 @@ def _values() -> tuple[Field, ...]:
     )
 
 
-def _expressed() -> tuple[Field, ...]:
+def _expression_cost() -> tuple[Field, ...]:
     return (
         Field("t", ("NT",), "terms of the cost of a step"),
         Field("t_x", ("NT", "NX"), "their slopes by the states"),
@@ -147,36 +147,36 @@ def _expressed() -> tuple[Field, ...]:
         Field("joint", ("NX + NU", "NX + NU"), "curvature of states and inputs together"),
         Field("axes", ("NX + NU", "NX + NU"), "its eigenvectors"),
         Field("turned", ("NX + NU", "NX + NU"), "a slope by it in their coordinates"),
-        Field("pulled", ("NX + NU", "NX + NU"), "the same by the curvature as it was before"),
+        Field("convex_gradient", ("NX + NU", "NX + NU"), "the same by the curvature as it was before"),
         Field("along_x", ("NX",), "what second or third derivatives make of a slope: by the states"),
         Field("along_u", ("NU",), "by the inputs"),
     )
 
 
-def _limited() -> tuple[Field, ...]:
+def _constrained() -> tuple[Field, ...]:
     return (
         Field("loop_x", ("NX", "NX"), "A + B L: states"),
         Field("loop_t", ("NX", "WIDTH"), "parameters"),
-        Field("half_x", ("NX", "NX"), "its product with the spread"),
+        Field("half_x", ("NX", "NX"), "its product with the closed-loop covariance"),
         Field("half_t", ("NX", "WIDTH"), ""),
         Field("seen_x", ("NX",), "slope of a constraint in closed loop"),
         Field("seen_t", ("WIDTH",), ""),
-        Field("valley", (), "of a search; 2: distances at its ends are known, 1: will be, 0: there is none"),
+        Field("valley", (), "of a search; 2: back-offs at its ends are known, 1: will be, 0: there is none"),
         Field("ends", ("2", "NU"), "first inputs there"),
-        Field("judging", (), "1 where it is known what a plan may cost"),
-        Field("hopeless", (), "beyond which it cannot be the best"),
+        Field("has_cost_limit", (), "1 where it is known what a plan may cost"),
+        Field("cost_limit", (), "beyond which it cannot be the best"),
     )
 
 
-def _limited_values() -> tuple[Field, ...]:
+def _constrained_values() -> tuple[Field, ...]:
     return (
         Field("fed_t", ("NU", "WIDTH"), "L_v M of a step: values"),
         Field("fed_x", ("NU", "NX"), "states"),
-        Field("answered", ("NU", "NU"), "L_v M L_v'"),
+        Field("gain_square", ("NU", "NU"), "L_v M L_v'"),
     )
 
 
-def _noisy() -> tuple[Field, ...]:
+def _state_dependent_noise() -> tuple[Field, ...]:
     return (
         Field("root_Q", ("NX", "NX"), "root of Q"),
         Field("root_R", ("NY", "NY"), "root of R"),

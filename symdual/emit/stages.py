@@ -1,19 +1,28 @@
-"""A long Runge-Kutta step, composed stage by stage from kernels of its right-hand side g that are written once.
+"""A step in loops: substeps and stages, composed from kernels of a map g that are written once.
 
-    X_s = x + a_s h k_{s-1},   k_s = g(X_s, u, theta),   f = x + h sum_s b_s k_s
+A step consists of substeps, x_0 = x, x_1, ..., f = x_N, and each of them of stages,
 
-With v = (x, theta, u), Z_s = dX_s/dv and G the derivatives of g, the chain rule is
+    X_s = x_n + a_s h k_{s-1},   k_s = g(X_s, u, theta),   x_{n+1} = x_n + h sum_s b_s k_s
 
-    Z_s = [I 0 0] + a_s h K_{s-1},     K_s = dk_s/dv = G_x Z_s + [0 G_theta G_u],     df/dv = [I 0 0] + h sum_s b_s K_s
-    mu_s = b_s h lam + a_{s+1} h G_x' mu_{s+1}                    the derivative of lam' f by k_s
-    d2(lam' f)/dv2 = sum_s V_s' (mu_s' g_vv) V_s,                 V_s = [Z_s; 0 I 0; 0 0 I]
+where g is the right-hand side of a long Runge-Kutta step. A short substep is written out: g is the substep itself then,
+with one stage, and x_{n+1} = k. With v = (x, theta, u), Z_s = dX_s/dv and G the derivatives of g, the chain rule is
 
-which is what differentiating the whole step gives, in another order of its sums. All that passes between the kernels of
-g and the loops above them (`stages.py.jinja`) lies in the work array, where the kernels of g write
+    Z_s = dx_n/dv + a_s h K_{s-1},     K_s = dk_s/dv = G_x Z_s + [0 G_theta G_u]
+    dx_{n+1}/dv = dx_n/dv + h sum_s b_s K_s
+    mu_s = b_s h lam_{n+1} + a_{s+1} h G_x' mu_{s+1}              the derivative of lam' f by k_s
+    lam_n = lam_{n+1} + sum_s G_x' mu_s                           and by x_n
+    d2(lam' f)/dv2 = sum_n sum_s V_s' (mu_s' g_vv) V_s,           V_s = [Z_s; 0 I 0; 0 0 I]
+
+as differentiating the whole step gives, in another order of its sums. On the way back the stages of a substep are
+computed again, so that only its start is kept. All that passes between the kernels of g and the loops above them
+(`stages.py.jinja`) lies in the work array, where the kernels of g write
 
     k, the entries of G_x one after another with tables of their rows and columns, G_theta and G_u at their places in K;
     M = (mu' g_vv) by rows of states, scalar unknowns and inputs: entries by a state one after another, the others at
     their places; the loops complete it to M V_s.
+
+Weights by weights are pairs of vectors, some from each stage. Where there would be more pairs than weights, the block
+is filled instead, and the pairs are its rows: left = I, right = half of it.
 """
 
 from __future__ import annotations
@@ -21,11 +30,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-import sympy as sp
-
 from symdual.derive.calculus import Calculus
-from symdual.derive.derivation import Derivation, theta_row
-from symdual.derive.structure import STAGES, curved_states, hessian_diagonals
+from symdual.derive.derivation import Derivation, Loops, theta_row
+from symdual.derive.structure import curved_states, hessian_diagonals, pairs_in_loops, remembered
 from symdual.emit.kernel import KernelBuilder
 
 AT_ONCE = 4  # entries of a row that are multiplied in one pass
@@ -59,6 +66,8 @@ def grouped(pairs: Iterable[tuple[int, int]]) -> Entries:
 class StageLayout(NamedTuple):
     """What the template needs to know: sizes, tables, and where in the work array everything lies."""
 
+    substeps: int
+    stages: int
     columns: int
     rows: int
     first_input: int
@@ -66,9 +75,21 @@ class StageLayout(NamedTuple):
     hessian: Entries
     curved: tuple[int, ...]
     own_pairs: int
+    dense: bool
     diagonals: int
+    remembered: tuple[tuple[int, int], ...]
     step_at: int
     offsets: tuple[tuple[str, int, str], ...]
+
+    @property
+    def written_out(self) -> bool:
+        """Whether the map of the loops is a substep as a whole."""
+        return self.stages == 1
+
+    @property
+    def link(self) -> str:
+        """What the kernels of the map are called."""
+        return "_substep" if self.written_out else "_slope"
 
     @property
     def size(self) -> int:
@@ -80,8 +101,9 @@ class StageLayout(NamedTuple):
         return next(start for known, start, _ in self.offsets if known == name)
 
 
-def stage_layout(derivation: Derivation, slope: Calculus, step_at: int) -> StageLayout:
-    """Lay out the work array of the stages; `step_at` is the place of the step length among the known numbers."""
+def stage_layout(derivation: Derivation, loops: Loops, step_at: int) -> StageLayout:
+    """Lay out the work array of the loops; `step_at` is the place of the step length among the known numbers."""
+    slope, stages, substeps = loops.link, loops.stages, loops.substeps
     nx, ns, nu = len(derivation.states), len(derivation.scalars), len(derivation.inputs)
     nz = nx + derivation.theta_size
     rows, columns = nx + ns + nu, 4 * -(-(nz + nu) // 4)  # whole vectors
@@ -91,26 +113,38 @@ def stage_layout(derivation: Derivation, slope: Calculus, step_at: int) -> Stage
         (place[one], place[other]) for one, other in slope.hessian.core if one in place and place.get(other, nx) < nx
     )
     diagonals = sum(count for _, _, count, _ in hessian_diagonals(derivation, slope.hessian))
+    weights = derivation.theta_size - ns
+    dense = pairs_in_loops(derivation, loops) > weights
+    pairs = len(slope.hessian.pairs) * derivation.theta_size if dense else 0
+    groups = len(derivation.core) + len(derivation.weights)
     sizes = (
-        ("POINT", STAGES * nz, "(x, theta) of each stage"),
+        ("START", substeps * nx, "x at the start of each substep"),
+        ("BASE", substeps * nx * columns, "dx/dv there"),
+        ("LAM", nx, "derivative of lam' f by x at the end of a substep"),
+        ("STAGE_POINT", stages * nz, "(x, theta) of each stage"),
         ("SLOPE", nx, "k of the last stage"),
-        ("NEXT", nx, "the next state, where nobody asks for it"),
+        ("NEXT", nx, "x at the end of a substep"),
         ("ENTRY", len(jacobian.columns), "entries of G_x of the last stage"),
-        ("KEPT", STAGES * len(jacobian.columns), "of each stage"),
-        ("Z", STAGES * nx * columns, "dX/dv of each stage"),
+        ("STAGE_JACOBIANS", stages * len(jacobian.columns), "of each stage"),
+        ("Z", stages * nx * columns, "dX/dv of each stage"),
         ("K", nx * columns, "dk/dv of the last stage"),
-        ("FLOW", nx * columns, "df/dv"),
-        ("MU", STAGES * nx, "derivative of lam' f by k of each stage"),
+        ("FLOW", nx * columns, "dx/dv there"),
+        ("MU", stages * nx, "derivative of lam' f by k of each stage"),
         ("CURVED", len(hessian.columns), "entries of the second derivatives by a state"),
         ("M", rows * columns, "rows of the second derivatives times V"),
         ("H", rows * columns, "their sum over the stages"),
         ("DIAGONAL", diagonals, "diagonals between weights"),
+        ("LEFT", pairs, "pairs of vectors of g itself"),
+        ("RIGHT", pairs, "their other halves"),
+        ("HALF", derivation.theta_size if dense else 0, "of a row of M"),
     )
     offsets, start = [], 0
     for name, size, meaning in sizes:
         offsets.append((name, start, meaning))
         start += size
     return StageLayout(
+        substeps=substeps,
+        stages=stages,
         columns=columns,
         rows=rows,
         first_input=nx + ns,
@@ -118,6 +152,8 @@ def stage_layout(derivation: Derivation, slope: Calculus, step_at: int) -> Stage
         hessian=hessian,
         curved=curved_states(slope),
         own_pairs=len(slope.hessian.pairs),
+        dense=dense,
+        remembered=tuple((row, j if j < nx else nz + j - groups) for row, j in remembered(derivation)),
         diagonals=diagonals,
         step_at=step_at,
         offsets=(*offsets, ("END", start, "")),
@@ -127,7 +163,7 @@ def stage_layout(derivation: Derivation, slope: Calculus, step_at: int) -> Stage
 def write_slope(builder: KernelBuilder, slope: Calculus, layout: StageLayout) -> None:
     """k = g."""
     for i, expression in enumerate(slope.program.outputs):
-        builder.write(_at(layout, "SLOPE", i), expression if expression != 0 else sp.Float(0))
+        builder.write(_at(layout, "SLOPE", i), expression, always=True)
 
 
 def write_slope_jacobian(builder: KernelBuilder, derivation: Derivation, slope: Calculus, layout: StageLayout) -> None:
@@ -168,8 +204,10 @@ def write_slope_hessian(builder: KernelBuilder, derivation: Derivation, slope: C
         builder.write_vector(_run(layout, "DIAGONAL", start), count, vector)
     for position, pair in enumerate(hessian.pairs):
         for block in derivation.weights:
-            for array, side in (("left_out", pair.left), ("right_out", pair.right)):
-                target = f"{array}[_pair + {position}, {block.start} + {{i}}]"
+            for array, side in (("left", pair.left), ("right", pair.right)):
+                target = f"{array}_out[_pair + {position}, {block.start} + {{i}}]"
+                if layout.dense:
+                    target = _run(layout, array.upper(), position * derivation.theta_size + block.start)
                 builder.write_vector(target, block.count, side.get(block.symbol, ()))
 
 

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from symdual.derive.pieces import Limits
+
+OF_A_LINE = Limits(
+    terms=40, depth=30
+)  #: of the expression of a statement; Python's parser allows some 100 brackets within each other
+
 
 class Line(NamedTuple):
     """One statement: `target operator value`."""

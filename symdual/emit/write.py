@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from symdual.emit.package import Package
-from symdual.errors import PackageError, SymdualError
-from symdual.whole_file.packages import (
+from symdual.common.errors import PackageError, SymdualError
+from symdual.common.package_folders import (
     locked,
     note_inputs,
     noted_inputs,
@@ -21,6 +20,7 @@ from symdual.whole_file.packages import (
     set_aside,
     verified,
 )
+from symdual.emit.package import Package
 
 PATIENCE = 60.0  #: seconds that a generator waits for another one
 

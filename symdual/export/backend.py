@@ -6,23 +6,25 @@ that no controller needs (`likelihood`, `process`) are those of numba.
 
 from __future__ import annotations
 
-import threading
 import types
 from collections.abc import Callable, Mapping
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
+from symdual.common.errors import SymdualError, warn_once
 from symdual.export import compilation, source
 from symdual.export.library import Library
 from symdual.export.program import Function, Program
 from symdual.export.translator import Translator
 from symdual.export.values import Untranslatable
-from symdual.runtime.border import MakeBackend
+from symdual.runtime.forking import Lock
+from symdual.runtime.package_interface import BackendFailure, MakeBackend
 
 PREFIX = "package"
 FEW = 8  # states and unknowns, over which loops are short
 #: modules that are compiled by themselves, as is every cost; all else is compiled together
 _PARTS = {"kernels": "kernels", "calls": "calls", "plant": "episode", "episode": "episode"}
+_BY_THEMSELVES = ("kernels", "calls")  # whose functions are handed no pointers, so that numba's may take their place
 _NUMBAS = ("likelihood", "process", "options")
 
 
@@ -31,11 +33,14 @@ class Pointer:
 
     def __init__(self, find: Callable[[], int]) -> None:
         self._find = find
+        self._address: int | None = None
 
-    @cached_property
+    @property
     def address(self) -> int:
         """The address."""
-        return self._find()
+        if self._address is None:
+            self._address = self._find()
+        return self._address
 
 
 _BACKENDS: dict[str, CBackend] = {}
@@ -46,6 +51,11 @@ def backend_of(name: str, digest: str, files: Mapping[str, bytes]) -> CBackend:
     if digest not in _BACKENDS:
         _BACKENDS[digest] = CBackend(name, files)
     return _BACKENDS[digest]
+
+
+def preferred_of(name: str, digest: str, files: Mapping[str, bytes]) -> Preferred:
+    """The same with numba on standby."""
+    return backend_of(name, digest, files).preferred
 
 
 class CBackend:
@@ -60,6 +70,7 @@ class CBackend:
         self._name, self._program = name, Program(files)
         self._modules: dict[str, types.ModuleType] = {}
         self._parts: dict[str, tuple[Translator, Library]] = {}
+        self.preferred = Preferred(self)
 
     @property
     def make(self) -> MakeBackend:
@@ -69,6 +80,15 @@ class CBackend:
     def offers(self, module: str) -> bool:
         """Whether a module has a form in C, or needs none."""
         return module not in _NUMBAS
+
+    @property
+    def given_up(self) -> bool:
+        """Never: who asked for C hears of its failures."""
+        return False
+
+    def give_up(self, failure: BackendFailure) -> bool:
+        """Refuse, as above."""
+        return False
 
     def module(self, name: str) -> types.ModuleType:
         """A module with compiled functions."""
@@ -105,21 +125,33 @@ class CBackend:
 
         module.__getattr__ = find  # type: ignore[method-assign]
 
+    def require(self, module: str) -> None:
+        """Wait until the part is loaded in which the functions of a module are, or raise what went wrong."""
+        self._part(_PARTS[module])[1].require()
+
     def _part(self, part: str) -> tuple[Translator, Library]:
         if part not in self._parts:
-            costs = {function: _cost_part(kind) for kind, function in source.costs(self._program).items()}
-
-            def wanted(function: Function) -> bool:
-                return costs.get(function, _PARTS.get(function.module, "controller")) == part
-
-            work = source.translated(self._program, self._name, PREFIX, closed_loop=part == "episode", wanted=wanted)
-            if work.pointers_need_memory:
-                raise Untranslatable(f"{self._name}: a cost that keeps arrays cannot be compiled by itself")
-            library = compilation.begun(
-                library_text(work), compilation.fast_flags(work.program.module("records").NZ <= FEW)
-            )
-            self._parts[part] = work, Library(work, library)
+            try:
+                self._parts[part] = self._begun(part)
+            except SymdualError as failure:
+                raise BackendFailure(str(failure)) from failure
+            except RecursionError as failure:
+                raise BackendFailure(f"an expression of {self._name} is too deep to be translated to C") from failure
         return self._parts[part]
+
+    def _begun(self, part: str) -> tuple[Translator, Library]:
+        costs = {function: _cost_part(kind) for kind, function in source.costs(self._program).items()}
+
+        def wanted(function: Function) -> bool:
+            return costs.get(function, _PARTS.get(function.module, "controller")) == part
+
+        work = source.translated(self._program, self._name, PREFIX, closed_loop=part == "episode", wanted=wanted)
+        if work.pointers_need_memory:
+            raise Untranslatable(f"{self._name}: a cost that keeps arrays cannot be compiled by itself")
+        library = compilation.begun(
+            library_text(work), compilation.fast_flags(work.program.module("records").NZ <= FEW)
+        )
+        return work, Library(work, library)
 
     def _cost_pointer(self, kind: str) -> Pointer:
         work, library = self._part(_cost_part(kind))
@@ -141,6 +173,39 @@ class CBackend:
         module.episodes = run  # type: ignore[attr-defined]
 
 
+class Preferred:
+    """C as long as it works. From its first failure on, whatever is looked up is numba's."""
+
+    def __init__(self, c: CBackend) -> None:
+        self._c, self.given_up = c, False
+
+    @property
+    def make(self) -> MakeBackend:
+        """What makes such a backend of another package."""
+        return preferred_of
+
+    def offers(self, module: str) -> bool:
+        """Whether a module is C's; of one that is called function by function, this is known when it is compiled."""
+        if self.given_up or not self._c.offers(module):
+            return False
+        if module in _BY_THEMSELVES:
+            try:
+                self._c.require(module)
+            except BackendFailure as failure:
+                return not self.give_up(failure)
+        return True
+
+    def module(self, name: str) -> types.ModuleType:
+        """A module with compiled functions."""
+        return self._c.module(name)
+
+    def give_up(self, failure: BackendFailure) -> bool:
+        """Leave everything to numba from now on."""
+        self.given_up = True
+        warn_once(f"{failure}; numba compiles instead, which takes longer")
+        return True
+
+
 def _cost_part(kind: str) -> str:
     """The part in which a cost is."""
     return f"cost {kind}"
@@ -157,7 +222,7 @@ class _Claim:
     """`options.claim` among threads of Python."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def __call__(self, counter: Any) -> int:
         with self._lock:

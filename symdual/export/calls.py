@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from symdual.export.kinds import ANY, BITS, BOOL, INT, REAL, Array, Group, Kind, Pointer, Record, joined
+from symdual.export.names import snake
 from symdual.export.program import AddressOf, Function
 from symdual.export.subscripts import Subscripts
 from symdual.export.values import EQUALITY, PRIMARY, SUM, UNARY, Value, truth, whole
@@ -125,7 +126,7 @@ class Calls(Subscripts):
             raise self.fault(node, f"{ast.unparse(node.func)} has {len(names)} fields")
         values = []
         for name, argument in zip(names, node.args, strict=True):
-            values.append(self._field_value(f"{kind.__name__.rpartition('.')[2].lower()}_{name}", argument))
+            values.append(self._field_value(f"{snake(kind.__name__.rpartition('.')[2])}_{name}", argument))
         group = self.translator.group(
             kind.__name__.rpartition(".")[2], tuple(zip(names, (v.kind for v in values), strict=True))
         )

@@ -1,21 +1,31 @@
-"""The C compiler, where there is one, and shared libraries that are kept by the digest of what they are made of."""
+"""Shared libraries of C texts: made by the machine's C compiler, in the background, and kept for the next time."""
 
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import platform
-import shutil
-import subprocess
-import tempfile
+import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from ctypes import c_double
 from functools import cache
 from pathlib import Path
 
-from symdual.errors import SymdualError
-from symdual.runtime.places import cache_folder
+from symdual.common.errors import SymdualError, warn_once
+from symdual.export import kept
+from symdual.export.compilers import (
+    SECONDS,
+    Command,
+    candidates,
+    compile_files,
+    compiler,
+    linking_flags,
+    own_flags,
+    version,
+)
+from symdual.runtime.places import scratch
 
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wdouble-promotion", "-Wshadow")
 #: sums may be reordered and products fused, as in the package; NaN and infinity keep their meaning. Vectors in loops
@@ -31,9 +41,8 @@ FAST = (
 )
 #: besides, where loops over states and unknowns are short: unrolling them takes time, which pays for small models only
 SHORT_LOOPS = ("-O3",)
-_SECONDS = 300.0
 _PROBE = "#include <math.h>\n#include <stdint.h>\n\ndouble probe(double x) { return sin(x); }\n"
-_AT_WORK = ThreadPoolExecutor(thread_name_prefix="compiling")
+_PROBE_SECONDS = 60.0
 
 
 def fast_flags(few: bool) -> tuple[str, ...]:
@@ -41,106 +50,137 @@ def fast_flags(few: bool) -> tuple[str, ...]:
     return (*FAST, *SHORT_LOOPS) if few else FAST
 
 
-class NoCompiler(SymdualError):
-    """There is no C compiler on this machine."""
-
-
-def compiler() -> str:
-    """The C compiler: the one that $CC names, or gcc, clang or cc."""
-    named = os.environ.get("CC")
-    if named and shutil.which(named) is None:
-        raise NoCompiler(f"the C compiler {named}, which $CC names, is not there")
-    for name in (named, "gcc", "clang", "cc"):
-        if name and (found := shutil.which(name)) is not None:
-            return found
-    raise NoCompiler("there is no C compiler: install gcc or clang, or name one in $CC")
-
-
 def quickest() -> str:
     """The backend that is ready soonest: "c" where a C compiler works, "numba" otherwise, which takes longer.
 
     Both do the same up to rounding, which now and then tips a decision between two inputs that cost nearly the same. A
-    compiler that is there may still lack headers or a linker, or a place to write to: a small library is made first.
+    compiler that is there and does not work is said.
     """
     try:
-        shared_library(_PROBE)
-    except SymdualError:
+        working()
+    except SymdualError as failure:
+        if os.environ.get("CC") or next(candidates(), None) is not None:
+            warn_once(f"{failure}; numba compiles instead, which takes longer")
         return "numba"
     return "c"
 
 
-def compile_files(sources: Sequence[Path], flags: Sequence[str], target: Path, command: str | None = None) -> str:
-    """Compile C files to whatever the flags ask for; returns what the compiler said, raises when it refused."""
-    line = [command or compiler(), *flags, "-o", str(target), *map(str, sources)]
-    if "-c" not in flags:
-        line.append("-lm")
-    try:
-        done = subprocess.run(line, capture_output=True, text=True, timeout=_SECONDS)
-    except subprocess.TimeoutExpired as failure:
-        raise SymdualError(f"the C compiler took more than {_SECONDS:.0f} s") from failure
-    except OSError as failure:
-        raise _not_run(line[0], failure) from failure
-    if done.returncode != 0:
-        said = next((text for text in done.stderr.splitlines() if "error" in text), done.stderr.strip()[:300])
-        silent = f"{line[0]} ended with status {done.returncode} and said nothing"
-        raise SymdualError(f"the C compiler refused the translation: {said or silent}")
-    if not target.exists():
-        raise SymdualError(f"the C compiler {line[0]} ended well but wrote nothing: is it a compiler?")
-    return done.stderr
+def working() -> Command:
+    """The first C compiler that works; what is wrong with the first of all where none does.
 
-
-def _not_run(command: str, failure: OSError) -> NoCompiler:
-    return NoCompiler(f"the C compiler {command} cannot be run: {failure.strerror}")
-
-
-def shared_library(text: str, flags: Sequence[str] = FAST) -> Path:
-    """A shared library of one C text; one that was made before, by the same compiler for the same machine, is kept."""
-    command = compiler()
-    flags = (*flags, *_own_flags(command))
-    about = "\0".join([text, command, _version(command), _processor(), *flags])
-    name = hashlib.sha256(about.encode()).hexdigest()[:32]
-    folder = cache_folder() / "c"
-    library = folder / f"{name}.so"
-    if library.is_file():
-        return library
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        place = tempfile.TemporaryDirectory(dir=folder, prefix=f"{name}-")
-    except OSError as failure:
-        raise SymdualError(f"cannot write to the folder {folder}: {failure.strerror}") from failure
-    with place as own:
-        source, code, made = (Path(own) / f"{name}{end}" for end in (".c", ".o", ".so"))
-        source.write_text(text)
-        compile_files([source], ["-std=c99", *flags, "-fPIC", "-c"], code, command)
-        # linked without the flags: linking with -ffast-math would switch off subnormal numbers in the whole process
-        compile_files([code], ["-shared"], made, command)
-        with suppress(FileExistsError):
-            made.replace(library)
-    return library
-
-
-def begun(text: str, flags: Sequence[str] = FAST) -> Callable[[], Path]:
-    """Begin to make a shared library in the background; returns what waits for it."""
-    compiler()  # a machine without one is told so at once
-    return _AT_WORK.submit(shared_library, text, flags).result
-
-
-def _own_flags(command: str) -> tuple[str, ...]:
-    """Flags of one compiler: functions of a library may be inlined although others could replace them.
-
-    gcc at -O2 makes vectors of loops only whose length is a multiple of theirs, unless it is told to weigh costs.
+    One that is there may still lack headers or a linker, write code for another machine, or never end: it has to make a
+    small library, which is loaded and called.
     """
-    inlined = "-fno-semantic-interposition"
-    return (inlined,) if "clang" in _version(command) else (inlined, "-fvect-cost-model=dynamic")
+    failures: list[SymdualError] = []
+    for command in candidates():
+        failure = _fault(command, FAST)
+        if failure is None:
+            return command
+        failures.append(failure)
+    if failures:
+        raise failures[0]
+    return compiler()  # which says that there is none
 
 
 @cache
-def _version(command: str) -> str:
+def _fault(command: Command, flags: tuple[str, ...]) -> SymdualError | None:
+    """What is wrong with a compiler, if anything; it is asked once in a process."""
     try:
-        done = subprocess.run([command, "--version"], capture_output=True, text=True)
-    except OSError as failure:
-        raise _not_run(command, failure) from failure
-    return done.stdout.partition("\n")[0]
+        made_from = _made_from(_PROBE, command, flags)
+        if kept.found(made_from) is None:
+            content = _made(_PROBE, command, flags, _PROBE_SECONDS)
+            sine = kept.loaded(content).probe
+            sine.restype, sine.argtypes = c_double, [c_double]
+            if abs(sine(0.5) - math.sin(0.5)) > 1e-12:
+                return SymdualError(f"the C compiler {' '.join(command)} computes a wrong sine")
+            kept.keep(made_from, content)
+    except SymdualError as failure:
+        return failure
+    return None
+
+
+def shared_library(text: str, flags: Sequence[str] | None = None) -> bytes:
+    """A shared library of one C text, for `kept.loaded`; one that was made before, in the same way, is taken again."""
+    return begun(text, flags)()
+
+
+def begun(text: str, flags: Sequence[str] | None = None) -> Callable[[], bytes]:
+    """Begin to make a shared library in the background; returns what waits for it."""
+    command = working()  # a machine without one is told so at once
+    chosen = tuple(FAST if flags is None else flags)
+    made_from = _made_from(text, command, chosen)
+    known = kept.found(made_from)
+    if known is not None:
+        return lambda: known
+
+    def make() -> bytes:
+        content = _made(text, command, chosen, SECONDS)
+        kept.keep(made_from, content)
+        return content
+
+    return _InBackground(make)
+
+
+def _made_from(text: str, command: Command, flags: tuple[str, ...]) -> str:
+    """The digest of all that a library depends on."""
+    about = "\0".join(["1", text, *command, version(command), _processor(), *flags, *own_flags(command)])
+    return hashlib.sha256(about.encode()).hexdigest()
+
+
+def _made(text: str, command: Command, flags: tuple[str, ...], seconds: float) -> bytes:
+    with scratch() as folder:
+        source, code, library = (folder / f"package{end}" for end in (".c", ".o", ".so"))
+        source.write_text(text)
+        compile_files([source], ["-std=c99", *flags, *own_flags(command), "-fPIC", "-c"], code, command, seconds)
+        # linked without the flags: linking with -ffast-math would switch off subnormal numbers in the whole process
+        compile_files([code], linking_flags(command), library, command, seconds)
+        content = library.read_bytes()
+    kept.require_whole(content)
+    return content
+
+
+def _at_once() -> threading.BoundedSemaphore:
+    return threading.BoundedSemaphore(max(2, os.cpu_count() or 1))
+
+
+_turns = _at_once()  # compilers take memory too
+
+
+def _renew_turns() -> None:
+    global _turns
+    _turns = _at_once()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_turns)  # those who had a turn are the parent's threads
+
+
+class _InBackground:
+    """Something that is made in a thread of its own. A forked process has no such thread, and makes it by itself."""
+
+    def __init__(self, make: Callable[[], bytes]) -> None:
+        self._make = make
+        self._made: bytes | None = None
+        self._failure: BaseException | None = None
+        # a daemon: at the end of the process nobody waits for it
+        self._thread = threading.Thread(target=self._work, name="compiling", daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        try:
+            with _turns:
+                self._made = self._make()
+        except BaseException as failure:  # raised again where it is waited for
+            self._failure = failure
+
+    def __call__(self) -> bytes:
+        self._thread.join()
+        if self._made is None and self._failure is None:
+            self._work()
+        if self._failure is not None:
+            raise self._failure
+        assert self._made is not None
+        return self._made
 
 
 @cache

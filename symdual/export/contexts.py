@@ -21,7 +21,7 @@ class Choice(NamedTuple):
     cost: str
     searching: bool
     planning: bool
-    kept: int
+    stored: int
     settings: Mapping[str, str]
 
     @property
@@ -42,6 +42,7 @@ class ControllerContext(NamedTuple):
     declarations: str  # of all translated functions
     definitions: str
     names: Lines  # what the entries of x, u, y and theta are
+    z_places: tuple[tuple[str, int], ...]  # name and first entry in z of states and unknowns
     choices: tuple[Choice, ...]
     first: Choice  # that which decides until another is chosen
     # sizes
@@ -67,7 +68,7 @@ class ControllerContext(NamedTuple):
     weighted: bool  # costs have terms with weights
     # parts
     scratch: Lines  # declarations
-    desk: Lines  # statements that fill a desk
+    workspace: Lines  # statements that fill a workspace
     table: Lines  # members of a table
     vectors: tuple[Setter, ...]
     matrices: tuple[Setter, ...]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from symdual.common.errors import SymdualError, did_you_mean
 from symdual.emit.render import render
-from symdual.errors import SymdualError, did_you_mean
 from symdual.export import source
 from symdual.export.contexts import Choice, ControllerContext, Lines
 from symdual.export.kinds import INT, REAL, Array, Kind, Record, Scalar, entries
@@ -18,16 +18,16 @@ from symdual.export.precision import losses
 from symdual.export.program import Program
 from symdual.export.setters import setters
 from symdual.export.translator import Translator
-from symdual.runtime.costs import NAMES, cost_kind, require_search_width, searches, task_of, weights_of
-from symdual.runtime.foresight import KEPT
+from symdual.runtime.costs import NAMES, cost_kind, require_search_width, searches, settings_of, stage_costs_of
+from symdual.runtime.planned_options import STORED
 from symdual.runtime.problem import Problem, processes_of
 from symdual.runtime.signals import signals_of
 
 #: controllers that only exist beside a simulation
 _NOT_EXPORTED = ("oracle", "exact")
-_TASK_SETTINGS = ("weight", "learning", "order", "quantiles")  # in which the tasks of controllers differ
+_VARIED_SETTINGS = ("weight", "learning", "order", "quantiles")  # in which the tasks of controllers differ
 SLACK = 1e-12  # share of a matrix by which it may miss being symmetric and semidefinite, as in Python
-_SET = ("weights", "task")  # parts of a desk that are set from outside
+_SET = ("stage_costs", "settings")  # parts of a workspace that are set from outside
 
 
 @dataclass(frozen=True)
@@ -66,16 +66,16 @@ def export(problem: Problem, settings: Settings) -> Exported:
     longer = problem if settings.window is None else problem.extended(settings.window)
     work = source.translated(Program(package.files), str(package.folder), prefix, settings.real)
     choices, left_out = _choices(problem, settings, steps, work)
-    desk = work.program.module("records").desk(
+    workspace = work.program.module("records").make_workspace(
         steps,
-        weights_of(longer),
-        task_of(problem, "dual", settings.order),
+        stage_costs_of(longer),
+        settings_of(problem, "dual", settings.order),
         settings.order,
         any(choice.planning for choice in choices),
     )
-    parts = _parts(work, steps, desk, len(longer.input_cost))
+    parts = _parts(work, steps, workspace, len(longer.input_cost))
     size = _size(work, parts)
-    context = _context(problem, longer, settings, work, choices, steps, size, desk)._asdict()
+    context = _context(problem, longer, settings, work, choices, steps, size, workspace)._asdict()
     return Exported(
         {f"{prefix}.{ending}": render(f"controller.{ending}.jinja", context) for ending in "hc"},
         work,
@@ -105,7 +105,7 @@ def _choices(
             continue
         if kind not in known:
             raise SymdualError(f'the controller "{name}" cannot be exported: its cost "{kind}" is not in the package')
-        task = task_of(problem, name, settings.order)[0]
+        task = settings_of(problem, name, settings.order)[0]
         found.append(
             Choice(
                 name,
@@ -113,17 +113,17 @@ def _choices(
                 source.spelled_cost(work, kind),
                 searches(problem, kind),
                 kind == "planned",
-                KEPT.get(kind, 0),
-                {place: work.numbers.real(value).code for place, value in _task_settings(task).items()},
+                STORED.get(kind, 0),
+                {place: work.numbers.real(value).code for place, value in _varied_settings(task).items()},
             )
         )
     return found, tuple(left_out)
 
 
-def _task_settings(task: Any) -> dict[str, float]:
+def _varied_settings(task: Any) -> dict[str, float]:
     """The numbers that a controller sets in the task, by their places in C."""
     found = dict[str, float]()
-    for key in _TASK_SETTINGS:
+    for key in _VARIED_SETTINGS:
         if key in task.dtype.names:
             values = np.atleast_1d(task[key])
             places = [key] if task.dtype[key].shape == () else [f"{key}[{i}]" for i in range(len(values))]
@@ -150,18 +150,18 @@ def _name_of(work: Translator, array: Any) -> str:
     return name
 
 
-def _parts(work: Translator, steps: int, desk: Any, inputs: int) -> dict[str, Kind]:
+def _parts(work: Translator, steps: int, workspace: Any, inputs: int) -> dict[str, Kind]:
     """The arrays of the controller, with their sizes."""
     table = work.program.module("candidates").table()
     nu, ny = (int(getattr(work.program.module("records"), name)) for name in ("NU", "NY"))
     parts: dict[str, Kind] = {
-        "belief": Record("BLOCKS"),
-        "before": Record("BLOCKS"),
+        "belief": Record("GAUSSIAN"),
+        "before": Record("GAUSSIAN"),
         "u": Array(REAL, (nu,)),
         "stats": Array(REAL, (3,)),
-        "task": Record("TASK"),
-        "floors": Array(REAL, (inputs,)),
-        **{n: Array(Record(_name_of(work, a)), a.shape) for n, a in desk._asdict().items() if n != "task"},
+        "settings": Record("SETTINGS"),
+        "floors": Array(REAL, (inputs, nu)),
+        **{n: Array(Record(_name_of(work, a)), a.shape) for n, a in workspace._asdict().items() if n != "settings"},
         "planned_states": Array(REAL, (steps + 1, int(work.program.module("records").NX))),
         "planned_inputs": Array(REAL, (steps, nu)),
         "missing": Array(REAL, (ny,)),
@@ -170,7 +170,7 @@ def _parts(work: Translator, steps: int, desk: Any, inputs: int) -> dict[str, Ki
         **dict.fromkeys(("k", "pending", "controller", "start", "end", "shift", "ready"), INT),
     }
     if work.program.has("process"):
-        parts |= dict.fromkeys(("kept", "numbers_before"), work.records["TASK"]["numbers"])
+        parts |= dict.fromkeys(("saved_numbers", "numbers_before"), work.records["SETTINGS"]["numbers"])
     return parts
 
 
@@ -205,15 +205,15 @@ def _context(
     choices: list[Choice],
     steps: int,
     size: int,
-    desk: Any,
+    workspace: Any,
 ) -> ControllerContext:
     package, prefix = problem.package, settings.prefix
-    costs, places = _distinct(weights_of(longer))
+    costs, places = _distinct(stage_costs_of(longer))
     covariance = problem.prior.covariance
     diagonal = not np.any(covariance - np.diag(np.diag(covariance)))
     spell, real = work.numbers.real, work.spelling.real
     vectors, matrices = setters(work.records, prefix, real)
-    task = task_of(problem, "dual", settings.order)
+    task = settings_of(problem, "dual", settings.order)
     task["tolerance"] = work.numbers.tolerance(float(task["tolerance"][0]))
     if problem.prior.memory is not None:
         task["numbers"][0] = problem.prior.memory
@@ -229,6 +229,7 @@ def _context(
         declarations=source.declarations(work),
         definitions=source.definitions(work),
         names=_names(package),
+        z_places=_z_places(package),
         choices=tuple(choices),
         first=next((one for one in choices if one.name == "dual"), choices[0]),
         size=size,
@@ -250,17 +251,17 @@ def _context(
         square_root=bool(package.SQUARE_ROOT),
         choosing=problem.choices is not None,
         weighted=any(one.field == "terms" for one in vectors),
-        scratch=_scratch(work, desk, table, package),
-        desk=tuple(line for name, array in _own(desk).items() for line in _filling(name, array.shape)),
+        scratch=_scratch(work, workspace, table, package),
+        workspace=tuple(line for name, array in _own(workspace).items() for line in _filling(name, array.shape)),
         table=tuple(table),
         vectors=vectors,
         matrices=matrices,
-        chosen=tuple(f"c->task.{name} = settings[controller][{i}];" for i, name in enumerate(choices[0].settings)),
+        chosen=tuple(f"c->settings.{name} = settings[controller][{i}];" for i, name in enumerate(choices[0].settings)),
         factorise=f"\n    {prefix}_square_root_factorise(&c->belief);" if package.SQUARE_ROOT else "",
         task=_record_text(task[0], task.dtype, spell),
         costs=tuple(_record_text(one, costs.dtype, spell) for one in costs),
         places=tuple(places),
-        floors=_spelled(longer.floors, spell),
+        floors=tuple(_braces(row, spell) for row in longer.floors),
         mean=_spelled(problem.prior.mean, spell),
         covariance=tuple(_spelled(row, spell) for row in ([np.diag(covariance)] if diagonal else covariance)),
         diagonal=diagonal,
@@ -278,16 +279,16 @@ def _start(problem: Problem, settings: Settings) -> str:
     return f"c->k < {problem.horizon} ? c->k : {problem.horizon}"
 
 
-def _own(desk: Any) -> dict[str, Any]:
-    """The parts of a desk that nobody sets from outside."""
-    return {name: array for name, array in desk._asdict().items() if name not in _SET}
+def _own(workspace: Any) -> dict[str, Any]:
+    """The parts of a workspace that nobody sets from outside."""
+    return {name: array for name, array in workspace._asdict().items() if name not in _SET}
 
 
-def _scratch(work: Translator, desk: Any, table: Mapping[str, tuple[int, ...]], package: Any) -> Lines:
+def _scratch(work: Translator, workspace: Any, table: Mapping[str, tuple[int, ...]], package: Any) -> Lines:
     """The declarations of the scratch of a controller."""
-    real, numbers = work.spelling.real, ("kept", "numbers_before") if package.PROCESSES else ()
+    real, numbers = work.spelling.real, ("saved_numbers", "numbers_before") if package.PROCESSES else ()
     arrays = {
-        **{name: (work.spelling.name(Record(_name_of(work, a))), a.shape) for name, a in _own(desk).items()},
+        **{name: (work.spelling.name(Record(_name_of(work, a))), a.shape) for name, a in _own(workspace).items()},
         "missing": (real, (package.NY,)),
         **{name: (real, shape) for name, shape in table.items()},
         **dict.fromkeys(numbers, (real, (package.DATA,))),
@@ -297,9 +298,9 @@ def _scratch(work: Translator, desk: Any, table: Mapping[str, tuple[int, ...]], 
 
 
 def _filling(name: str, shape: tuple[int, ...]) -> Lines:
-    """Statements that give a desk a part of the controller, with its sizes."""
+    """Statements that give a workspace a part of the controller, with its sizes."""
     first = f"&c->{name}[0][0]" if len(shape) > 1 else f"c->{name}"
-    return (f"desk.{name} = {first};", *(f"desk.{name}_{axis} = {size};" for axis, size in enumerate(shape)))
+    return (f"workspace.{name} = {first};", *(f"workspace.{name}_{axis} = {size};" for axis, size in enumerate(shape)))
 
 
 def _names(package: Any) -> Lines:
@@ -310,6 +311,12 @@ def _names(package: Any) -> Lines:
     ]
     found = {"x": package.STATES, "u": package.INPUTS, "y": package.MEASUREMENTS, "theta": unknowns}
     return tuple(f"{what}: {', '.join(map(remark, names)) or 'none'}" for what, names in found.items())
+
+
+def _z_places(package: Any) -> tuple[tuple[str, int], ...]:
+    """The first entry in z of each state, unknown and family, for macros; C++ keeps names with two _ for itself."""
+    unknowns = ((name, package.NX + start) for name, (start, _) in package.UNKNOWNS.items())
+    return tuple((name, place) for name, place in (*package.STATES.items(), *unknowns) if "__" not in name)
 
 
 def _distinct(weights: Any) -> tuple[Any, list[int]]:

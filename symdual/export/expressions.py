@@ -81,7 +81,9 @@ class Expressions(ABC):
 
     def value(self, node: ast.expr) -> Value:
         """The translation of an expression."""
-        found = self._any_value(node)
+        return self._fitting(node, self._any_value(node))
+
+    def _fitting(self, node: ast.expr, found: Value) -> Value:
         if found.kind == INT and found.constant is not None and abs(found.constant) > LARGEST:
             raise self.fault(node, f"{ast.unparse(node)} does not fit into 32 bits")
         return found
@@ -196,19 +198,45 @@ class Expressions(ABC):
     # ------------------------------------------------------------ arithmetic
 
     def _BinOp(self, node: ast.BinOp) -> Value:
-        if isinstance(node.op, ast.Add | ast.Sub):
-            self._summands |= {node.left, node.right}
-        value = self._operation(node)
+        """a + b - c * d + ...: Python nests what stands to the left, so that a sum may have any number of terms."""
+        chain = [node]
+        while isinstance(chain[-1].left, ast.BinOp):
+            chain.append(chain[-1].left)
+        for part in chain:
+            if isinstance(part.op, ast.Add | ast.Sub):
+                self._summands |= {part.left, part.right}
+        value = self.number(chain[-1].left)
+        while chain:
+            value = self._sum(chain, value) if self._is_plain_sum(chain[-1], value) else self._step(chain.pop(), value)
+        return value
+
+    def _is_plain_sum(self, node: ast.BinOp, left: Value) -> bool:
+        """Whether a term is added to a real number that is not known, in any order."""
+        plain = left.kind == REAL and left.constant is None and not self.function.kept
+        return plain and isinstance(node.op, ast.Add | ast.Sub)
+
+    def _sum(self, chain: list[ast.BinOp], first: Value) -> Value:
+        """All terms that follow the first one, taken off the chain; put together once, however many they are."""
+        parts, terms = [first.at(SUM)], [first]
+        while chain and self._is_plain_sum(chain[-1], first):
+            node = chain.pop()
+            term = self.numbers.as_real(self.number(node.right))
+            parts += [_ARITHMETIC[type(node.op)][0], term.at(PRODUCT)]
+            terms.append(term)
+        return Value(REAL, " ".join(parts), SUM).with_reads(*terms)
+
+    def _step(self, node: ast.BinOp, left: Value) -> Value:
+        """One operation on what stands to the left of it."""
+        value = self._fitting(node, self._operation(node, left))
         if not self.function.kept or value.kind != REAL or value.constant is not None:
             return value
         if isinstance(node.op, ast.Mult | ast.Div) and node in self._summands:
             return value
         return self.translator.kept(value)
 
-    def _operation(self, node: ast.BinOp) -> Value:
+    def _operation(self, node: ast.BinOp, left: Value) -> Value:
         if isinstance(node.op, ast.Pow):
-            return self._power(node)
-        left = self.number(node.left)
+            return self._power(node, left)
         right = self._any_value(node.right) if left.kind == BITS else self.number(node.right)
         constant = None
         if isinstance(node.op, ast.LShift):
@@ -252,8 +280,8 @@ class Expressions(ABC):
         name = self.translator.helper("floor_quotient" if floor else "floor_remainder")
         return Value(INT, f"{name}({left.code}, {right.code})").with_reads(left, right)
 
-    def _power(self, node: ast.BinOp) -> Value:
-        base, exponent = self.numbers.as_real(self.number(node.left)), self.number(node.right)
+    def _power(self, node: ast.BinOp, base: Value) -> Value:
+        base, exponent = self.numbers.as_real(base), self.number(node.right)
         if exponent.kind == INT and exponent.constant is not None and exponent.constant > 0:
             if exponent.constant == 1:
                 return base

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from symdual.export.names import snake
+
 
 @dataclass(frozen=True)
 class Scalar:
@@ -106,18 +108,18 @@ class Spelling:
         if isinstance(kind, Scalar):
             return {"real": self.real, "bits": "uint64_t", "void": "void"}.get(kind.name, "int")
         if isinstance(kind, Record):
-            return f"{self.prefix}_{kind.name.lower()}"
+            return f"{self.prefix}_{snake(kind.name)}"
         if isinstance(kind, Several):
             return f"{self.prefix}_" + "_".join(kind_letters(item) for item in kind.items)
         if isinstance(kind, Pointer):
             return f"{self.prefix}_{kind.name}_t"
         assert isinstance(kind, Group)
-        return f"{self.prefix}_{kind.name.lower()}"
+        return f"{self.prefix}_{snake(kind.name)}"
 
-    def declared(self, kind: Kind, name: str, constant: bool = False, apart: bool = False) -> str:
+    def declared(self, kind: Kind, name: str, constant: bool = False, noalias: bool = False) -> str:
         """The declaration of a variable or an argument, but for the sizes that go with an array.
 
-        A record that lies `apart` overlaps with no other argument.
+        A record that lies `noalias` overlaps with no other argument.
         """
         before = "const " if constant else ""
         if isinstance(kind, Array):
@@ -126,18 +128,18 @@ class Spelling:
                 return f"{element} (*{name})" + "".join(f"[{length}]" for length in kind.shape[1:])
             return f"{before}{element} *{name}"
         if isinstance(kind, Record):
-            return f"{before}{self.name(kind)} *{'restrict ' if apart else ''}{name}"
+            return f"{before}{self.name(kind)} *{'restrict ' if noalias else ''}{name}"
         if isinstance(kind, Group):
             return f"const {self.name(kind)} *{name}"
         return f"{self.name(kind)} {name}"
 
-    def arguments(self, kind: Kind, name: str, constant: bool = False, apart: bool = False) -> list[str]:
+    def arguments(self, kind: Kind, name: str, constant: bool = False, noalias: bool = False) -> list[str]:
         """The declarations of an argument: none for an array without entries, sizes after an array that needs them."""
         if isinstance(kind, Array):
             if kind.empty:
                 return []
             return [self.declared(kind, name, constant), *(f"int {name}_{axis}" for axis in kind.run_time)]
-        return [self.declared(kind, name, constant, apart)]
+        return [self.declared(kind, name, constant, noalias)]
 
     def member(self, kind: Kind, name: str) -> list[str]:
         """The members of a struct for a field: arrays of known size themselves."""

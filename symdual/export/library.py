@@ -9,17 +9,18 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable
-from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from symdual.errors import SymdualError
+from symdual.common.errors import SymdualError
+from symdual.export.kept import loaded
 from symdual.export.kinds import BOOL, REAL, VOID, Array, Group, Kind, Pointer, Record, Scalar, Several, entries
 from symdual.export.translator import Translator
 from symdual.export.unit import Unit
+from symdual.runtime.forking import Lock
+from symdual.runtime.package_interface import BackendFailure
 
 _REMEMBERED = 16  # named tuples whose structs are kept
 
@@ -27,20 +28,30 @@ _REMEMBERED = 16  # named tuples whose structs are kept
 class Library:
     """A compiled translation."""
 
-    def __init__(self, work: Translator, file: Path | Callable[[], Path]) -> None:
-        """`file` may be what waits for the file; then it is waited for when a function is first called."""
-        self._work, self._file = work, file
+    def __init__(self, work: Translator, content: bytes | Callable[[], bytes]) -> None:
+        """`content` may be what waits for the compiler; then it is waited for when a function is first called."""
+        self._work, self._content = work, content
+        self._loaded: ctypes.CDLL | None = None
+        self._loading = Lock()
         self._single = work.numbers.single
         self._real: Any = ctypes.c_float if self._single else ctypes.c_double
         self._structs: dict[Kind, type[ctypes.Structure]] = {}
         self._kept: dict[tuple[int, Group], tuple[Any, Any]] = {}
-        self._keeping = threading.Lock()
+        self._keeping = Lock()
         self._threads = threading.local()
         self.types = {name: self._record_type(name) for name in work.records}
 
-    @cached_property
+    @property
     def _code(self) -> ctypes.CDLL:
-        return ctypes.CDLL(str(self._file() if callable(self._file) else self._file))
+        """The library in memory, loaded by whoever comes first."""
+        if self._loaded is None:
+            with self._loading:
+                if self._loaded is None:
+                    try:
+                        self._loaded = loaded(self._content() if callable(self._content) else self._content)
+                    except SymdualError as failure:
+                        raise BackendFailure(str(failure)) from failure
+        return self._loaded
 
     def function(self, unit: Unit) -> Callable[..., Any]:
         """A function of the library for callers in Python."""
@@ -68,6 +79,10 @@ class Library:
 
         call.__name__, call.__doc__ = unit.function.name, unit.function.title
         return call
+
+    def require(self) -> None:
+        """Wait until it is loaded, or raise what went wrong."""
+        _ = self._code
 
     def address(self, name: str) -> int:
         """The address of a function, for function pointers."""
@@ -171,7 +186,10 @@ class Library:
         handed.append(ctypes.byref(kept[1]))
 
     def _keep(self, key: tuple[int, Group], kept: tuple[Any, Any]) -> None:
-        """Remember a struct in the place of the oldest one; threads of a team come here at the same time."""
+        """Remember a struct in the place of the oldest one.
+
+        Threads of a group of threads come here at the same time.
+        """
         with self._keeping:
             if len(self._kept) >= _REMEMBERED:
                 self._kept.pop(next(iter(self._kept)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from symdual.errors import SymdualError, did_you_mean
+from symdual.common.errors import SymdualError, did_you_mean
 from symdual.export.compilation import quickest
 from symdual.runtime import loading
 from symdual.runtime.loading import LoadedPackage
@@ -20,10 +20,12 @@ def load(name: str | Path, backend: str | None = None) -> LoadedPackage:
     A package whose model file was edited since is loaded as it is, with a warning.
 
     With backend "c" its functions are translated to C and compiled by the machine's C compiler, which takes seconds;
-    with "numba" they are numba's, which takes longer and needs no compiler. By default it is C where a compiler works.
+    with "numba" they are numba's, which takes longer and needs no compiler. By default it is C where a compiler works,
+    and numba takes over with a warning where C fails later.
     """
     if backend is None:
-        backend = quickest()
+        package = loading.load(name)
+        return preferring_c(package) if quickest() == "c" else package
     if backend not in BACKENDS:
         raise SymdualError(f'there is no backend "{backend}"{did_you_mean(backend, BACKENDS)}; known: numba, c')
     package = loading.load(name)
@@ -35,3 +37,10 @@ def in_c(package: LoadedPackage) -> LoadedPackage:
     from symdual.export.backend import backend_of
 
     return package.through(backend_of)
+
+
+def preferring_c(package: LoadedPackage) -> LoadedPackage:
+    """The same package through C as long as that works."""
+    from symdual.export.backend import preferred_of
+
+    return package.through(preferred_of)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from symdual.errors import SymdualError
+from symdual.common.errors import SymdualError
 
 KEYWORDS = frozenset(
     """
@@ -34,9 +34,11 @@ LIBRARY = frozenset(
     isunordered NAN INFINITY HUGE_VAL HUGE_VALF HUGE_VALL HUGE MAXFLOAT DOMAIN SING OVERFLOW UNDERFLOW PLOSS TLOSS
     math_errhandling MATH_ERRNO MATH_ERREXCEPT NULL EOF errno
     abs labs index rindex read write time clock signal main exit abort free malloc printf assert stdin stdout stderr
-    unix linux i386 arm I double_t float_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t size_t
+    I double_t float_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t size_t
     """.split()
 )
+#: macros that a compiler may define by itself: they replace a name that is the same, not one that begins like it
+_OF_COMPILERS = frozenset({"unix", "linux", "i386", "arm", "mips", "sun", "vax"})
 #: what families of such names begin with: FP_NAN, INT32_MAX, UINT64_C, SIZE_WIDTH
 _CLANS = re.compile(r"FP|U?INT(_FAST|_LEAST)?\d+|U?INT(MAX|PTR)|PTRDIFF|SIG_ATOMIC|SIZE|WCHAR|WINT|FLT|L?DBL")
 _FAMILIES = re.compile(rf"(M|{_CLANS.pattern})_\w+")  # and M_PI
@@ -84,7 +86,13 @@ def safe(name: str) -> str:
     plain = "".join(c if c.isascii() and (c.isalnum() or c == "_") else f"u{ord(c):x}" for c in name)
     if plain.startswith("__") or re.match(r"_[A-Z]", plain):
         plain = f"v{plain}"
-    return f"{plain}_" if plain in KEYWORDS or plain in LIBRARY or _FAMILIES.fullmatch(plain) else plain
+    taken = plain in KEYWORDS or plain in LIBRARY or plain in _OF_COMPILERS or _FAMILIES.fullmatch(plain)
+    return f"{plain}_" if taken else plain
+
+
+def snake(name: str) -> str:
+    """The name of a record or a class as C has it: EpisodeLog and EPISODE_LOG become episode_log."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 def remark(text: str) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from symdual.numbers import Array
+from symdual.common.arrays import Array
 from symdual.runtime import evaluate
-from symdual.runtime.noise import is_noisy
+from symdual.runtime.noise import has_state_dependent_noise
 from symdual.runtime.problem import Problem
 
 EPSILON = float(np.finfo(np.float32).eps)
@@ -48,7 +48,7 @@ def _fine_measurements(problem: Problem) -> Iterator[str]:
     """Measurements whose noise is finer than single precision tells their own size apart."""
     package, x, theta = problem.package, problem.start, problem.prior.mean[problem.package.NX :]
     expected = evaluate.observation(package, x, theta)
-    noise = evaluate.measurement_noise(package, x) if is_noisy(package) else package.noise.measurement
+    noise = evaluate.measurement_noise(package, x) if has_state_dependent_noise(package) else package.noise.measurement
     for name, size, variance in zip(package.MEASUREMENTS, np.abs(expected), np.diag(noise), strict=True):
         if 0.0 < variance < (size * EPSILON) ** 2:
             yield (

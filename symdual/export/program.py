@@ -12,9 +12,9 @@ import types
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
+from symdual.common.lazy import cached_property
 from symdual.export.facts import assignments, loose
 
 _FAST = frozenset({"contract", "reassoc"})
@@ -137,7 +137,7 @@ class Program:
     def names(self) -> list[str]:
         """The modules of the package, in alphabetical order, without what is private to numba."""
         files = sorted(name.removesuffix(".py") for name in self._files if name.endswith(".py"))
-        return [name for name in files if name not in ("__init__", "options")]
+        return [name for name in files if name not in ("__init__", "options", "pipeline")]
 
     def has(self, module: str) -> bool:
         """Whether there is a module of this name."""
@@ -228,8 +228,8 @@ class Program:
         vars(module).update(
             FAST={"fastmath": _FAST}, ENTRY=entry, ALLOCATING=entry, KERNEL=entry, EXACT={**entry, **exact}
         )
-        vars(module).update(INNER=inner, INNER_ALLOCATING=inner, APART=inner, ORDERED={**inner, **exact})
-        vars(module).update(function_at=AddressOf, claim=None)
+        vars(module).update(INNER=inner, INNER_ALLOCATING=inner, NOALIAS=inner, ORDERED={**inner, **exact})
+        vars(module).update(function_at=AddressOf, claim=None, CACHED=True)
         return module
 
     @cached_property

@@ -16,7 +16,7 @@ _OF_COSTS = {
     "N": "cross_cost",
 }
 #: likewise fields of the task, which hold for all times
-_OF_TASKS = {"ends": "terminal_weights", "limit_weights": "constraint_weights"}
+_OF_TASKS = {"ends": "terminal_weights", "constraint_weights": "constraint_weights"}
 
 
 class Setter(NamedTuple):
@@ -40,8 +40,8 @@ def setters(
     records: Mapping[str, Mapping[str, Kind]], prefix: str, real: str
 ) -> tuple[tuple[Setter, ...], tuple[Setter, ...]]:
     """Those of vectors, which belong to a time or hold for all times, and those of matrices."""
-    timed = [_timed(*own, prefix, real) for own in _settable(records["WEIGHTS"], _OF_COSTS)]
-    always = [_untimed(*own, prefix, real) for own in _settable(records["TASK"], _OF_TASKS)]
+    timed = [_timed(*own, prefix, real) for own in _settable(records["STAGE_COST"], _OF_COSTS)]
+    always = [_untimed(*own, prefix, real) for own in _settable(records["SETTINGS"], _OF_TASKS)]
     vectors, matrices = (tuple(one for one in timed if len(one.shape) == size) for size in (1, 2))
     return (*vectors, *always), matrices
 
@@ -66,7 +66,7 @@ def _timed(field: str, what: str, shape: tuple[int, ...], prefix: str, real: str
         f"k < 0 || k >= {prefix.upper()}_COST_TIMES || !{prefix}_{sound}",
         what.endswith("weights"),
         field,
-        f"weights[k].{field}",
+        f"stage_costs[k].{field}",
         shape,
     )
 
@@ -78,6 +78,6 @@ def _untimed(field: str, what: str, shape: tuple[int, ...], prefix: str, real: s
         f"!{prefix}_is_finite({field}, {shape[0]})",
         what.endswith("weights"),
         field,
-        f"task.{field}",
+        f"settings.{field}",
         shape,
     )

@@ -172,9 +172,9 @@ def _structs(work: Translator) -> Iterator[str]:
             if isinstance(kind, Pointer) and kind.name != "cost":
                 yield _typedef(work, kind, [f"a{n}" for n in range(len(kind.arguments))])
         yield struct_text(spelling, group)
-        if group.name == "Desk":
+        if group.name == "Workspace":
             yield "/* a cost of many first inputs */\n" + _typedef(
-                work, vocabulary.cost_pointer(work), ["k", "end", "belief", "desk", "candidates", "out"]
+                work, vocabulary.cost_pointer(work), ["k", "end", "belief", "workspace", "candidates", "out"]
             )
 
 
@@ -197,8 +197,8 @@ def _ordered(groups: list[Group]) -> list[Group]:
         if group not in done:
             done.append(group)
 
-    desk = [group for group in groups if group.name == "Desk"]
-    for group in [*desk, *groups]:
+    workspace = [group for group in groups if group.name == "Workspace"]
+    for group in [*workspace, *groups]:
         visit(group)
     return done
 

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from symdual.errors import SymdualError
-from symdual.export.compilation import WARNINGS, compile_files
+from symdual.common.errors import SymdualError
+from symdual.export.compilation import WARNINGS
+from symdual.export.compilers import compile_files
 
 COMPILER = "arm-none-eabi-gcc"
 _PROCESSORS = {
@@ -41,7 +42,7 @@ def sections(files: Mapping[str, str], real: str) -> Sections | str:
         code = folder / "controller.o"
         given = ["-std=c99", "-Os", "-mthumb", *flags, *WARNINGS, "-fstack-usage", "-c"]
         try:
-            compile_files([folder / name for name in files if name.endswith(".c")], given, code, command)
+            compile_files([folder / name for name in files if name.endswith(".c")], given, code, (command,))
         except SymdualError as failure:  # it often has no headers of a C library
             return f"{COMPILER}: {failure}"
         printed = subprocess.run([size, str(code)], capture_output=True, text=True, check=True).stdout

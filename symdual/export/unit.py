@@ -96,10 +96,10 @@ def _finished(translator: Translator, work: Statements, kinds: tuple[Kind, ...])
 
     before = declare(body, list(dict.fromkeys(targets)))
     arguments: list[str] = []
-    apart = _lie_apart(kinds)
+    noalias = _do_not_alias(kinds)
     for name, kind in zip(function.arguments, kinds, strict=True):
         constant = isinstance(kind, Array | Record) and name not in work.written
-        arguments += spelling.arguments(kind, work.spelled(name), constant, apart)
+        arguments += spelling.arguments(kind, work.spelled(name), constant, noalias)
     if work.needs_memory:
         arguments.append(f"{spelling.prefix}_memory *memory")
     lines = [f"    {spelling.declared(locals_[code][1], code)} = 0;" for code in before]
@@ -122,7 +122,7 @@ def _finished(translator: Translator, work: Statements, kinds: tuple[Kind, ...])
     )
 
 
-def _lie_apart(kinds: tuple[Kind, ...]) -> bool:
+def _do_not_alias(kinds: tuple[Kind, ...]) -> bool:
     """Whether no two arguments can overlap: records of different types never do, but arrays are parts of records."""
     records = [kind for kind in kinds if isinstance(kind, Record)]
     plain = all(isinstance(kind, Record | Scalar) for kind in kinds)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from symdual.errors import SymdualError
+from symdual.common.errors import SymdualError
 from symdual.export.kinds import BOOL, INT, REAL, Kind, Spelling
 
 # how tightly operators bind

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from symdual.export.calls import Calls
 from symdual.export.kinds import BOOL, INT, REAL, Array, Group, Kind, Record, Scalar, Several, joined
 from symdual.export.layout import Block, Line
-from symdual.export.names import safe
+from symdual.export.names import safe, snake
 from symdual.export.program import Function
 from symdual.export.values import PRIMARY, UNARY, Value
 
@@ -111,7 +111,7 @@ class Variables(Calls):
 
     def made(self, group: Group, members: str, values: list[Value]) -> Value:
         """A struct that is made before the statement that is being translated."""
-        name = self._fresh(safe(group.name.lower()))
+        name = self._fresh(safe(snake(group.name)))
         self.emit(f"const {self.spelling.name(group)} {name} = {members};", *values)
         return Value(group, f"&{name}", UNARY)
 

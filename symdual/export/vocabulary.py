@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from symdual.export.kinds import ANY, BOOL, INT, REAL, VOID, Array, Kind, Pointer, Record
+from symdual.export.names import snake
 from symdual.export.program import Function, Layout, Members, Program
 from symdual.export.translator import Translator
 from symdual.export.values import Untranslatable
@@ -21,16 +22,16 @@ MODULES = ("kernels", "filter", "square_root", "calls", "decision")
 _ARGUMENTS = {
     "k": "int",
     "end": "int",
-    "slot": "int",
+    "buffer": "int",
     "order": "int",
     "cost": "real",
     "limit": "int",
     "tolerance": "real",
     "searching": "bool",
-    "floor": "real",
+    "floor": "real[NU]",
     "fixed": "int",
-    "belief": "BLOCKS[1]",
-    "step": "STEP[1]",
+    "belief": "GAUSSIAN[1]",
+    "point": "POINT[1]",
     "u": "real[NU]",
     "y": "real[NY]",
     "stats": "real[3]",
@@ -55,13 +56,13 @@ def kinds_of(translator: Translator, function: Function, meanings: Mapping[str, 
 
 def _kind(translator: Translator, function: Function, name: str) -> Kind:
     program = translator.program
-    if name == "desk":
-        return group_of(translator, program.module("records").DESK)
+    if name == "workspace":
+        return group_of(translator, program.module("records").WORKSPACE)
     if name == "table":
         return instance_group(translator, program.module("candidates").table())
-    if name == "tray":
+    if name == "filter_workspace":
         records = program.module("records")
-        return instance_group(translator, program.module("filter").tray(np.zeros(1, records.TASK)))
+        return instance_group(translator, program.module("filter").make_filter_workspace(np.zeros(1, records.SETTINGS)))
     if name == "address":
         return cost_pointer(translator)
     if name not in _ARGUMENTS:
@@ -96,7 +97,7 @@ def _size(translator: Translator, part: str) -> int | None:
 
 def cost_pointer(translator: Translator) -> Pointer:
     """The type of the costs between which a decision is made."""
-    names = ("k", "end", "belief", "desk", "candidates", "out")
+    names = ("k", "end", "belief", "workspace", "candidates", "out")
     first = next(iter(translator.program.functions("decision")))
     return Pointer("cost", tuple(_kind(translator, first, name) for name in names), INT)
 
@@ -165,28 +166,28 @@ _ANY = "real[~]"  # as long as the plant wants it
 _PLANT = {
     "move": ("int", *(_ANY,) * 5),
     "measure": ("int", *(_ANY,) * 4),
-    "shake": ("int", *(_ANY,) * 4, "real[NX,NX]"),
-    "blur": ("int", *(_ANY,) * 3, "real[NY,NY]"),
+    "process_noise_at": ("int", *(_ANY,) * 4, "real[NX,NX]"),
+    "measurement_noise_at": ("int", *(_ANY,) * 3, "real[NY,NY]"),
 }
-_NOISE = {"noisy": "bool", "Q": "real[2,NX,NX]", "R": "real[2,NY,NY]"}
+_NOISE = {"state_dependent_noise": "bool", "Q": "real[2,NX,NX]", "R": "real[2,NY,NY]"}
 _EPISODE = {
     "Controls": {
         "cost": "",
         "searching": "bool",
-        "floors": _ANY,
+        "floors": "real[:,NU]",
         "window": "int",
         "informed": "bool",
     },
-    "Luck": {
+    "NoiseDraws": {
         "truths": "real[:,:]",
         "process": "real[:,:,NX]",
         "measurement": "real[:,:,NY]",
         "wander": "real[:,:,:]",
         "seeds": "real[:]",
     },
-    "Seat": {
+    "ThreadWorkspace": {
         "belief": "",
-        "desk": "",
+        "workspace": "",
         "table": "",
         "truth": _ANY,
         "plant_work": _ANY,
@@ -195,20 +196,20 @@ _EPISODE = {
         "u": "real[NU]",
         "stats": "real[3]",
     },
-    "Diary": {
+    "EpisodeLog": {
         "states": "real[:,:,NX]",
         "inputs": "real[:,:,NU]",
         "means": "real[:,:,NZ]",
         "variances": "real[:,:,NZ]",
         "steps": "real[:,:,STATS]",
-        "finals": "BLOCKS[:]",
-        "limits": "real[:,:,NC]",  # where there are constraints
+        "finals": "GAUSSIAN[:]",
+        "constraints": "real[:,:,NC]",  # where there are constraints
     },
 }
 
 
 def closed_loop_functions(program: Program) -> list[Function]:
-    """Plant and episode, for the closed loop on a desk computer."""
+    """Plant and episode, for the closed loop on a desktop computer."""
     plant = {function.name: function for function in program.functions("plant")}
     (episode,) = (function for function in program.functions("episode") if function.name == "episode")
     return [*(plant[name] for name in _PLANT if name in plant), episode]
@@ -243,11 +244,12 @@ def _episode_kind(translator: Translator, function: Function, name: str) -> Kind
     if name == "plant":
         fields = translator.program.module("episode").Plant._fields
         return translator.group("Plant", [(field, _plant_field(translator, field)) for field in fields])
-    if name.capitalize() in _EPISODE:
-        own = getattr(translator.program.module("episode"), name.capitalize())._fields
-        fields = [(f, text) for f, text in _EPISODE[name.capitalize()].items() if f in own]
+    group = {snake(title): title for title in _EPISODE}.get(name)
+    if group is not None:
+        own = getattr(translator.program.module("episode"), group)._fields
+        fields = [(f, text) for f, text in _EPISODE[group].items() if f in own]
         return translator.group(
-            name.capitalize(),
+            group,
             [(f, parsed(translator, text) if text else _part_kind(translator, function, f)) for f, text in fields],
         )
     return _kind(translator, function, name)

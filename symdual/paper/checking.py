@@ -19,14 +19,15 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from symdual.errors import SymdualError
+from symdual.common.atomic_files import write_atomically
+from symdual.common.errors import SymdualError
 from symdual.paper.case import Derivation, Undecidable
 from symdual.paper.derivations import DERIVATIONS
 from symdual.paper.equation import Equation
 from symdual.paper.equations import EQUATIONS
 from symdual.paper.lines import Lines
 from symdual.paper.verdict import Judgement, Verdict, judge
-from symdual.whole_file import write_whole
+from symdual.report.grid import grid
 
 Progress = Callable[[int, int, str], None]
 """Called with (formulas done, formulas in all, id of the next one)."""
@@ -185,18 +186,15 @@ def _as_dict(result: Result) -> dict[str, Any]:
 
 def table(results: Sequence[Result]) -> Table:
     """The results for the terminal."""
-    grid = Table(title="The paper's formulas against the derivation", title_justify="left", pad_edge=False)
-    grid.add_column("id", no_wrap=True)
-    grid.add_column("formula")
-    grid.add_column("verdict", no_wrap=True)
-    grid.add_column("what to know", ratio=1)
+    rows = []
     for result in results:
         judgement = result.judgement
         verdict = Text(judgement.verdict.value, style=COLOURS[judgement.verdict])
         if not result.agrees:
             verdict.append(f" (recorded: {result.recorded or 'nothing'})", style="bold red")
-        grid.add_row(result.equation.id, Text(result.equation.title), verdict, Text(remark(judgement)))
-    return grid
+        rows.append((result.equation.id, Text(result.equation.title), verdict, Text(remark(judgement))))
+    title, everything = "The paper's formulas against the derivation", (0, 1, 2, 3)
+    return grid(("id", "formula", "verdict", "what to know"), rows, title, left=everything, wrapped=(1, 3))
 
 
 def remark(judgement: Judgement) -> str:
@@ -243,6 +241,6 @@ def errata(results: Sequence[Result]) -> str:
 def save(path: Path, text: str) -> None:
     """Write a report; a path that cannot be written is refused in one sentence."""
     try:
-        write_whole(path, text.encode())
+        write_atomically(path, text.encode())
     except OSError as error:
         raise SymdualError(f'cannot write "{path}": {error.strerror or error}') from error

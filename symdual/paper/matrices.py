@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from symdual.common.arrays import Array
 
 
 class ShapeError(ValueError):
@@ -30,7 +31,7 @@ class Matrix:
             array = array.reshape(1, 1)
         elif array.ndim == 1:
             array = array.reshape(-1, 1)
-        self.array: NDArray[np.float64] = array
+        self.array: Array = array
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -42,7 +43,7 @@ class Matrix:
         """The transpose."""
         return Matrix(self.array.T)
 
-    def _same_shape(self, other: object, sign: str) -> NDArray[np.float64]:
+    def _same_shape(self, other: object, sign: str) -> Array:
         if not isinstance(other, Matrix):
             raise ShapeError(f"a {self.shape[0]}x{self.shape[1]} matrix {sign} a plain number")
         if other.shape != self.shape:

@@ -12,7 +12,7 @@ from itertools import islice
 import numpy as np
 import sympy as sp
 
-from symdual.runtime.problem import Array
+from symdual.common.arrays import Array
 from symdual.runtime.results import Results
 from symdual.spec.model import Model
 from symdual.spec.numeric import as_numpy

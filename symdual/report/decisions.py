@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from symdual.numbers import Array
-from symdual.report.html import element, join, page, section, write_page
-from symdual.runtime.explained import Decision, Explained, Story
-from symdual.runtime.objective import limits_of
+from symdual.common.arrays import Array
+from symdual.report.html import element, join, opening, page, section, write_page
+from symdual.runtime.explained import Decision, Explained, ExplainedEpisode
+from symdual.runtime.objective import constraints_of
 from symdual.runtime.problem import processes_of
 
 _UNKNOWNS = 8  # that have a row of their own
@@ -40,8 +40,7 @@ def decisions_page(explained: Explained) -> str:
     lead = f"Run {explained.run}, seed {plan.seed}, {_TRUTHS[plan.settings.truth]}: {names}."
     left_out = content.pop("left_out")
     body = [
-        element("h1", f"{plan.problem.name}: decision by decision"),
-        element("p", lead, class_="lead"),
+        opening(f"{plan.problem.name}: decision by decision", lead),
         _controls(plan.steps),
         section("decision", "The decision"),
         section("costs", "What the input costs", _cost_keys(explained)),
@@ -93,15 +92,15 @@ def _key(colour: str, words: str, class_: str = "") -> Markup:
 
 
 def _cost_keys(explained: Explained) -> Markup:
-    limited = bool(limits_of(explained.plan.problem.package))
+    constrained = bool(constraints_of(explained.plan.problem.package))
     text = (
         "The cost of the plan through each input, as dual counts it under this controller's belief: what certainty "
         "would make of it, what uncertainty adds if nothing is learned, and what the planned learning takes off. "
         "The dashed line is the chosen input."
     )
-    if limited:
+    if constrained:
         text += (
-            " Plans are those at the distance from the constraints that this controller keeps; penalties are part of "
+            " Plans are those with the back-off from the constraints that this controller keeps; penalties are part of "
             "what certainty would make of it."
         )
     keys = [
@@ -151,7 +150,7 @@ def _content(explained: Explained) -> dict[str, Any]:
         "unknowns": [package.belief_names[i] for i in entries],
         "reference": _columns(held) if np.any(problem.state_cost) else [],
         "functions": functions.about,
-        "controllers": [_controller(story, entries, functions) for story in explained.values()],
+        "controllers": [_controller(episode, entries, functions) for episode in explained.values()],
         "left_out": f"{rest} further unknowns have no row here." if rest > 0 else "",
     }
 
@@ -162,18 +161,18 @@ def _entries(names: Sequence[str], nx: int, weights: set[int], processes: Any) -
     return own[:_UNKNOWNS]
 
 
-def _controller(story: Story, entries: Sequence[int], functions: _Functions) -> dict[str, Any]:
-    nx = story.states.shape[1]
-    mean = np.array([b.mean for b in story.beliefs])
-    deviation = np.sqrt(np.maximum([b.covariance.diagonal() for b in story.beliefs], 0.0))
-    oracle = story.controller == "oracle" and not story.problem.plant_is_model
-    inputs = np.array([d.u for d in story.decisions]).reshape(len(story.decisions), -1)
-    known = story.controller == "oracle" or story.problem.plant_is_model
+def _controller(episode: ExplainedEpisode, entries: Sequence[int], functions: _Functions) -> dict[str, Any]:
+    nx = episode.states.shape[1]
+    mean = np.array([b.mean for b in episode.beliefs])
+    deviation = np.sqrt(np.maximum([b.covariance.diagonal() for b in episode.beliefs], 0.0))
+    oracle = episode.controller == "oracle" and not episode.problem.plant_is_model
+    inputs = np.array([d.u for d in episode.decisions]).reshape(len(episode.decisions), -1)
+    known = episode.controller == "oracle" or episode.problem.plant_is_model
     return {
-        "name": story.controller,
-        "kind": story.controller,
-        "failure": story.failure,
-        "states": _columns(story.states),
+        "name": episode.controller,
+        "kind": episode.controller,
+        "failure": episode.failure,
+        "states": _columns(episode.states),
         "inputs": _columns(inputs),
         "mean": _columns(mean[:, :nx]),
         "deviation": _columns(deviation[:, :nx]),
@@ -183,12 +182,12 @@ def _controller(story: Story, entries: Sequence[int], functions: _Functions) -> 
             else {
                 "mean": _numbers(mean[:, i]),
                 "deviation": _numbers(deviation[:, i]),
-                "truth": _numbers(story.truths[:, i - nx]) if known else None,
+                "truth": _numbers(episode.truths[:, i - nx]) if known else None,
             }
             for i in entries
         ],
-        "decisions": [_decision(d, [] if oracle else entries) for d in story.decisions],
-        "functions": functions.beliefs(story),
+        "decisions": [_decision(d, [] if oracle else entries) for d in episode.decisions],
+        "functions": functions.beliefs(episode),
     }
 
 
@@ -233,7 +232,7 @@ class _Functions:
             at = self._argument(subject.argument)
             if at is None:
                 continue
-            met = np.concatenate([at(story.states[:-1], _applied(story)) for story in explained.values()])
+            met = np.concatenate([at(episode.states[:-1], _applied(episode)) for episode in explained.values()])
             low, high = float(np.min(met, initial=-1e-9)), float(np.max(met, initial=1e-9))
             margin = 0.25 * (high - low) + 1e-3
             points = np.linspace(low - margin, high + margin, _POINTS)
@@ -271,19 +270,19 @@ class _Functions:
 
         return at
 
-    def beliefs(self, story: Story) -> list[list[dict[str, Any]]]:
+    def beliefs(self, episode: ExplainedEpisode) -> list[list[dict[str, Any]]]:
         """What is believed of each function at each decision; nothing for an oracle that has another model."""
         from symdual.report.functions import believed
 
-        if story.controller == "oracle" and not story.problem.plant_is_model:
+        if episode.controller == "oracle" and not episode.problem.plant_is_model:
             return [[{"mean": [], "deviation": [], "at": None}] for _ in self._shown]
         rows = []
         for subject, points, at in self._shown:
-            met = at(story.states[: len(story.decisions)], _applied(story))
+            met = at(episode.states[: len(episode.decisions)], _applied(episode))
             own = []
-            for decision, now in zip(story.decisions, met, strict=True):
+            for decision, now in zip(episode.decisions, met, strict=True):
                 assert self._model is not None
-                found = believed(self._model, story.problem.package, decision.belief, subject, points)
+                found = believed(self._model, episode.problem.package, decision.belief, subject, points)
                 own.append(
                     {"mean": _numbers(found.mean), "deviation": _numbers(found.deviation), "at": _number(float(now))}
                 )
@@ -291,8 +290,8 @@ class _Functions:
         return rows
 
 
-def _applied(story: Story) -> Array:
-    return np.array([d.u for d in story.decisions]).reshape(len(story.decisions), -1)
+def _applied(episode: ExplainedEpisode) -> Array:
+    return np.array([d.u for d in episode.decisions]).reshape(len(episode.decisions), -1)
 
 
 def _columns(array: Array) -> list[list[float | None]]:

@@ -1,4 +1,4 @@
-"""What the figures of fits and experiments share: their style, and how they are written."""
+"""What all figures share: their style, and how they are written."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from symdual.errors import SymdualError
-from symdual.whole_file import whole_file
+from symdual.common.atomic_files import atomic_file
+from symdual.common.errors import SymdualError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_STYLE: dict[Any, Any] = {
+STYLE: dict[Any, Any] = {
     "font.size": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -36,7 +36,7 @@ def new_figure(size: tuple[float, float]) -> Iterator[Figure]:
         from matplotlib.figure import Figure
     except ImportError as missing:
         raise SymdualError("the figure needs matplotlib: pip install 'symdual[plot]'") from missing
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=size, layout="constrained")
         FigureCanvasAgg(figure)
         figure._repr_png_ = partial(_png, figure)  # type: ignore[attr-defined]  # notebooks show it without pyplot
@@ -53,7 +53,7 @@ def save(figure: Figure, path: Path) -> Path:
     """Write a figure; equal figures are equal bytes."""
     kind = path.suffix.removeprefix(".")
     try:
-        with whole_file(path) as stream:
+        with atomic_file(path) as stream:
             figure.savefig(stream, format=kind, dpi=150, metadata={"Software": None} if kind == "png" else None)
     except OSError as failure:
         raise SymdualError(f"cannot write {path}: {failure.strerror}") from failure

@@ -1,4 +1,4 @@
-"""A fit of unknowns, noise and first states as seen in a terminal."""
+"""A fit as seen in a terminal."""
 
 from __future__ import annotations
 
@@ -6,31 +6,28 @@ import math
 
 from rich.table import Table
 
-from symdual.estimation.result import Estimate, Fit
+from symdual.identification.result import Estimate, Fit
+from symdual.report.grid import grid
 
 SHOWN = 40  #: rows of the table; the file has them all
 
 
 def estimate_table(result: Fit) -> Table:
     """Each quantity with its value, its standard error, where the search began, and what was known before."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column(justify="right", no_wrap=True)
-    table.add_column()
-    table.add_column(justify="right")
-    table.add_column()
-    table.add_row("", "", "", "started", "prior")
-    for e in result.estimates[:SHOWN]:
-        table.add_row(f"  {e.name}", f"{e.value:.4g}", _uncertainty(e), f"{e.first:.4g}", _before(e))
+    rows: list[tuple[str, ...]] = [
+        (f"  {e.name}", f"{e.value:.4g}", _uncertainty(e), f"{e.first:.4g}", _before(e))
+        for e in result.estimates[:SHOWN]
+    ]
     if len(result.estimates) > SHOWN:
-        table.add_row(f"  and {len(result.estimates) - SHOWN} more in the file")
-    return table
+        rows.append((f"  and {len(result.estimates) - SHOWN} more in the file",))
+    return grid(("", "", "", "started", "prior"), rows, left=(0, 2, 4))
 
 
 def _uncertainty(e: Estimate) -> str:
     if e.deviation is None:
         return e.verdict if e.verdict.startswith("at ") else "not determined"
-    return f"+- {e.deviation:.2g}"
+    factor = f" (a factor of {e.factor:.3g})" if e.kind == "hyperparameter" and e.factor is not None else ""
+    return f"+- {e.deviation:.2g}{factor}"
 
 
 def _before(e: Estimate) -> str:

@@ -1,8 +1,4 @@
-"""The figure of a sweep: what each controller costs, does and knows.
-
-The colours are the paper's (oracle gray, ce red, beb blue, dual green) with one more for `cautious`, in shades that
-people who do not tell red from green can tell apart; line styles differ as well.
-"""
+"""The figure of a sweep: what each controller costs, does and knows."""
 
 from __future__ import annotations
 
@@ -12,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from symdual.common.arrays import Array
 from symdual.report.drawing import new_figure, save
+from symdual.report.palette import LOOKS
 from symdual.runtime.labelled import Labelled
 from symdual.runtime.summary import Summary
 
@@ -22,24 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLOURS = {
-    "oracle": "#7a7a7a",
-    "ce": "#c8381e",
-    "beb": "#3b6fc4",
-    "dual": "#00866b",
-    "cautious": "#d69a00",
-    "exact": "#1a1a1a",
-    "planned": "#8a4fb0",
-}
-_STYLES = {
-    "oracle": "-.",
-    "ce": "--",
-    "beb": ":",
-    "dual": "-",
-    "cautious": (0, (5, 1, 1, 1)),
-    "exact": (0, (1, 1)),
-    "planned": (0, (7, 2)),
-}
 _SHOWN = 4  # states and inputs that are drawn; more make a figure that nobody reads
 _BAND_RUNS = 2000  # runs that the bands are taken from, so that the memory stays small
 
@@ -104,15 +83,15 @@ def _trajectories(figure: Any, results: Labelled, rows: Sequence[tuple[str, int,
     figure.legend(*axes[0].get_legend_handles_labels(), fontsize=8, ncols=7, frameon=False, loc="outside upper left")
 
 
-def _band(ax: Axes, controller: str, values: NDArray[np.float64]) -> None:
+def _band(ax: Axes, controller: str, values: Array) -> None:
     known = values[np.isfinite(values).all(axis=1)]
     if not len(known):
         return
     low, middle, high = np.quantile(known, [0.1, 0.5, 0.9], axis=0)
     times = np.arange(values.shape[1])
-    colour = COLOURS[controller]
+    colour = LOOKS[controller].colour
     ax.fill_between(times, low, high, color=colour, alpha=0.13, linewidth=0)
-    ax.plot(times, middle, color=colour, linestyle=_STYLES[controller], linewidth=1.5, label=controller)
+    ax.plot(times, middle, color=colour, linestyle=LOOKS[controller].line, linewidth=1.5, label=controller)
 
 
 def _uncertainty(ax: Axes, results: Labelled) -> None:
@@ -134,7 +113,7 @@ def _comparison(figure: Figure | Any, results: Labelled, summary: Summary) -> No
     positions = {name: len(names) - 1 - i for i, name in enumerate(names)}
     for c in summary.controllers:
         costs = results.array(c.name, "costs") / results.about["horizon"]
-        _spread(upper, positions[c.name], costs[np.isfinite(costs)], COLOURS[c.name])
+        _spread(upper, positions[c.name], costs[np.isfinite(costs)], LOOKS[c.name].colour)
         if c.difference is not None:
             error = 2 * (c.difference.error or 0.0)
             lower.errorbar(
@@ -142,11 +121,11 @@ def _comparison(figure: Figure | Any, results: Labelled, summary: Summary) -> No
                 positions[c.name],
                 xerr=error,
                 fmt="o",
-                color=COLOURS[c.name],
+                color=LOOKS[c.name].colour,
                 capsize=3,
                 markersize=5,
             )
-    lower.axvline(0.0, color=COLOURS[summary.baseline], linewidth=1.0, linestyle="--")
+    lower.axvline(0.0, color=LOOKS[summary.baseline].colour, linewidth=1.0, linestyle="--")
     for ax in (upper, lower):
         ax.set_yticks(list(positions.values()), [_label(summary, name) for name in names] if ax is upper else names)
         ax.set_ylim(-0.6, len(names) - 0.4)
@@ -161,7 +140,7 @@ def _label(summary: Summary, name: str) -> str:
     return f"{name}\n{failures} failed" if failures else name
 
 
-def _spread(ax: Axes, position: int, costs: NDArray[np.float64], colour: str) -> None:
+def _spread(ax: Axes, position: int, costs: Array, colour: str) -> None:
     if not costs.size:
         return
     shown = costs[:_BAND_RUNS]

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import sympy as sp
 
-from symdual.errors import SymdualError, did_you_mean
-from symdual.numbers import Array
+from symdual.common.arrays import Array
+from symdual.common.errors import SymdualError, did_you_mean
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import posterior
 from symdual.runtime.problem import Belief

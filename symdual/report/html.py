@@ -15,8 +15,9 @@ from pathlib import Path
 
 from markupsafe import Markup, escape
 
-from symdual.errors import SymdualError
-from symdual.whole_file import write_whole
+from symdual.common.atomic_files import write_atomically
+from symdual.common.errors import SymdualError
+from symdual.report.palette import page_colours
 
 Content = str | Markup
 
@@ -45,6 +46,13 @@ def join(parts: Iterable[Content], between: Content = "") -> Markup:
 def section(identifier: str, title: Content, *children: Content, level: int = 2) -> Markup:
     """Return a section with a heading that can be linked to."""
     return element("section", element(f"h{level}", title), *children, id=identifier)
+
+
+def opening(title: Content, lead: Content, links: Iterable[tuple[str, Content]] = ()) -> Markup:
+    """Return what a page begins with: its title, what it is about, and links to its sections by their identifiers."""
+    jumps = [element("a", word, href=f"#{key}") for key, word in links]
+    contents = element("nav", *jumps, aria_label="contents") if jumps else Markup("")
+    return element("h1", title) + element("p", lead, class_="lead") + contents
 
 
 def table(
@@ -90,7 +98,7 @@ def page(title: str, body: Content, further_styles: str = "", script: str = "") 
         Markup('<meta http-equiv="Content-Security-Policy" content="{}">').format(Markup(policy)),
         element("title", title),
         Markup('<link rel="icon" href="data:,">'),  # or a browser would ask a server for one
-        Markup(f"<style>\n{_style()}{further_styles}</style>"),
+        Markup(f"<style>\n{page_colours()}{_style()}{further_styles}</style>"),
     )
     return f'<!doctype html>\n<html lang="en">\n{head}\n{element("body", body, own)}\n</html>\n'
 
@@ -103,6 +111,6 @@ def _style() -> str:
 def write_page(file: Path, text: str) -> None:
     """Write a page in one go, so that a reader never sees half of it."""
     try:
-        write_whole(file, text.encode(errors="replace"))  # a docstring may hold what is no character
+        write_atomically(file, text.encode(errors="replace"))  # a docstring may hold what is no character
     except OSError as failure:
         raise SymdualError(f"cannot write {file}: {failure.strerror}") from failure

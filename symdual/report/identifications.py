@@ -10,34 +10,31 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.table import Table
 
-from symdual.errors import SymdualError
-from symdual.estimation.identify import Identification
+from symdual.common.atomic_files import write_atomically
+from symdual.common.errors import SymdualError
+from symdual.identification.identify import Identification
 from symdual.report.drawing import new_figure, save
+from symdual.report.grid import grid
+from symdual.report.palette import BEFORE, BELIEVED, OTHER
 from symdual.runtime.replay import TIME
-from symdual.whole_file import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_BEFORE, _AFTER, _INPUT = "#b0b0b0", "#00866b", "#3b6fc4"
 _LINES = ("-", "--", "-.")
 SHOWN = 30  #: unknowns that are listed and drawn; the JSON has them all
 
 
 def identification_table(found: Identification) -> Table:
     """The deviation of each unknown before and after."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column()
-    for _ in range(3):
-        table.add_column(justify="right")
-    table.add_row("", "before", "after", "left")
+    rows: list[tuple[str, ...]] = []
     for name, before, after in list(zip(found.unknowns, found.before, found.after, strict=True))[:SHOWN]:
         share = 100 * after / before if before > 0 else 100.0
         left = f"{share:.0f}" if share >= 10 else f"{share:.2g}"
-        table.add_row(f"  {name}", f"+- {before:.3g}", f"+- {after:.3g}", f"{left} %")
+        rows.append((f"  {name}", f"+- {before:.3g}", f"+- {after:.3g}", f"{left} %"))
     if len(found.unknowns) > SHOWN:
-        table.add_row(f"  and {len(found.unknowns) - SHOWN} more")
-    return table
+        rows.append((f"  and {len(found.unknowns) - SHOWN} more",))
+    return grid(("", "before", "after", "left"), rows)
 
 
 def identification_figure(found: Identification, path: Path) -> Path:
@@ -49,7 +46,7 @@ def identification_figure(found: Identification, path: Path) -> Path:
         time = found.times[-1] * np.arange(len(found.inputs)) / max(len(found.inputs) - 1, 1)
         for a in range(inputs):
             axes = figure.add_subplot(grid[a, :])
-            axes.step(time, found.inputs[:, a], where="post", color=_INPUT, lw=1.1)
+            axes.step(time, found.inputs[:, a], where="post", color=OTHER, lw=1.1)
             axes.set_title(f"{found.input_names[a]} (input)")
         _left_over_time(figure.add_subplot(grid[inputs, 0]), found, shown)
         _information(figure.add_subplot(grid[inputs, 1]), found)
@@ -65,7 +62,7 @@ def _left_over_time(axes: Axes, found: Identification, shown: int) -> None:
         share = found.history[:, i] / found.before[i] if found.before[i] > 0 else np.ones(len(found.history))
         # those that show only together have the same share: dashes let the one below be seen
         axes.plot(found.times, share, ls=_LINES[i % len(_LINES)], lw=1.1, label=found.unknowns[i])
-    axes.axhline(1.0, color=_BEFORE, lw=0.8, ls="--")
+    axes.axhline(1.0, color=BEFORE, lw=0.8, ls="--")
     axes.set_yscale("log")
     axes.set_title("deviation left of each unknown, as a share of its prior")
     axes.set_xlabel("time")
@@ -77,8 +74,8 @@ def _information(axes: Axes, found: Identification) -> None:
     values = np.maximum(found.eigenvalues, 1e-12)
     labels = [d.words() for d in found.directions]
     places = np.arange(len(values))
-    axes.barh(places, values, color=_AFTER, alpha=0.6)
-    axes.axvline(1.0, color=_BEFORE, lw=0.8, ls="--")
+    axes.barh(places, values, color=BELIEVED, alpha=0.6)
+    axes.axvline(1.0, color=BEFORE, lw=0.8, ls="--")
     axes.set_xscale("log")
     axes.invert_yaxis()
     if len(values) <= 12:
@@ -95,7 +92,7 @@ def write_plan(found: Identification, path: Path) -> Path:
     for k, row in enumerate(found.inputs):
         writer.writerow([f"{found.step * k:.12g}", *(f"{float(v):.12g}" for v in row)])
     try:
-        write_whole(path, text.getvalue().encode())
+        write_atomically(path, text.getvalue().encode())
     except OSError as failure:
         raise SymdualError(f"cannot write {path}: {failure.strerror}") from failure
     return path

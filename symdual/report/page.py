@@ -117,6 +117,10 @@ def _first_paragraph(source: str) -> str:
     return " ".join(text.split("\n\n")[0].split())
 
 
+#: what is differentiated: the whole step, or the first of several substeps
+_MAPS = "the discretised map", "its first substep, in which inputs of the past stay as they are"
+
+
 class _Article:
     """Writes the sections of one model."""
 
@@ -191,7 +195,7 @@ class _Article:
             within = f" in {model.substeps} substeps" if model.substeps > 1 else ""
             note = (
                 f"Discretised by {method} with the step length {model.step:g}{within}; "
-                "all derivatives below are those of the discretised map."
+                f"all derivatives below are those of {_MAPS[model.substeps > 1]}."
             )
             parts.append(element("p", note))
         parts.append(self._families())
@@ -322,9 +326,11 @@ class _Article:
                     for i, e in enumerate(terms.expressions)
                 ]
                 parts.append(element("div", *lines, class_="formulas"))
-        if objective.limits:
+        if objective.constraints:
             parts.append(element("h3", "Constraints: at most zero, softly"))
-            lines = [self._setter.assignment(self._typesetter.name(f"g{i}"), g) for i, g in enumerate(objective.limits)]
+            lines = [
+                self._setter.assignment(self._typesetter.name(f"g{i}"), g) for i, g in enumerate(objective.constraints)
+            ]
             parts.append(element("div", *lines, class_="formulas"))
         parts.append(self._blocks([block for block in _BLOCKS if block.startswith(("l_", "e_", "g_"))]))
         return join(parts)

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from symdual.errors import SymdualError
-from symdual.numbers import Array
+from symdual.common.arrays import Array
+from symdual.common.errors import SymdualError
 from symdual.report.drawing import new_figure, save
-from symdual.report.figures import COLOURS
+from symdual.report.palette import BELIEVED, LOOKS, PARTS, TRUE
 from symdual.runtime.explained import Curve, Decision
 from symdual.runtime.labelled import Labelled
 from symdual.runtime.problem import Belief
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["cost", "episode", "function", "plan"]
 WIDTH = 2.0  #: standard deviations of a band
-PARTS = {"certainty_equivalent": "#c8381e", "caution": "#d69a00", "probing": "#3b6fc4"}
-_TRUE, _BELIEF = "#1a1a1a", "#00866b"
 _MOST = 12  # panels; more make a figure that nobody reads
 
 
@@ -66,13 +64,13 @@ def episode(results: Labelled, controller: str | None = None, run: int = 0, path
     entries = list(range(len(belief)))[:_MOST]
     with new_figure((8.0, 0.6 + 1.5 * -(-(len(entries) + len(drivers)) // 2))) as figure:
         panels = _panels(figure, len(entries) + len(drivers))
-        times, colour = np.arange(float(len(states))), COLOURS[name]
+        times, colour = np.arange(float(len(states))), LOOKS[name].colour
         for axes, i in zip(panels, entries, strict=False):
             _band(axes, times, means[:, i], spread[:, i], colour)
             if i < nx:
-                axes.plot(times, states[:, i], color=_TRUE, lw=1.0, label="true")
+                axes.plot(times, states[:, i], color=TRUE, lw=1.0, label="true")
             elif same:
-                axes.axhline(truths[i - nx], color=_TRUE, lw=1.0, ls="--")
+                axes.axhline(truths[i - nx], color=TRUE, lw=1.0, ls="--")
             axes.set_title(belief[i] if i < nx else f"{belief[i]} (unknown)")
         for axes, a in zip(panels[len(entries) :], range(len(drivers)), strict=True):
             axes.step(times[:-1], inputs[:, a], where="post", color=colour, lw=1.3)
@@ -101,12 +99,12 @@ def plan(decision: Decision, path: str | Path | None = None) -> Figure:
         panels = _panels(figure, len(entries) + len(decision.u))
         times = decision.k + np.arange(float(len(means)))
         for axes, i in zip(panels, entries, strict=False):
-            _band(axes, times, means[:, i], decision.unmeasured[:, i], _BELIEF, alpha=0.12)
-            _band(axes, times, means[:, i], decision.measured[:, i], _BELIEF, alpha=0.25)
+            _band(axes, times, means[:, i], decision.unmeasured[:, i], BELIEVED, alpha=0.12)
+            _band(axes, times, means[:, i], decision.measured[:, i], BELIEVED, alpha=0.25)
             axes.set_title(names[i] if i < nx else f"{names[i]} (unknown)")
         for axes, a in zip(panels[len(entries) :], range(len(decision.u)), strict=True):
-            axes.step(times[:-1], decision.plan_inputs[:, a], where="post", color=_BELIEF, lw=1.3)
-            axes.plot(times[0], decision.u[a], "o", color=_TRUE, ms=4)
+            axes.step(times[:-1], decision.plan_inputs[:, a], where="post", color=BELIEVED, lw=1.3)
+            axes.plot(times[0], decision.u[a], "o", color=TRUE, ms=4)
             axes.set_title(decision.inputs[a])
         title = f"plan at step {decision.k}: wide band without measurements, narrow band with those that it expects"
         figure.suptitle(title, fontsize=9, x=0.01, ha="left")
@@ -131,11 +129,11 @@ def cost(decision: Decision, path: str | Path | None = None) -> Figure:
 
 
 def _cost(axes: Axes, curve: Curve, chosen: float) -> None:
-    axes.plot(curve.values, curve.cost, color=_TRUE, lw=1.8, label="cost")
+    axes.plot(curve.values, curve.cost, color=TRUE, lw=1.8, label="cost")
     for part, colour in PARTS.items():
         label = part.replace("certainty_", "certainty-")
         axes.plot(curve.values, getattr(curve, part), color=colour, lw=1.2, label=label)
-    axes.axvline(chosen, color=_TRUE, lw=0.9, ls="--", label="chosen")
+    axes.axvline(chosen, color=TRUE, lw=0.9, ls="--", label="chosen")
     axes.set_xlabel(curve.input)
     axes.legend(frameon=False, fontsize=7)
 
@@ -175,7 +173,7 @@ def function(
     found = believed(model, load(model), belief, subject, at)
     with new_figure((5.5, 3.2)) as figure:
         axes = figure.subplots()
-        _band(axes, at, found.mean, found.deviation, _BELIEF)
+        _band(axes, at, found.mean, found.deviation, BELIEVED)
         axes.set_title(subject.title)
         axes.set_xlabel(str(subject.argument))
     return _finished(figure, path)

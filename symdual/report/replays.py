@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from symdual.errors import SymdualError
+from symdual.report.drawing import new_figure, save
+from symdual.report.palette import BELIEVED, OTHER, TRUE
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import posterior, remembered
 from symdual.runtime.problem import Belief, processes_of
 from symdual.runtime.replay import Replay
-from symdual.whole_file import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SHOWN = 8  # entries of the belief that are drawn; more make a figure that nobody reads
-_BELIEF, _DATA, _NIS = "#00866b", "#1a1a1a", "#3b6fc4"
-_STYLE: dict[Any, Any] = {
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 9,
-    "axes.titlelocation": "left",
-    "axes.grid": True,
-    "grid.alpha": 0.25,
-    "grid.linewidth": 0.6,
-}
 
 
 def replay_figure(result: Replay, package: LoadedPackage, path: Path) -> Path:
@@ -36,22 +25,13 @@ def replay_figure(result: Replay, package: LoadedPackage, path: Path) -> Path:
 
     An unknown function of one argument has a panel of its own, with what is known of it at the end.
     """
-    try:
-        import matplotlib
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as missing:
-        raise SymdualError("the figure needs matplotlib: pip install 'symdual[plot]'") from missing
-
     names = package.belief_names
     numbers = np.flatnonzero(~processes_of(package))
     entries = numbers[:_SHOWN]
     functions = [name for name in package.PROCESSES if remembered(package, result.belief, name).shape[1] == 1]
     panels = len(entries) + len(functions)
     rows = (panels + 1) // 2 + 1
-    with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(9.0, 1.0 + 1.7 * rows), layout="constrained")
-        FigureCanvasAgg(figure)
+    with new_figure((9.0, 1.0 + 1.7 * rows)) as figure:
         grid = figure.add_gridspec(rows, 2)
         for place, i in enumerate(entries):
             _entry(figure.add_subplot(grid[place // 2, place % 2]), result, package, names[i], int(i))
@@ -61,22 +41,16 @@ def replay_figure(result: Replay, package: LoadedPackage, path: Path) -> Path:
         rest = f", {len(entries)} of {len(numbers)} entries" if len(entries) < len(numbers) else ""
         title = f"{package.name}: belief over time{rest}; log-likelihood {result.log_likelihood:.6g}"
         figure.suptitle(f"{title}\n{result.consistency.sentence()}", fontsize=9, x=0.01, ha="left")
-        try:
-            with whole_file(path) as stream:
-                kind = path.suffix.removeprefix(".")
-                figure.savefig(stream, format=kind, dpi=150, metadata={"Software": None} if kind == "png" else None)
-        except OSError as failure:
-            raise SymdualError(f"cannot write {path}: {failure.strerror}") from failure
-    return path
+        return save(figure, path)
 
 
 def _entry(axes: Axes, result: Replay, package: LoadedPackage, name: str, i: int) -> None:
     times, mean, spread = result.recording.times, result.means[:, i], 1.96 * result.deviations[:, i]
-    axes.fill_between(times, mean - spread, mean + spread, color=_BELIEF, alpha=0.2, lw=0, label="95 % of the belief")
-    axes.plot(times, mean, color=_BELIEF, lw=1.3, label="mean")
+    axes.fill_between(times, mean - spread, mean + spread, color=BELIEVED, alpha=0.2, lw=0, label="95 % of the belief")
+    axes.plot(times, mean, color=BELIEVED, lw=1.3, label="mean")
     if name in package.MEASUREMENTS:
         values = result.recording.measurements[:, package.MEASUREMENTS[name]]
-        axes.plot(times, values, ".", color=_DATA, ms=3, label="measured")
+        axes.plot(times, values, ".", color=TRUE, ms=3, label="measured")
     axes.set_title(f"{name} (unknown)" if i >= package.NX else name)
     if i == 0:
         axes.legend(frameon=False, fontsize=7, ncols=3, loc="lower right", bbox_to_anchor=(1.0, 0.98), borderpad=0.0)
@@ -91,9 +65,9 @@ def function_panel(axes: Axes, package: LoadedPackage, belief: Belief, process: 
     for output, array in enumerate(package.PROCESSES[process]):
         found = posterior(package, belief, at, process, output)
         spread = 1.96 * found.deviation
-        axes.fill_between(at, found.mean - spread, found.mean + spread, color=_BELIEF, alpha=0.2, lw=0)
-        axes.plot(at, found.mean, color=_BELIEF, lw=1.3, ls=("-", "--", ":", "-.")[output % 4], label=array)
-    axes.plot(met, np.zeros(len(met)), "|", color=_DATA, ms=6)
+        axes.fill_between(at, found.mean - spread, found.mean + spread, color=BELIEVED, alpha=0.2, lw=0)
+        axes.plot(at, found.mean, color=BELIEVED, lw=1.3, ls=("-", "--", ":", "-.")[output % 4], label=array)
+    axes.plot(met, np.zeros(len(met)), "|", color=TRUE, ms=6)
     axes.set_title(f"{process} over its argument, at the end; ticks: where it was met")
     if len(package.PROCESSES[process]) > 1:
         axes.legend(frameon=False, fontsize=7)
@@ -103,11 +77,11 @@ def _innovations(axes: Axes, result: Replay) -> None:
     from scipy.stats import chi2
 
     seen = result.measured > 0
-    axes.plot(result.recording.times[seen], result.nis[seen], ".", color=_NIS, ms=4)
+    axes.plot(result.recording.times[seen], result.nis[seen], ".", color=OTHER, ms=4)
     if seen.any():
         most = int(np.bincount(result.measured[seen]).argmax())
         limit = float(chi2.ppf(0.95, most))
-        axes.axhline(limit, color=_NIS, lw=0.9, ls="--")
+        axes.axhline(limit, color=OTHER, lw=0.9, ls="--")
         if result.nis.max() > 10.0 * limit:
             axes.set_yscale("symlog", linthresh=limit)
         axes.set_ylim(bottom=0.0)

@@ -7,6 +7,7 @@ import math
 
 from rich.table import Table
 
+from symdual.report.grid import grid
 from symdual.report.html import element, join, table
 from symdual.runtime.summary import Consistency, Mean, Summary
 
@@ -17,11 +18,14 @@ def titles(summary: Summary) -> tuple[str, ...]:
 
 
 def rows(summary: Summary) -> list[tuple[str, ...]]:
-    """One line per controller: cost, paired difference, failures and the consistency of the filter."""
+    """One line per controller: cost, paired difference, failures and the consistency of the filter.
+
+    A star marks a cost that is the mean of those episodes only that did not fail.
+    """
     return [
         (
             c.name,
-            _with_error(c.cost),
+            _with_error(c.cost) + "*" * c.partial,
             "-" if c.cost is None or c.cost.deviation is None else f"{c.cost.deviation:.3g}",
             _with_error(c.difference, sign=True),
             "-" if c.better is None else f"{100 * c.better:.0f} %",
@@ -34,14 +38,7 @@ def rows(summary: Summary) -> list[tuple[str, ...]]:
 
 def summary_table(summary: Summary) -> Table:
     """The table for a terminal."""
-    shown = Table(box=None, padding=(0, 1, 0, 0), collapse_padding=True)
-    name, *others = titles(summary)
-    shown.add_column(name, no_wrap=True)
-    for title in others:
-        shown.add_column(title, justify="right", no_wrap=True)
-    for row in rows(summary):
-        shown.add_row(*row)
-    return shown
+    return grid(titles(summary), rows(summary))
 
 
 def printed(summary: Summary) -> str:

@@ -10,9 +10,9 @@ import numpy as np
 from markupsafe import Markup
 
 from symdual.checks.kernels import TOLERANCE, BlockResult
+from symdual.common.arrays import Array
 from symdual.derive.derivation import Derivation
 from symdual.emit.kernels import KernelFunction
-from symdual.numbers import Array
 from symdual.report.html import element, join, table
 from symdual.report.mathml import Typesetter, brackets, math, number, operator, row
 from symdual.report.names import identifier

@@ -15,6 +15,7 @@ from symdual.derive.derivation import Derivation
 from symdual.derive.display import Abbreviations, Equation, letters, one_line
 from symdual.derive.structure import Structure
 from symdual.emit.kernels import KernelFunction
+from symdual.report.grid import grid
 from symdual.spec.model import Model
 
 LONGEST_LINE = 240  #: characters of a right side; longer ones are abbreviated
@@ -36,12 +37,9 @@ def right_side(equation: Equation) -> str:
 
 def model_summary(model: Model, structure: Structure) -> Table:
     """Sizes and names of a model, and what is known about it without numbers."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="dim")
-    table.add_column()
-    for label, text in summary_rows(model, structure):
-        table.add_row(label, text)
-    return table
+    return grid(
+        ("", ""), [(Text(label, style="dim"), text) for label, text in summary_rows(model, structure)], left=(0, 1)
+    )
 
 
 def summary_rows(model: Model, structure: Structure) -> list[tuple[str, str]]:
@@ -79,25 +77,20 @@ def _within(model: Model) -> str:
 def cost_rows(model: Model) -> list[tuple[str, str]]:
     """What scenarios add to the quadratic cost, and to the inputs."""
     tried = f"{model.combinations} combinations of inputs with a finite set of values"
-    switches = [("choices", tried)] if model.combinations else []
+    discrete = [("choices", tried)] if model.combinations else []
     if model.objective is None:
-        return switches
+        return discrete
     rows = []
     for label, letter, terms in (("cost", "l", model.objective.stage), ("terminal cost", "e", model.objective.final)):
         how = "weighted squares of" if terms.squares else "weighted"
         rows += [(label, f"{how} {letter}{i} = {one_line(e)}") for i, e in enumerate(terms.expressions)]
-    rows += [("constraint", f"{one_line(g)} <= 0") for g in model.objective.limits]
-    return (rows or [("cost", "quadratic, with cross terms or references of inputs")]) + switches
+    rows += [("constraint", f"{one_line(g)} <= 0") for g in model.objective.constraints]
+    return (rows or [("cost", "quadratic, with cross terms or references of inputs")]) + discrete
 
 
 def kernel_table(functions: Sequence[KernelFunction]) -> Table:
     """The kernels with their operation counts."""
-    table = Table(box=None, padding=(0, 2), header_style="bold")
-    table.add_column("kernel")
-    table.add_column("operations")
-    for function in functions:
-        table.add_row(function.name, function.kernel.operations)
-    return table
+    return grid(("kernel", "operations"), [(f.name, f.kernel.operations) for f in functions], left=(0, 1))
 
 
 def derivation_view(derivation: Derivation, listed: Sequence[Equation]) -> RenderableType:
@@ -143,19 +136,36 @@ def _line(left: str, right: str) -> Text:
     return Text.assemble((f"  {left}", "cyan"), (" = ", "dim"), (right, "default"))
 
 
+#: what a model was compared with, by oracle, in words
+ORACLES = {
+    "50 digits": "50-digit values",
+    "as written": "the model as written",
+    "differences": "its differences",
+    "dense": "recursions by full matrices",
+    "Gram matrix": "recursions by Gram matrices",
+    "optimiser": "a general optimiser",
+    "manifest": "the files as they were generated",
+}
+
+
+def verdict(results: Sequence[BlockResult]) -> str:
+    """Whether all is well, in how many checks, and what was compared: what a reader wants to know first."""
+    with_what = ", ".join(dict.fromkeys(ORACLES.get(r.oracle, r.oracle) for r in results))
+    missed = sum(not r.passed for r in results)
+    silent = sum(r.passed and r.undefined > 0 for r in results)
+    found = f"{missed} of {len(results)} checks MISS" if missed else f"all is well in {len(results)} checks"
+    partly = f"; in {silent} of them there was nothing finite to compare at some points" if silent else ""
+    return f"{found}, compared with {with_what}{partly}"
+
+
 def check_table(results: Sequence[BlockResult]) -> Table:
     """The worst error of each block that is not trivially zero, all that miss, and what is not finite somewhere."""
-    table = Table(box=None, padding=(0, 2), header_style="bold")
-    for column in ("block", "oracle"):
-        table.add_column(column)
-    for column in ("entries", "relative error", "ulp", ""):
-        table.add_column(column, justify="right")
-    table.add_column()
+    rows = []
     for result in results:
         if result.error > 0 or not result.passed or result.undefined:
             verdict = Text("ok", style="green") if result.passed else Text("MISS", style="bold red")
             error, ulps = f"{result.error:.1e}", f"{result.ulps:.1f}"
             count = f"{result.undefined} point{'s' if result.undefined > 1 else ''}"
             note = f"not finite at {count}" if result.undefined else ""
-            table.add_row(result.block, result.oracle, str(result.entries), error, ulps, verdict, note)
-    return table
+            rows.append((result.block, result.oracle, str(result.entries), error, ulps, verdict, note))
+    return grid(("block", "oracle", "entries", "relative error", "ulp", "", ""), rows, left=(0, 1, 6))

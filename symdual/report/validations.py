@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symdual.errors import SymdualError
-from symdual.estimation.validation import Prediction, Validation
+from symdual.common.errors import SymdualError
+from symdual.identification.validate import Prediction, Validation
 from symdual.report.drawing import new_figure, save
-from symdual.runtime.loading import LoadedPackage
+from symdual.report.palette import BELIEVED, OTHER, TRUE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MODEL, _DATA, _OTHER = "#00866b", "#1a1a1a", "#3b6fc4"
 
-
-def validation_figures(judged: Sequence[Validation], package: LoadedPackage, folder: Path) -> list[Path]:
+def validation_figures(judged: Sequence[Validation], folder: Path) -> list[Path]:
     """Draw all figures of all recordings into a folder; returns their files."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -48,15 +46,15 @@ def _figure(one: Validation, path: Path, title: str, panel: Callable[[Any, Valid
 
 def _band(axes: Axes, times: Any, made: Prediction, a: int, label: str) -> None:
     low, high = (made.outputs[:, a] + sign * made.band[:, a] for sign in (-1, 1))
-    axes.fill_between(times, low, high, color=_MODEL, alpha=0.2, lw=0, label="95 %")
-    axes.plot(times, made.outputs[:, a], color=_MODEL, lw=1.2, label=label)
-    axes.plot(times, made.measured[:, a], ".", color=_DATA, ms=2, label="measured")
+    axes.fill_between(times, low, high, color=BELIEVED, alpha=0.2, lw=0, label="95 %")
+    axes.plot(times, made.outputs[:, a], color=BELIEVED, lw=1.2, label=label)
+    axes.plot(times, made.measured[:, a], ".", color=TRUE, ms=2, label="measured")
     axes.set_xlabel("time")
 
 
 def _errors(axes: Axes, times: Any, errors: Any, spread: Any, label: str) -> None:
-    axes.fill_between(times, -spread, spread, color=_MODEL, alpha=0.2, lw=0, label="95 %")
-    axes.plot(times, errors, ".", color=_DATA, ms=2, label=f"measured minus {label}")
+    axes.fill_between(times, -spread, spread, color=BELIEVED, alpha=0.2, lw=0, label="95 %")
+    axes.plot(times, errors, ".", color=TRUE, ms=2, label=f"measured minus {label}")
     axes.set_xlabel("time")
 
 
@@ -69,24 +67,24 @@ def _horizon(axes: Axes, one: Validation, a: int) -> None:
     from matplotlib.ticker import MaxNLocator
 
     steps = np.arange(1, len(one.ahead) + 1)
-    axes.plot(steps, [made.rms[a] for made in one.ahead], ".-", color=_DATA, label="root mean square error")
-    axes.plot(steps, [made.expected[a] for made in one.ahead], "--", color=_MODEL, label="expected by the model")
+    axes.plot(steps, [made.rms[a] for made in one.ahead], ".-", color=TRUE, label="root mean square error")
+    axes.plot(steps, [made.expected[a] for made in one.ahead], "--", color=BELIEVED, label="expected by the model")
     axes.set_xlabel("steps ahead")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylim(bottom=0.0)
     other = axes.twinx()
-    other.plot(steps, [made.inside[a] for made in one.ahead], ":", color=_OTHER)
-    other.axhline(0.95, color=_OTHER, lw=0.6)
+    other.plot(steps, [made.inside[a] for made in one.ahead], ":", color=OTHER)
+    other.axhline(0.95, color=OTHER, lw=0.6)
     other.set_ylim(0.0, 1.02)
-    other.set_ylabel("share in the 95 % band (dotted)", color=_OTHER, fontsize=7)
+    other.set_ylabel("share in the 95 % band (dotted)", color=OTHER, fontsize=7)
     other.grid(False)
 
 
 def _whiteness(axes: Axes, one: Validation, a: int) -> None:
     lags, band = np.arange(1, len(one.whiteness.correlations) + 1), one.whiteness.band[a]
-    axes.axhspan(-band, band, color=_MODEL, alpha=0.2, lw=0, label="95 % under the model")
-    axes.vlines(lags, 0.0, one.whiteness.correlations[:, a], color=_DATA, lw=1.5)
-    axes.axhline(0.0, color=_DATA, lw=0.6)
+    axes.axhspan(-band, band, color=BELIEVED, alpha=0.2, lw=0, label="95 % under the model")
+    axes.vlines(lags, 0.0, one.whiteness.correlations[:, a], color=TRUE, lw=1.5)
+    axes.axhline(0.0, color=TRUE, lw=0.6)
     axes.set_xlabel(f"lag in steps; probability of Ljung and Box {one.whiteness.probability[a]:.2g}")
 
 
@@ -100,8 +98,8 @@ def _consistency(axes: Axes, one: Validation, a: int) -> None:
     if not len(values):
         return
     expected = norm.ppf((np.arange(len(values)) + 0.5) / len(values))
-    axes.plot(expected, expected, color=_MODEL, lw=1.0, label="under the model")
-    axes.plot(expected, values, ".", color=_DATA, ms=3, label="normalised errors")
+    axes.plot(expected, expected, color=BELIEVED, lw=1.0, label="under the model")
+    axes.plot(expected, values, ".", color=TRUE, ms=3, label="normalised errors")
     axes.set_xlabel(one.consistency.sentence(), fontsize=7)
 
 

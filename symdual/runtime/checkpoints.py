@@ -13,9 +13,9 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from symdual.errors import SymdualError
+from symdual.common.atomic_files import write_atomically
+from symdual.common.errors import SymdualError
 from symdual.runtime.results import ABOUT, UNREADABLE, Chunk, Description, described
-from symdual.whole_file import write_whole
 
 _LINE = 65  # a SHA-256 in hexadecimal digits, and the end of the line
 _SUFFIX = ".chunk"
@@ -33,7 +33,7 @@ class Checkpoints:
         """Make the folder and write down which sweep it belongs to."""
         try:
             self.folder.mkdir(exist_ok=True)
-            write_whole(self.folder / ABOUT, json.dumps(self.description.to_json(), indent=1).encode())
+            write_atomically(self.folder / ABOUT, json.dumps(self.description.to_json(), indent=1).encode())
         except OSError as failure:
             raise SymdualError(f"cannot write to the folder {self.folder}: {failure.strerror}") from failure
 
@@ -42,7 +42,7 @@ class Checkpoints:
         body = self._mark(chunk) + payload
         digest = hashlib.sha256(body).hexdigest()
         try:
-            write_whole(self._file(chunk), f"{digest}\n".encode() + body)
+            write_atomically(self._file(chunk), f"{digest}\n".encode() + body)
         except OSError as failure:
             raise SymdualError(
                 f"cannot write {self._file(chunk)}: {failure.strerror}; the {len(self.digests)} chunks that are done "

@@ -1,7 +1,7 @@
 """Closed-loop episodes: plant, noise, filter and decision in one compiled call, many episodes in parallel.
 
 Every episode has a child of one `SeedSequence`, and draws its start, its truth and its noise from it. So all
-controllers meet the same luck, and results depend neither on the number of threads nor on their order.
+controllers meet the same random draws, and results depend neither on the number of threads nor on their order.
 """
 
 from __future__ import annotations
@@ -10,13 +10,18 @@ import warnings
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from symdual.errors import SymdualError, SymdualWarning
-from symdual.runtime.border import EpisodeDiary, Records
+from symdual.common.arrays import Array
+from symdual.common.display import first_few
+from symdual.common.errors import SymdualError, SymdualWarning
+from symdual.common.named import held
+from symdual.common.numbers import correlations, natural_order
+from symdual.runtime.constraints import warn_of_start
 from symdual.runtime.controller import controller
 from symdual.runtime.costs import (
     NAMES,
@@ -26,23 +31,23 @@ from symdual.runtime.costs import (
     kind_that_decides,
     require_search_width,
     searches,
-    task_of,
-    weights_of,
+    settings_of,
+    stage_costs_of,
 )
 from symdual.runtime.endings import reason
 from symdual.runtime.evaluate import whole_number
 from symdual.runtime.faults import require_finite
-from symdual.runtime.foresight import USUAL, Foresight
-from symdual.runtime.limits import warn_of_start
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.named import held
-from symdual.runtime.noise import is_noisy, require_noise
-from symdual.runtime.objective import limits_of
+from symdual.runtime.noise import has_state_dependent_noise, require_noise
+from symdual.runtime.objective import constraints_of
+from symdual.runtime.package_interface import EpisodeLogArrays, Records
+from symdual.runtime.parallel import in_threads
+from symdual.runtime.planned_options import USUAL, PlannedOptions
 from symdual.runtime.posterior import MemoryWarning, losses
-from symdual.runtime.problem import Array, Belief, Problem, processes_of, require_parameters
+from symdual.runtime.problem import Belief, Problem, processes_of, require_parameters
 from symdual.runtime.problem import problem as of_package
 from symdual.runtime.signals import place_of, require_set
-from symdual.runtime.team import in_threads
+from symdual.runtime.standby import with_standby
 
 TRUTHS = ("scenario", "prior", "drift")
 LONGEST_WINDOW = 100_000  # the plan of every thread is held in memory
@@ -54,7 +59,7 @@ OUTCOMES = (
 )
 
 
-class Luck(NamedTuple):
+class NoiseDraws(NamedTuple):
     """What is decided before a batch of episodes: starts (N, NX), truths (N, p), and noise by run and time.
 
     The true parameters follow the plant, theta_{k+1} = D theta_k (+ eta_k with drift): `truths` are theta_0, and
@@ -83,6 +88,7 @@ class Episodes(NamedTuple):
     remembered at the end of Gaussian processes, (N, DATA) or (N, 0), and the constraints g <= 0 at the true states,
     (N, T+1, NC). Numbers that belong to one are relative to its
     prior, and have no variance (NaN); `symdual.runtime.posterior` turns the last belief into the function.
+    `belief_names` and `truth_names` are those along the last axes of means and variances, and of truths.
 
     >>> episodes = symdual.simulate(task, "ce", runs=2)["ce"]
     >>> episodes.states.shape, episodes.last_belief(0).mean.shape
@@ -98,12 +104,19 @@ class Episodes(NamedTuple):
     outcomes: NDArray[np.int64]
     truths: Array
     memories: Array
-    limits: Array
+    constraints: Array
+    belief_names: tuple[str, ...] = ()
+    truth_names: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        runs, steps = self.inputs.shape[:2]
+        names = f"belief on {first_few(self.belief_names)}; truths of {first_few(self.truth_names) or 'nothing'}"
+        return f"<Episodes: {runs} runs of {steps} steps; {names}>"
 
     def last_belief(self, run: int) -> Belief:
         """The belief at the end of a run."""
         memory = self.memories[run] if self.memories.shape[1] else None
-        return Belief(self.means[run, -1], self.covariances[run], memory)
+        return Belief(self.means[run, -1], self.covariances[run], memory, self.belief_names)
 
     @property
     def costs(self) -> Array:
@@ -123,7 +136,7 @@ class Settings:
         order: of the dual cost, 1 or 2.
         window: None for the fixed end of the problem, or the length of a moving horizon.
         length: the number of steps; the problem's horizon by default, and free with a moving horizon.
-        foresight: how much `planned` does for a decision.
+        planned_options: how much `planned` does for a decision.
 
     >>> settings = symdual.Settings(truth="prior", window=2, length=5)
     >>> symdual.simulate(task, "ce", runs=2, settings=settings)["ce"].inputs.shape
@@ -134,7 +147,7 @@ class Settings:
     order: int = 1
     window: int | None = None
     length: int | None = None
-    foresight: Foresight = USUAL
+    planned_options: PlannedOptions = USUAL
 
 
 def checked_settings(settings: Settings) -> Settings:
@@ -163,14 +176,14 @@ def plant_problem(problem: Problem, settings: Settings) -> Problem:
     return replace(problem, plant=problem.package, truth=None, truth_path=None)
 
 
-def draw(problem: Problem, settings: Settings, seeds: list[np.random.SeedSequence]) -> Luck:
-    """Draw what chance decides for one episode per seed."""
+def draw(problem: Problem, settings: Settings, seeds: list[np.random.SeedSequence]) -> NoiseDraws:
+    """Draw what is drawn at random for one episode per seed."""
     plant, nx = problem.plant, problem.package.NX
     steps = problem.horizon if settings.length is None else settings.length
     numbers = plant.numbers
     start_root, prior_root = root(problem.prior.covariance[:nx, :nx]), root(problem.prior.covariance[nx:, nx:])
     process_root, measurement_root = root(numbers["process_noise"]), root(numbers["measurement_noise"])
-    drift_root = _drift_root(problem, settings)
+    drift_root, places = _drift_root(problem, settings), _places_in_draws(plant)
     drawn = []
     for seed in seeds:
         random = np.random.default_rng(seed)
@@ -180,10 +193,10 @@ def draw(problem: Problem, settings: Settings, seeds: list[np.random.SeedSequenc
         if problem.truth is not None:
             truth = problem.truth
         else:
-            truth = problem.prior.mean[nx:] + prior_root @ random.standard_normal(plant.NTHETA)
+            truth = problem.prior.mean[nx:] + prior_root @ random.standard_normal(plant.NTHETA)[places]
         drift = np.zeros((0, plant.NTHETA))
         if drift_root is not None:
-            drift = random.standard_normal((steps, plant.NTHETA)) @ drift_root.T
+            drift = random.standard_normal((steps, plant.NTHETA))[:, places] @ drift_root.T
         drawn.append((start, truth, process, measurement, drift))
     starts, truths, processes, measurements, drifts = (
         np.ascontiguousarray(np.stack(column)) for column in zip(*drawn, strict=True)
@@ -191,7 +204,17 @@ def draw(problem: Problem, settings: Settings, seeds: list[np.random.SeedSequenc
     wander = _wander(plant, truths, drifts, steps)
     if problem.truth_path is not None:
         wander = np.repeat(held(problem.truth_path, steps)[None], len(seeds), axis=0)
-    return Luck(starts, truths, processes, measurements, wander, _own_seeds(seeds))
+    return NoiseDraws(starts, truths, processes, measurements, wander, _own_seeds(seeds))
+
+
+def _places_in_draws(plant: LoadedPackage) -> list[int]:
+    """Which of the numbers that are drawn for theta each entry takes: scalars in the order of their names.
+
+    So moving a declaration in a model file, which moves an entry of theta, changes no episode.
+    """
+    scalars = list(takewhile(lambda name: plant.UNKNOWNS[name][1] == 1, plant.UNKNOWNS))
+    by_name = natural_order(scalars)
+    return [*(by_name.index(name) for name in scalars), *range(len(scalars), plant.NTHETA)]
 
 
 def _own_seeds(seeds: list[np.random.SeedSequence]) -> Array:
@@ -219,7 +242,7 @@ def _wander(plant: LoadedPackage, truths: Array, drifts: Array, steps: int) -> A
     D = plant.numbers["transition"]
     path = np.empty((len(truths), steps, plant.NTHETA))
     theta = truths
-    with np.errstate(over="ignore", invalid="ignore"):  # parameters that leave the numbers fail with their plant
+    with np.errstate(over="ignore", invalid="ignore"):  # parameters that are not finite fail with their plant
         for k in range(steps):
             if plant.TRANSITION == "diagonal":
                 theta = D * theta
@@ -232,16 +255,20 @@ def _wander(plant: LoadedPackage, truths: Array, drifts: Array, steps: int) -> A
 
 
 def root(covariance: Array) -> Array:
-    """A symmetric square root of a positive semidefinite matrix; a zero matrix has a zero root."""
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
+    """R with R R' = S: deviations times the symmetric root of the correlations; a zero matrix has a zero root.
+
+    The symmetric root of S itself would mix units: the same random draws would be another one in other units.
+    """
+    deviations, C = correlations(covariance)
+    values, vectors = np.linalg.eigh(C)
+    return np.asarray(deviations[:, None] * ((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T))
 
 
-def run(problem: Problem, name: str, luck: Luck, settings: Settings) -> Episodes:
-    """Run one episode per entry of `luck` with the controller `name`, in as many threads as numba may use."""
-    episodes = run_part(problem, name, luck, settings)
+def run(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Settings) -> Episodes:
+    """Run one episode per entry of `noise_draws` with the controller `name`, in as many threads as numba may use."""
+    episodes = run_part(problem, name, noise_draws, settings)
     warn_of_losses(problem, name, episodes)
-    found = reason(problem, name, luck, episodes, settings)
+    found = reason(problem, name, noise_draws, episodes, settings)
     if found is not None:
         warnings.warn(f"{name}: run {found[0]}: {found[1]}", SymdualWarning, stacklevel=2)
     return episodes
@@ -254,23 +281,27 @@ def warn_of_losses(problem: Problem, name: str, episodes: Episodes) -> None:
         warnings.warn(f"{name}: {sentence}", MemoryWarning, stacklevel=3)
 
 
-def run_part(problem: Problem, name: str, luck: Luck, settings: Settings) -> Episodes:
+def run_part(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Settings) -> Episodes:
     """Run episodes as `run` does, without a warning: when all parts are done, it is given once."""
+    return with_standby((problem.package, problem.plant), lambda: _run_part(problem, name, noise_draws, settings))
+
+
+def _run_part(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Settings) -> Episodes:
     if name not in NAMES:
         controller(problem, name)  # says what is wrong
     if settings.window is None and settings.length not in (None, problem.horizon):
         raise SymdualError("an episode of another length than the scenario's needs a moving horizon (window)")
-    if name == "exact":
+    if name == "exact" or any(one.c is not None and one.c.given_up for one in (problem.package, problem.plant)):
         problem = problem.by_numba()
-    task = problem.for_oracle(luck.truths[0]) if name == "oracle" else problem
+    task = problem.for_oracle(noise_draws.truths[0]) if name == "oracle" else problem
     package, plant = task.package, task.plant
-    if (package.c is None) != (plant.c is None):
-        how, other = ("numba" if one.c is None else "C" for one in (package, plant))
+    if package.backend != plant.backend:
+        how, other = ("numba" if one.backend == "numba" else "C" for one in (package, plant))
         raise SymdualError(
             f"the model {package.name} is compiled by {how} and its plant {plant.name} by {other}: "
             "load both with the same backend"
         )
-    count, steps = len(luck.starts), luck.process.shape[1]
+    count, steps = len(noise_draws.starts), noise_draws.process.shape[1]
     longer = task if settings.window is None else task.extended(max(0, steps + settings.window - task.horizon))
     planned = task.horizon if settings.window is None else settings.window
     kind = cost_kind(task, name, settings.order, planned)
@@ -278,9 +309,9 @@ def run_part(problem: Problem, name: str, luck: Luck, settings: Settings) -> Epi
         require_search_width(task)
     require_finite(task)
     require_noise(task)
-    diary = _diary(package, count, steps)
+    episode_log = _episode_log(package, count, steps)
     module = package.episode
-    given = task_of(task, name, settings.order, settings.foresight)
+    given = settings_of(task, name, settings.order, settings.planned_options)
     counter = np.zeros(1, dtype=np.int64)
     deciding = kind_that_decides(task, kind, task.prior.covariance)
     shared = (
@@ -291,44 +322,46 @@ def run_part(problem: Problem, name: str, luck: Luck, settings: Settings) -> Epi
             settings.window or 0,
             name == "oracle",
         ),
-        module.Luck(
-            np.ascontiguousarray(np.hstack([luck.starts, luck.truths])),
-            luck.process,
-            luck.measurement,
-            luck.wander,
-            luck.seeds,
+        module.NoiseDraws(
+            np.ascontiguousarray(np.hstack([noise_draws.starts, noise_draws.truths])),
+            noise_draws.process,
+            noise_draws.measurement,
+            noise_draws.wander,
+            noise_draws.seeds,
         ),
-        _priors(task, luck.truths if name == "oracle" else None, count),
+        _priors(task, noise_draws.truths if name == "oracle" else None, count),
         given,
     )
     from numba import get_num_threads  # here, for controllers through C that run without numba
 
-    weights, order, heard = weights_of(longer), 2 if kind == "second_order" else 1, _heard(longer, steps)
+    weights, order, heard = stage_costs_of(longer), 2 if kind == "second_order" else 1, _true_signals(longer, steps)
     works = []
     for _ in range(max(1, min(get_num_threads(), count))):
-        desk = package.records.desk(planned, weights, given, order, kind == "planned")
-        seat = module.seat(desk, plant.NZ, plant.WORK)
+        workspace = package.records.make_workspace(planned, weights, given, order, kind == "planned")
+        thread_workspace = module.make_thread_workspace(workspace, plant.NZ, plant.WORK)
         # signals are written among the plant's numbers: every thread has its own
         pointers = (plant.plant.move, plant.plant.measure, plant.numbers["data"].copy())
-        true = module.Plant(*pointers, *heard, *_shaken(package, plant))
-        works.append(partial(module.episodes, counter, steps, true, *shared, seat, diary))
+        true = module.Plant(*pointers, *heard, *_plant_noise(package, plant))
+        works.append(partial(module.episodes, counter, steps, true, *shared, thread_workspace, episode_log))
     in_threads(works)
-    diary.variances[:, :, processes_of(package)] = np.nan
+    episode_log.variances[:, :, processes_of(package)] = np.nan
     finals = np.zeros((count, package.NZ, package.NZ))
     for n in range(count):
-        finals[n] = package.records.read_covariance(diary.finals[n : n + 1])
-    finals[diary.outcomes != 0] = np.nan
+        finals[n] = package.records.read_covariance(episode_log.finals[n : n + 1])
+    finals[episode_log.outcomes != 0] = np.nan
     return Episodes(
-        diary.states,
-        diary.inputs,
-        diary.means,
-        diary.variances,
+        episode_log.states,
+        episode_log.inputs,
+        episode_log.means,
+        episode_log.variances,
         finals,
-        diary.steps,
-        diary.outcomes,
-        luck.truths,
-        diary.memories,
-        diary.limits if limits_of(package) else np.zeros((count, steps + 1, 0)),
+        episode_log.steps,
+        episode_log.outcomes,
+        noise_draws.truths,
+        episode_log.memories,
+        episode_log.constraints if constraints_of(package) else np.zeros((count, steps + 1, 0)),
+        package.belief_names,
+        task.plant.belief_names[task.plant.NX :],
     )
 
 
@@ -339,10 +372,10 @@ def touch_episode(package: LoadedPackage) -> None:
         sizes = task.package.NX, task.plant.NTHETA, task.package.NX, task.package.NY, task.plant.NTHETA
         nothing = [np.zeros((0, *(1,) * (n > 1), size)) for n, size in enumerate(sizes)]
         with suppress(SymdualError):  # of a task that cannot be run yet, such as one whose signals are not set
-            run_part(task, "ce", Luck._make([*nothing, np.zeros(0)]), Settings())
+            run_part(task, "ce", NoiseDraws._make([*nothing, np.zeros(0)]), Settings())
 
 
-def _heard(task: Problem, steps: int) -> tuple[Any, ...]:
+def _true_signals(task: Problem, steps: int) -> tuple[Any, ...]:
     """The true signals of the plant and their place among its numbers, where the code of the model asks for them."""
     if task.signals is None:
         return ()
@@ -355,36 +388,36 @@ def _heard(task: Problem, steps: int) -> tuple[Any, ...]:
     return np.ascontiguousarray(true), place_of(task.plant).start
 
 
-def _shaken(package: LoadedPackage, plant: LoadedPackage) -> tuple[Any, ...]:
+def _plant_noise(package: LoadedPackage, plant: LoadedPackage) -> tuple[Any, ...]:
     """The noise of the plant where it may depend on anything: whether it does, pointers to it, and room for it."""
-    if "shake" not in package.episode.Plant._fields:
+    if "process_noise_at" not in package.episode.Plant._fields:
         return ()
-    own = plant.plant if is_noisy(plant) else package.plant
+    own = plant.plant if has_state_dependent_noise(plant) else package.plant
     return (
-        is_noisy(plant),
-        own.shake,
-        own.blur,
+        has_state_dependent_noise(plant),
+        own.process_noise_at,
+        own.measurement_noise_at,
         np.zeros((2, package.NX, package.NX)),
         np.zeros((2, package.NY, package.NY)),
     )
 
 
-def _diary(package: LoadedPackage, count: int, steps: int) -> EpisodeDiary:
+def _episode_log(package: LoadedPackage, count: int, steps: int) -> EpisodeLogArrays:
     """What the episodes write down: NaN until they do."""
 
     def unknown(*shape: int) -> Array:
         return np.full((count, *shape), np.nan)
 
-    return package.episode.Diary(
+    return package.episode.EpisodeLog(
         states=unknown(steps + 1, package.NX),
         inputs=unknown(steps, package.NU),
         means=unknown(steps + 1, package.NZ),
         variances=unknown(steps + 1, package.NZ),
         steps=unknown(steps + 1, package.episode.STATS),
-        finals=np.zeros(count, package.records.BLOCKS),
+        finals=np.zeros(count, package.records.GAUSSIAN),
         outcomes=np.zeros(count, dtype=np.int64),
         memories=np.zeros((count, package.DATA if package.PROCESSES else 0)),
-        **({"limits": unknown(steps + 1, limits_of(package))} if limits_of(package) else {}),
+        **({"constraints": unknown(steps + 1, constraints_of(package))} if constraints_of(package) else {}),
     )
 
 
@@ -407,10 +440,10 @@ def simulate(
     seed: int = 0,
     settings: Settings = Settings(),
 ) -> dict[str, Episodes]:
-    """Run `runs` episodes with each controller, all with the same luck."""
+    """Run `runs` episodes with each controller, all with the same random draws."""
     runs, seed = whole_number(runs, "the number of runs"), whole_number(seed, "the seed", least=0)
     settings = checked_settings(settings)
     task = plant_problem(problem, settings)
     warn_of_start(task, stacklevel=2)
-    luck = draw(task, settings, np.random.SeedSequence(seed).spawn(runs))
-    return {name: run(task, name, luck, settings) for name in names}
+    noise_draws = draw(task, settings, np.random.SeedSequence(seed).spawn(runs))
+    return {name: run(task, name, noise_draws, settings) for name in names}

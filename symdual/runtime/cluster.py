@@ -11,25 +11,25 @@ import asyncio
 import importlib
 import itertools
 import logging
-import threading
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from symdual.errors import SymdualError
+from symdual.common.atomic_files import write_atomically
+from symdual.common.errors import SymdualError
+from symdual.common.lazy import cached_property
 from symdual.runtime.closed_loop import Settings
+from symdual.runtime.forking import Lock
 from symdual.runtime.loading import LoadedPackage, load
 from symdual.runtime.problem import Problem
 from symdual.runtime.results import Chunk
 from symdual.runtime.sweep import Execute, Sweep, versions
 from symdual.runtime.threads import Background, warm
-from symdual.whole_file import write_whole
 
 try:
     import distributed
@@ -46,7 +46,7 @@ _LOOK = 2.0  # seconds without a finished chunk after which it is looked whether
 _LONGEST_WAIT = 600.0  # seconds to wait for a worker when the last one has gone
 _LOST = "the connection to the cluster was lost; what is done is kept, continue with --resume"
 _DELIVERED: dict[tuple[str, str], _Delivered] = {}  # by the worker's address and the key of the parcel
-_one_at_a_time = threading.Lock()  # numba's threads serve one caller at a time
+_one_at_a_time = Lock()  # numba's threads serve one caller at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ def _place(file: Path, content: bytes) -> None:
     if file.is_file() and file.read_bytes() == content:
         return
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(file, content)
+    write_atomically(file, content)
 
 
 @dataclass(eq=False)
@@ -157,7 +157,7 @@ def run_chunk(key: str, chunk: Chunk) -> bytes:
     with _one_at_a_time:
         numba.set_num_threads(max(1, min(worker.state.nthreads, numba.get_num_threads())))
         sweep = _DELIVERED[worker.address, key].sweep
-        ((_, payload),) = sweep.payloads([chunk], sweep.luck([chunk]))
+        ((_, payload),) = sweep.payloads([chunk], sweep.noise_draws([chunk]))
         return payload
 
 

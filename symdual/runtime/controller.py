@@ -7,7 +7,7 @@
 | `cautious` | Jbar + Jd with learning of theta switched off                                          |
 | `beb`      | Jbar + tau tr S_theta at the first step at which u_k can show in it                    |
 | `dual`     | Jbar + w Jd                                                                            |
-| `planned`  | Jbar + w Jd, over all inputs, then one step ahead; simulated futures arbitrate         |
+| `planned`  | Jbar + w Jd, over all inputs, then one step ahead; rollouts select         |
 | `exact`    | the expected cost itself, for the smallest problems only (see `symdual.runtime.exact`) |
 """
 
@@ -20,14 +20,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from symdual.errors import SymdualError, did_you_mean
+from symdual.common.arrays import Array
+from symdual.common.errors import SymdualError, did_you_mean
+from symdual.common.named import Given
+from symdual.common.words import refuse_unknown
 from symdual.runtime.costs import NAMES
 from symdual.runtime.evaluate import argument
-from symdual.runtime.foresight import USUAL, Foresight
-from symdual.runtime.problem import Array, Belief, Problem, checked_belief
+from symdual.runtime.info import Info, State, Statistics
+from symdual.runtime.planned_options import USUAL, PlannedOptions
+from symdual.runtime.problem import Belief, Problem, checked_belief
 from symdual.runtime.signals import Forecast
-from symdual.runtime.story import Info, State, Statistics
-from symdual.runtime.workbench import Workbench
+from symdual.runtime.solver import Solver
+from symdual.runtime.standby import with_standby
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +47,7 @@ class Controller:
         order: 1 (the paper's) or 2 (with the curvature of the dynamics) for `dual`. Where a candidate that might have
             won, or one beside the winner, falls back to order 1, the whole decision is made at order 1.
         window: None to plan to the fixed end of the problem, or the length of a moving horizon for endless operation.
-        foresight: how much `planned` does for a decision.
+        planned_options: how much `planned` does for a decision.
 
     >>> ce = symdual.controller(task, "ce")
     >>> state = ce.init()
@@ -56,8 +60,8 @@ class Controller:
     name: str
     order: int = 1
     window: int | None = None
-    foresight: Foresight = USUAL
-    _tools: Workbench = field(init=False, repr=False)
+    planned_options: PlannedOptions = USUAL
+    _tools: Solver = field(init=False, repr=False)
     _live: list[State] = field(init=False, repr=False, default_factory=list)
 
     def __post_init__(self) -> None:
@@ -74,12 +78,16 @@ class Controller:
             raise SymdualError(
                 'the oracle needs a problem without uncertain parameters; use controller(problem, "oracle")'
             )
-        object.__setattr__(self, "_tools", Workbench(self))
+        self._equip()
+
+    def _equip(self) -> None:
+        packages = (self.problem.package, self.problem.plant)
+        object.__setattr__(self, "_tools", with_standby(packages, lambda: Solver(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle what was asked for and what `act` remembers; the compiled functions are looked up again."""
-        arguments = (self.problem, self.name, self.order, self.window, self.foresight)
-        return _restored, (arguments, tuple(self._live), self._tools.heard)
+        arguments = (self.problem, self.name, self.order, self.window, self.planned_options)
+        return _restored, (arguments, tuple(self._live), self._tools.forecast_problem)
 
     def init(self, belief: Belief | None = None, guess: ArrayLike | None = None) -> State:
         """The state before the first step, from a belief or from the problem's prior.
@@ -92,15 +100,15 @@ class Controller:
     def step(
         self, state: State, y: ArrayLike | None = None, signals: Forecast | None = None
     ) -> tuple[State, Array, Info]:
-        """Take the measurement of this step and choose its input; returns the next state, the input and the story.
+        """Take the measurement of this step and choose its input; returns the next state, the input and its `Info`.
 
         The first measurement, if there is one, updates the belief without predicting. NaN entries of y, or None, mean
         that nothing was measured. `signals` is a forecast as in `act`.
         """
-        self._tools.hear(state.k, signals)
+        self._tools.set_forecast(state.k, signals)
         informed, statistics = self.update(state, y)
         u, status, plans = self._tools.decide(informed)
-        info = self._tools.story(state.k, state.belief, informed.belief, statistics, u, status)
+        info = self._tools.info(state.k, state.belief, informed.belief, statistics, u, status)
         return State(state.k + 1, informed.belief, u, plans), u.copy(), info
 
     def update(self, state: State, y: ArrayLike | None = None) -> tuple[State, Statistics]:
@@ -120,11 +128,14 @@ class Controller:
 
         `signals` maps the names of signals to a forecast each: its value now and at the times that follow, or one
         number; a list that is shorter than the plan keeps its last value. It holds until another one is given.
+
+        A `DoubtWarning` tells what speaks against an input, each kind once: see `Info.doubts`.
         """
         state = self._live[0] if self._live else self.init()
-        self._tools.hear(state.k, signals)
-        belief, _ = self._tools.observe(state, self._measurement(y))
-        u, _, plans = self._tools.decide(State(state.k, belief, None, state.plans))
+        self._tools.set_forecast(state.k, signals)
+        belief, statistics = self._tools.observe(state, self._measurement(y))
+        u, status, plans = self._tools.decide(State(state.k, belief, None, state.plans))
+        self._tools.warn_of_doubts(state.k, belief, statistics, u, status)
         self._live[:] = [State(state.k + 1, belief, u, plans)]
         return u.copy()
 
@@ -138,15 +149,16 @@ class Controller:
 
     def change(self, **numbers: Any) -> None:
         """Go on with other numbers of the task, by the arguments of `Problem.changed`: references, weights, bounds."""
+        refuse_unknown("Controller.change", numbers, Problem.changed)
         object.__setattr__(self, "problem", self.problem.changed(**numbers))
-        object.__setattr__(self, "_tools", Workbench(self))
+        self._equip()
 
     def reset(self, belief: Belief | None = None, guess: ArrayLike | None = None) -> None:
         """Forget what `act` has learned; the arguments are those of `init`."""
         self._live[:] = [self.init(belief, guess)]
 
     @property
-    def workbench(self) -> Workbench:
+    def solver(self) -> Solver:
         """The compiled functions behind the controller, for those who look at its decisions."""
         return self._tools
 
@@ -162,11 +174,11 @@ class Controller:
         return argument(unmasked(y), shape, "the measurement y")
 
 
-def _restored(arguments: tuple[Any, ...], live: tuple[State, ...], heard: Problem | None) -> Controller:
+def _restored(arguments: tuple[Any, ...], live: tuple[State, ...], forecast_problem: Problem | None) -> Controller:
     copied = Controller(*arguments)
     copied._live[:] = live
-    if heard is not None:
-        copied._tools.use(heard)
+    if forecast_problem is not None:
+        copied._tools.use(forecast_problem)
     return copied
 
 
@@ -182,8 +194,8 @@ def controller(
     name: str,
     order: int = 1,
     window: int | None = None,
-    truth: Array | None = None,
-    foresight: Foresight = USUAL,
+    truth: Given | None = None,
+    planned_options: PlannedOptions = USUAL,
 ) -> Controller:
     """Make a controller; the oracle is given the problem's truth, or `truth` when that is drawn anew."""
     if name == "oracle":
@@ -193,4 +205,4 @@ def controller(
         problem = problem.for_oracle(known)
     elif name == "exact":
         problem = problem.by_numba()
-    return Controller(problem, name, order, window, foresight)
+    return Controller(problem, name, order, window, planned_options)

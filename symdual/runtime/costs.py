@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from symdual.choices import combinations
-from symdual.errors import SymdualError
-from symdual.runtime.border import Pointer, Records
-from symdual.runtime.foresight import USUAL, Foresight
-from symdual.runtime.limits import chosen_weights
-from symdual.runtime.noise import is_noisy
-from symdual.runtime.objective import limits_of
+from symdual.common.arrays import Array
+from symdual.common.choices import combinations
+from symdual.common.errors import SymdualError
+from symdual.runtime.constraints import chosen_weights
+from symdual.runtime.noise import has_state_dependent_noise
+from symdual.runtime.objective import constraints_of
+from symdual.runtime.package_interface import Pointer, Records
+from symdual.runtime.planned_options import USUAL, PlannedOptions
 from symdual.runtime.problem import Problem
 
 NAMES = ("oracle", "ce", "cautious", "beb", "dual", "planned", "exact")
@@ -21,7 +21,7 @@ SEARCHED = ("structured", "lowrank", "second_order", "bonus", "exact")  # costs 
 def cost_kind(problem: Problem, name: str, order: int, steps: int) -> str:
     """The name of the compiled cost that a controller minimises over plans of at most `steps` steps."""
     if name in ("oracle", "ce") or (name == "beb" and problem.package.INPUT_DELAY == 0):
-        return "certain"
+        return "ce"
     if name == "beb":
         return "bonus"
     if name == "exact" and problem.choices is not None:
@@ -35,26 +35,29 @@ def cost_kind(problem: Problem, name: str, order: int, steps: int) -> str:
     return str(problem.package.dual_cost.choose_form(steps, weights))
 
 
-def kind_that_decides(problem: Problem, kind: str, covariance: NDArray[np.float64]) -> str:
+def kind_that_decides(problem: Problem, kind: str, covariance: Array) -> str:
     """The cost that decides for a belief: that of `ce` where `planned` has nothing to learn (`anything_to_learn`).
 
     `planned` would do the same by itself, up to rounding: compilers order the sums of two functions differently. Inputs
     that are equal to the bit come from one function.
     """
     package = problem.package
-    if kind != "planned" or package.PROCESSES or is_noisy(package):
+    if kind != "planned" or package.PROCESSES or has_state_dependent_noise(package):
         return kind
-    keeps_distance = problem.objective is not None and np.any(problem.objective.quantiles > 0.0)
+    has_backoff = problem.objective is not None and np.any(problem.objective.quantiles > 0.0)
     variances = np.diagonal(covariance)
     uncertain = np.any(variances[package.NX :] != 0.0) or np.any(package.noise.drift != 0.0)
     if not package.AFFINE:
         uncertain |= np.any(variances[: package.NX] != 0.0) or np.any(np.diagonal(package.noise.process) != 0.0)
-    return kind if keeps_distance or uncertain else "certain"
+    return kind if has_backoff or uncertain else "ce"
 
 
 def searches(problem: Problem, kind: str) -> bool:
-    """Whether a cost is searched over the first input; beside switches that of the certainty-equivalent plan is too."""
-    return kind in SEARCHED or (kind == "certain" and problem.choices is not None)
+    """Whether a cost is searched over the first input.
+
+    With discrete inputs that of the certainty-equivalent plan is too.
+    """
+    return kind in SEARCHED or (kind == "ce" and problem.choices is not None)
 
 
 def cost_pointer(problem: Problem, kind: str, steps: int) -> Pointer:
@@ -66,44 +69,45 @@ def cost_pointer(problem: Problem, kind: str, steps: int) -> Pointer:
     return exact.cost_pointer(problem, steps)
 
 
-def task_of(problem: Problem, name: str, order: int, foresight: Foresight = USUAL) -> Records:
-    """The task record of a controller: noise, bounds and data of the model, weights of its cost."""
+def settings_of(problem: Problem, name: str, order: int, planned_options: PlannedOptions = USUAL) -> Records:
+    """The settings of a controller as a record: noise, bounds and data of the model, weights of its cost."""
     package = problem.package
     noise, data = package.noise, package.numbers["data"]
-    task = package.records.make_task(*noise, problem.bounds, data)
+    task = package.records.make_settings(*noise, problem.bounds, data)
     task["weight"] = 1.0 if name == "cautious" else problem.dual_weight
     task["learning"] = 0.0 if name == "cautious" else 1.0
     task["bonus"] = problem.bonus
     task["order"] = order if name == "dual" else 1
-    foresight.write(task)
+    planned_options.write(task)
     if problem.choices is not None:
         tried = combinations(problem.choices)
         task["choices"][0, : len(tried)], task["combinations"] = tried, len(tried)
-        task["switched"] = ~np.isnan(problem.choices[:, 0])
+        task["discrete"] = ~np.isnan(problem.choices[:, 0])
     if problem.objective is not None:
         task["ends"] = problem.objective.terminal_weights
-        if limits_of(package):
-            task["limit_weights"] = chosen_weights(problem)
+        if constraints_of(package):
+            task["constraint_weights"] = chosen_weights(problem)
             task["quantiles"] = problem.objective.quantiles if name in ("cautious", "dual", "planned") else 0.0
     return task
 
 
-def weights_of(problem: Problem) -> Records:
+def stage_costs_of(problem: Problem) -> Records:
     """The cost of each time as records."""
     plain = problem.state_cost, problem.input_cost, problem.reference
     more = problem.objective
     own = () if more is None else (more.cross_cost, more.input_reference, more.cost_weights)
     heard = () if problem.signals is None else problem.signals.of(problem.package)
-    return problem.package.records.make_weights(*plain, *own, *heard)
+    return problem.package.records.make_stage_costs(*plain, *own, *heard)
 
 
 def require_search_width(problem: Problem) -> None:
-    """Raise when the search has no limit: neither bounds nor |u|^2 <= J(u_ce) / lambda_min(U)."""
-    free = np.flatnonzero(~np.all(np.isfinite(problem.bounds), axis=0))
-    flat = np.flatnonzero(problem.floors == 0.0)
-    if free.size and flat.size:
-        name = {index: name for name, index in problem.package.INPUTS.items()}[int(free[0])]
-        why = f"input_cost is singular at step {flat[0]}"
+    """Raise when the search has no limit along some input: neither bounds nor a cost, u_a^2 <= J(u_ce) / least_a."""
+    free = ~np.all(np.isfinite(problem.bounds), axis=0)
+    endless = np.argwhere((problem.floors == 0.0) & free)
+    if len(endless):
+        step, place = map(int, endless[0])
+        name = {index: name for name, index in problem.package.INPUTS.items()}[place]
+        why = f"input_cost is singular at step {step}"
         if problem.objective is not None and "term_slopes" not in problem.package.numbers:
             why = "nothing is known of what its cost is at least"
         raise SymdualError(

@@ -10,34 +10,56 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from symdual.common.arrays import Array
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.noise import believed
-from symdual.runtime.signals import tuned
+from symdual.runtime.signals import with_signals
 
 if TYPE_CHECKING:
     from symdual.runtime.problem import Problem
 
-Array = NDArray[np.float64]
 _NAMED = 12  # numbers of a point that are told
 
 
 def fault_of_model(problem: Problem, k: int, mean: Array, u: Array | None) -> str | None:
     """What was not finite on the way from a mean (NZ,) at step k - 1 with the input u, or at step k without one."""
-    signals = believed(problem)
-    before, now = (None, None) if signals is None else (signals[max(k - 1, 0)], signals[k])
+    return fault_of_step(problem, k, mean, u) or _fault_of_observation(problem, k, mean, u)
+
+
+def fault_of_step(problem: Problem, k: int, mean: Array, u: Array | None) -> str | None:
+    """The same of the dynamics alone, which the filter predicts with."""
+    if u is None:
+        return None
     package, nx = problem.package, problem.package.NX
-    x, theta = mean[:nx], mean[nx:]
-    if u is not None:
-        point = _point(package, mean, u)
-        step = evaluate.jacobian(tuned(package, before), x, u, theta, k - 1)
-        names = [f'the dynamics of "{name}"' for name in package.belief_names[:nx]]
-        for found in _not_finite(package, names, step.f, np.hstack([step.f_x, step.f_theta, step.f_u])):
-            return f"{found} at {point}"
-        x = step.f
-    seen = evaluate.observation_jacobian(tuned(package, now), x, theta, k)
+    step = _moved(problem, k, mean, u)
+    names = [f'the dynamics of "{name}"' for name in package.belief_names[:nx]]
+    for found in _not_finite(package, names, step.f, np.hstack([step.f_x, step.f_theta, step.f_u])):
+        return f"{found} at {_point(package, mean, u)}"
+    return None
+
+
+def fault_of_plant(plant: LoadedPackage, k: int, x: Array, u: Array, theta: Array) -> str | None:
+    """Which state of a plant, whose signals are set, is not finite after step k; its derivatives do not matter."""
+    moved = evaluate.dynamics(plant, x, u, theta, k)
+    for name, value in zip(plant.belief_names, moved, strict=False):
+        if not np.isfinite(value):
+            return f'the dynamics of "{name}" is {_word(value)} at {_point(plant, np.concatenate([x, theta]), u)}'
+    return None
+
+
+def _moved(problem: Problem, k: int, mean: Array, u: Array) -> evaluate.Jacobian:
+    signals, nx = believed(problem), problem.package.NX
+    before = None if signals is None else signals[max(k - 1, 0)]
+    return evaluate.jacobian(with_signals(problem.package, before), mean[:nx], u, mean[nx:], k - 1)
+
+
+def _fault_of_observation(problem: Problem, k: int, mean: Array, u: Array | None) -> str | None:
+    package, signals, nx = problem.package, believed(problem), problem.package.NX
+    x, theta = mean[:nx] if u is None else _moved(problem, k, mean, u).f, mean[nx:]
+    now = None if signals is None else signals[k]
+    seen = evaluate.observation_jacobian(with_signals(package, now), x, theta, k)
     names = [f"the observation number {row}" for row in range(package.NY)]
     for found in _not_finite(package, names, seen.h, np.hstack([seen.h_x, seen.h_theta])):
         return f"{found} at {_point(package, np.concatenate([x, theta]), None)}"

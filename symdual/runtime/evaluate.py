@@ -1,5 +1,9 @@
 """Calls the compiled kernels of a package from Python, with checked arguments and dense results.
 
+The unknowns theta are a vector in the order of the package, or a mapping from their names.
+
+>>> symdual.evaluate.dynamics(task.package, [1.0], [0.5], {"b": 2.0})
+array([2.])
 >>> symdual.evaluate.jacobian(task.package, [1.0], [0.5], [2.0]).f_theta
 array([[0.5]])
 """
@@ -7,12 +11,15 @@ array([[0.5]])
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from symdual.errors import SymdualError
+from symdual.common.arrays import Array
+from symdual.common.errors import SymdualError
+from symdual.common.named import Given, complete
 from symdual.runtime.loading import LoadedPackage
 
 __all__ = [
@@ -25,7 +32,6 @@ __all__ = [
     "observation_hessian",
     "observation_jacobian",
 ]
-Array = NDArray[np.float64]
 
 
 def __dir__() -> list[str]:
@@ -82,7 +88,7 @@ def whole_number(value: object, what: str, least: int = 1, most: int | None = No
     return number
 
 
-def dynamics(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLike, k: int = 0) -> Array:
+def dynamics(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: Given, k: int = 0) -> Array:
     """f(x, u, theta), the expected next state.
 
     >>> symdual.evaluate.dynamics(task.package, [1.0], [0.5], [2.0])
@@ -95,7 +101,7 @@ def dynamics(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLik
 
 
 def linearise(
-    package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLike, k: int = 0
+    package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: Given, k: int = 0
 ) -> tuple[Array, Array, Array]:
     """f with its Jacobians by state and input, f_x and f_u.
 
@@ -109,7 +115,7 @@ def linearise(
     return f, f_x, f_u
 
 
-def jacobian(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLike, k: int = 0) -> Jacobian:
+def jacobian(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: Given, k: int = 0) -> Jacobian:
     """f with its Jacobians by state, input and unknowns.
 
     >>> symdual.evaluate.jacobian(task.package, [1.0], [0.5], [2.0]).f_theta
@@ -126,7 +132,7 @@ def jacobian(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLik
 
 
 def hessian(
-    package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLike, costate: ArrayLike, k: int = 0
+    package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: Given, costate: ArrayLike, k: int = 0
 ) -> Hessian:
     """The second derivatives of costate' f.
 
@@ -144,7 +150,7 @@ def hessian(
     return Hessian(blocks.dense(), uz, uu)
 
 
-def hessians(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLike, k: int = 0) -> Array:
+def hessians(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: Given, k: int = 0) -> Array:
     """The second derivatives of each component of f by (z, u), dense: shape (n, nz + m, nz + m).
 
     >>> symdual.evaluate.hessians(task.package, [1.0], [0.5], [2.0])[0, 1, 2]
@@ -161,7 +167,7 @@ def hessians(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLik
     return out
 
 
-def observation(package: LoadedPackage, x: ArrayLike, theta: ArrayLike, k: int = 0) -> Array:
+def observation(package: LoadedPackage, x: ArrayLike, theta: Given, k: int = 0) -> Array:
     """h(x, theta), the expected measurement.
 
     >>> symdual.evaluate.observation(task.package, [1.0], [2.0])
@@ -172,7 +178,7 @@ def observation(package: LoadedPackage, x: ArrayLike, theta: ArrayLike, k: int =
     return out
 
 
-def observation_jacobian(package: LoadedPackage, x: ArrayLike, theta: ArrayLike, k: int = 0) -> ObservationJacobian:
+def observation_jacobian(package: LoadedPackage, x: ArrayLike, theta: Given, k: int = 0) -> ObservationJacobian:
     """h with its Jacobians by state and unknowns.
 
     >>> symdual.evaluate.observation_jacobian(task.package, [1.0], [2.0]).h_x
@@ -190,9 +196,7 @@ def observation_jacobian(package: LoadedPackage, x: ArrayLike, theta: ArrayLike,
     return ObservationJacobian(h, h_x, h_theta)
 
 
-def observation_hessian(
-    package: LoadedPackage, x: ArrayLike, theta: ArrayLike, costate: ArrayLike, k: int = 0
-) -> Array:
+def observation_hessian(package: LoadedPackage, x: ArrayLike, theta: Given, costate: ArrayLike, k: int = 0) -> Array:
     """The second derivatives of costate' h by (z, z), dense.
 
     >>> symdual.evaluate.observation_hessian(task.package, [1.0], [2.0], costate=[3.0]).shape
@@ -242,13 +246,13 @@ def cost_terms(package: LoadedPackage, x: ArrayLike, u: ArrayLike | None, k: int
     data, work = package.numbers["data"], np.zeros(package.WORK)
     if u is None:
         if count:
-            package.kernels.final_slopes(int(k), z, data, work, found.t, found.t_x)
+            package.kernels.final_jacobian(int(k), z, data, work, found.t, found.t_x)
     elif count:
-        package.kernels.stage_slopes(int(k), z, argument(u, (package.NU,), "u"), data, work, *found)
+        package.kernels.stage_jacobian(int(k), z, argument(u, (package.NU,), "u"), data, work, *found)
     return found
 
 
-def cost_bends(package: LoadedPackage, x: ArrayLike, u: ArrayLike | None, shares: ArrayLike, k: int = 0) -> Array:
+def cost_hessian(package: LoadedPackage, x: ArrayLike, u: ArrayLike | None, shares: ArrayLike, k: int = 0) -> Array:
     """The second derivatives of shares' t by (x, u), dense."""
     z, nx, nu = _point(package, x, np.zeros(package.NTHETA)), package.NX, package.NU
     count = package.ENDS if u is None else package.TERMS
@@ -257,13 +261,13 @@ def cost_bends(package: LoadedPackage, x: ArrayLike, u: ArrayLike | None, shares
     data, work = package.numbers["data"], np.zeros(package.WORK)
     if u is None:
         if count:
-            package.kernels.final_bends(int(k), z, weights, data, work, xx)
+            package.kernels.final_hessian(int(k), z, weights, data, work, xx)
     elif count:
-        package.kernels.stage_bends(int(k), z, argument(u, (nu,), "u"), weights, data, work, xx, ux, uu)
+        package.kernels.stage_hessian(int(k), z, argument(u, (nu,), "u"), weights, data, work, xx, ux, uu)
     return np.block([[xx, ux.T], [ux, uu]])
 
 
-class LimitSlopes(NamedTuple):
+class ConstraintJacobian(NamedTuple):
     """Constraints g with their slopes by state (NC, n), input (NC, m) and scalar unknowns (NC, s)."""
 
     g: Array
@@ -272,21 +276,23 @@ class LimitSlopes(NamedTuple):
     g_theta: Array
 
 
-def limit_values(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLike, k: int = 0) -> Array:
+def constraint_values(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: Given, k: int = 0) -> Array:
     """The constraints of a package, at most zero where they are kept."""
-    inputs, out = argument(u, (package.NU,), "u"), np.zeros(len(package.LIMITS))
+    inputs, out = argument(u, (package.NU,), "u"), np.zeros(len(package.CONSTRAINTS))
     data, work = package.numbers["data"], np.zeros(package.WORK)
-    package.kernels.limit_values(int(k), _point(package, x, theta), inputs, data, work, out)
+    package.kernels.constraint_values(int(k), _point(package, x, theta), inputs, data, work, out)
     return out
 
 
-def limit_slopes(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: ArrayLike, k: int = 0) -> LimitSlopes:
+def constraint_jacobian(
+    package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: Given, k: int = 0
+) -> ConstraintJacobian:
     """The constraints of a package, at most zero where they are kept, with their slopes."""
-    count, inputs = len(package.LIMITS), argument(u, (package.NU,), "u")
+    count, inputs = len(package.CONSTRAINTS), argument(u, (package.NU,), "u")
     shapes = (count,), (count, package.NX), (count, package.NU), (count, package.NS)
-    found = LimitSlopes(*(np.zeros(shape) for shape in shapes))
+    found = ConstraintJacobian(*(np.zeros(shape) for shape in shapes))
     data, work = package.numbers["data"], np.zeros(package.WORK)
-    package.kernels.limit_slopes(int(k), _point(package, x, theta), inputs, data, work, *found)
+    package.kernels.constraint_jacobian(int(k), _point(package, x, theta), inputs, data, work, *found)
     return found
 
 
@@ -324,14 +330,21 @@ def noise_slopes(
         np.zeros(package.WORK),
     )
     if u is None:
-        package.kernels.measurement_noise_slope(int(k), z, shares, data, work, found.x)
+        package.kernels.measurement_noise_gradient(int(k), z, shares, data, work, found.x)
     else:
-        package.kernels.process_noise_slope(int(k), z, argument(u, (package.NU,), "u"), shares, data, work, *found)
+        package.kernels.process_noise_gradient(int(k), z, argument(u, (package.NU,), "u"), shares, data, work, *found)
     return found
 
 
-def _point(package: LoadedPackage, x: ArrayLike, theta: ArrayLike) -> Array:
-    return np.concatenate([argument(x, (package.NX,), "x"), argument(theta, (package.NTHETA,), "theta")])
+def parameters(package: LoadedPackage, given: Given, what: str = "theta") -> Array:
+    """The unknowns of a package as a vector, given as such or by their names."""
+    if isinstance(given, Mapping):
+        return complete(given, package.UNKNOWNS, what)
+    return argument(given, (package.NTHETA,), what)
+
+
+def _point(package: LoadedPackage, x: ArrayLike, theta: Given) -> Array:
+    return np.concatenate([argument(x, (package.NX,), "x"), parameters(package, theta)])
 
 
 class _HessianBlocks:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numba import cfunc
 
-from symdual.errors import SymdualError
+from symdual.common.errors import SymdualError
 from symdual.runtime import evaluate
-from symdual.runtime.border import Pointer
 from symdual.runtime.nested_quadrature import LONGEST, certain_cost, certain_input, cost
+from symdual.runtime.package_interface import Pointer
 
 if TYPE_CHECKING:
     from symdual.runtime.problem import Belief, Problem
@@ -33,13 +33,13 @@ def cost_pointer(problem: Problem, steps: int) -> Pointer:
     key = (problem.package.module.DIGEST, a)
     if key not in _POINTERS:
 
-        def candidate_cost(k, end, belief, desk, candidates, out):  # type: ignore[no-untyped-def]
-            W, U, r = desk.weights.W, desk.weights.U, desk.weights.r
+        def candidate_cost(k, end, belief, workspace, candidates, out):  # type: ignore[no-untyped-def]
+            W, U, r = workspace.stage_costs.W, workspace.stage_costs.U, workspace.stage_costs.r
             x, m, v = belief[0].z[0], belief[0].z[1], belief[0].tt[0, 0]
             if math.isnan(candidates[0, 0]):
                 candidates[0, 0] = certain_input(k, end, x, m, a, W, U, r)
             u = candidates[0, 0]
-            total = cost(k, end, u, x, m, v, a, desk.task[0].Q[0, 0], W, U, r)
+            total = cost(k, end, u, x, m, v, a, workspace.settings[0].Q[0, 0], W, U, r)
             nominal = certain_cost(k, end, u, x, m, a, W, U, r)
             out[0, _COST] = total
             out[0, _NOMINAL] = nominal

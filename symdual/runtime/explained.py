@@ -16,20 +16,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symdual.errors import SymdualError
+from symdual.common.arrays import Array
+from symdual.common.display import shown
+from symdual.common.errors import SymdualError
 from symdual.runtime import evaluate
-from symdual.runtime.closed_loop import Luck
+from symdual.runtime.closed_loop import NoiseDraws
 from symdual.runtime.controller import Controller, controller
 from symdual.runtime.costs import cost_kind
+from symdual.runtime.info import Info, Parts, State
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.noise import noise_of_measurement, noise_of_step
-from symdual.runtime.objective import limits_of
-from symdual.runtime.problem import Array, Belief, Problem
+from symdual.runtime.objective import constraints_of
+from symdual.runtime.problem import Belief, Problem
 from symdual.runtime.results import Chunk
 from symdual.runtime.signals import place_of
-from symdual.runtime.story import Info, Parts, State
 from symdual.runtime.sweep import Sweep
-from symdual.shown import shown
 
 POINTS = 61  # of a curve
 Tell = Callable[[str, float], None]
@@ -62,7 +63,7 @@ class Decision:
         unmeasured: the standard deviations of z along the plan if nothing were measured, (S+1, NZ).
         measured: the same with the measurements that the plan expects: what it will have learned.
         curves: the cost over each input. Where a task has constraints, all three parts are those of one plan, at the
-            distances that the controller keeps: what learning gains by shorter ones is certainty-equivalent. They count
+            back-offs that the controller keeps: what learning gains by shorter ones is certainty-equivalent. They count
             excesses as `dual` does; `planned` itself counts what is expected of them, which is less.
     """
 
@@ -80,7 +81,7 @@ class Decision:
 
 
 @dataclass(frozen=True, eq=False)
-class Story:
+class ExplainedEpisode:
     """An episode of one controller: true states (K+1, NX), parameters (K+1, p), beliefs, inputs, decisions.
 
     `failure` says why it ended before its time, if it did.
@@ -95,8 +96,8 @@ class Story:
     failure: str | None = None
 
 
-class Explained(Mapping[str, Story]):
-    """One episode with each controller, all with the same luck; `explained["dual"]` is a `Story`.
+class Explained(Mapping[str, ExplainedEpisode]):
+    """One episode with each controller, all with the same random draws; `explained["dual"]` is a `ExplainedEpisode`.
 
     >>> explained = symdual.explain(task, ["ce", "dual"])
     >>> explained["dual"].decisions[0].parts.probing < 0
@@ -105,9 +106,9 @@ class Explained(Mapping[str, Story]):
     'decisions.html'
     """
 
-    def __init__(self, plan: Sweep, run: int, stories: Mapping[str, Story], model: Any = None) -> None:
+    def __init__(self, plan: Sweep, run: int, episodes: Mapping[str, ExplainedEpisode], model: Any = None) -> None:
         self.plan, self.run, self.model = plan, run, model
-        self._stories = dict(stories)
+        self._episodes = dict(episodes)
 
     def html(self, path: str | Path) -> Path:
         """Write a page that shows every decision: one file with a slider over time, no network needed.
@@ -117,14 +118,14 @@ class Explained(Mapping[str, Story]):
         shown("decisions as a page", self, Path(path))
         return Path(path)
 
-    def __getitem__(self, name: str) -> Story:
-        return self._stories[name]
+    def __getitem__(self, name: str) -> ExplainedEpisode:
+        return self._episodes[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._stories)
+        return iter(self._episodes)
 
     def __len__(self) -> int:
-        return len(self._stories)
+        return len(self._episodes)
 
     def __repr__(self) -> str:
         return f"<Explained {self.plan.problem.name}: run {self.run} of {', '.join(self)}, seed {self.plan.seed}>"
@@ -137,21 +138,21 @@ def explained(
 
     `model` is the `Model` of the package, where it is at hand: unknown functions are then drawn as such.
     """
-    luck, count = plan.luck([Chunk("", run, run + 1)]), len(plan.controllers)
+    noise_draws, count = plan.noise_draws([Chunk("", run, run + 1)]), len(plan.controllers)
     loops = []
     for number, name in enumerate(plan.controllers):
         tell(f"compiling or loading {name}", number / count / 2)
-        loops.append(_Loop(plan, name, luck))
+        loops.append(_Loop(plan, name, noise_draws))
         loops[-1].run()
     grids = _grids(plan.problem, loops, points)
-    stories = {}
+    episodes = {}
     for number, loop in enumerate(loops):
         decisions = []
         for moment in loop.moments:
             tell(f"decisions of {loop.name}", (1 + (number + moment.info.k / plan.steps) / count) / 2)
             decisions.append(loop.decision(moment, grids))
-        stories[loop.name] = loop.story(decisions)
-    return Explained(plan, run, stories, model)
+        episodes[loop.name] = loop.episode(decisions)
+    return Explained(plan, run, episodes, model)
 
 
 class _Moment(NamedTuple):
@@ -166,21 +167,23 @@ class _Moment(NamedTuple):
 class _Loop:
     """The closed loop of one controller, in Python."""
 
-    def __init__(self, plan: Sweep, name: str, luck: Luck) -> None:
+    def __init__(self, plan: Sweep, name: str, noise_draws: NoiseDraws) -> None:
         problem, settings = plan.problem, plan.settings
         self.name, self._problem, self._steps = name, problem, plan.steps
-        self._luck, self._truth = luck, luck.truths[0]
+        self._noise_draws, self._truth = noise_draws, noise_draws.truths[0]
         known = self._truth if name == "oracle" else None
-        foresight = replace(settings.foresight, seed=int(luck.seeds[0]))
-        self._controller: Controller = controller(problem, name, settings.order, settings.window, known, foresight)
+        planned_options = replace(settings.planned_options, seed=int(noise_draws.seeds[0]))
+        self._controller: Controller = controller(
+            problem, name, settings.order, settings.window, known, planned_options
+        )
         steps = problem.horizon if settings.window is None else settings.window
         self._form = cost_kind(self._controller.problem, "dual", 1, steps)
         self.moments: list[_Moment] = []
-        self._states, self._truths, self._beliefs = [luck.starts[0]], [self._truth], list[Belief]()
+        self._states, self._truths, self._beliefs = [noise_draws.starts[0]], [self._truth], list[Belief]()
         self._failure: str | None = None
 
     def run(self) -> None:
-        """Measure, decide, apply, to the end or until something leaves the numbers."""
+        """Measure, decide, apply, to the end or until something is not finite."""
         state, y = self._controller.init(), np.full(self._problem.package.NY, np.nan)
         try:
             for k in range(self._steps):
@@ -195,7 +198,7 @@ class _Loop:
 
     def _informed(self, state: State, y: Array) -> State:
         """The state with the measurement taken in; an oracle is told the true parameters of every step before that."""
-        if self.name == "oracle" and self._luck.wander.shape[1]:
+        if self.name == "oracle" and self._noise_draws.wander.shape[1]:
             state, _ = self._controller.update(state)
             mean = state.belief.mean.copy()
             mean[self._problem.package.NX :] = self._truths[-1]
@@ -206,15 +209,15 @@ class _Loop:
         """Move the plant and measure it."""
         plant, before = self._plant(k), self._states[-1]
         x = evaluate.dynamics(plant, before, u, self._truths[-1], k)
-        x = x + noise_of_step(plant, k, before, u, self._luck.process[0, k])
+        x = x + noise_of_step(plant, k, before, u, self._noise_draws.process[0, k])
         if not np.isfinite(x).all():
             raise SymdualError(f"the plant's state is not finite at step {k + 1}")
-        wander = self._luck.wander
+        wander = self._noise_draws.wander
         self._states.append(x)
         self._truths.append(wander[0, k] if wander.shape[1] else self._truth)
         plant = self._plant(k + 1)
         seen = evaluate.observation(plant, x, self._truths[-1], k + 1)
-        return np.asarray(seen + noise_of_measurement(plant, k + 1, x, self._luck.measurement[0, k]))
+        return np.asarray(seen + noise_of_measurement(plant, k + 1, x, self._noise_draws.measurement[0, k]))
 
     def _plant(self, k: int) -> LoadedPackage:
         """The plant with its signals of a step."""
@@ -228,7 +231,7 @@ class _Loop:
 
     def decision(self, moment: _Moment, grids: Sequence[Array]) -> Decision:
         """What a decision was made from."""
-        tools, k, belief, info = self._controller.workbench, moment.info.k, moment.state.belief, moment.info
+        tools, k, belief, info = self._controller.solver, moment.info.k, moment.state.belief, moment.info
         names = list(self._problem.package.INPUTS)
         order = info.order if self.name == "dual" else 1
         form = self._form if order == 1 else "structured"
@@ -238,7 +241,7 @@ class _Loop:
             candidates[:, a] = grid
             curves.append(Curve(names[a], grid, *tools.prices(k, belief, candidates, form, order).T))
         parts = info.parts
-        if self.name == "dual" and limits_of(self._problem.package):  # decisions themselves do not tell them apart
+        if self.name == "dual" and constraints_of(self._problem.package):  # decisions themselves do not tell them apart
             still = float(tools.prices(k, belief, moment.u[None], form, order)[0, 1])
             parts = parts._replace(caution=still, probing=parts.caution - still)
         return Decision(
@@ -255,10 +258,12 @@ class _Loop:
             tuple(curves),
         )
 
-    def story(self, decisions: Sequence[Decision]) -> Story:
+    def episode(self, decisions: Sequence[Decision]) -> ExplainedEpisode:
         """The episode with its decisions."""
         states, truths = np.array(self._states), np.array(self._truths)
-        return Story(self.name, self._problem, states, truths, tuple(self._beliefs), tuple(decisions), self._failure)
+        return ExplainedEpisode(
+            self.name, self._problem, states, truths, tuple(self._beliefs), tuple(decisions), self._failure
+        )
 
 
 def _grids(problem: Problem, loops: Sequence[_Loop], points: int) -> list[Array]:

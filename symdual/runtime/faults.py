@@ -6,18 +6,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from symdual.errors import SymdualError
+from symdual.common.arrays import Array
+from symdual.common.errors import SymdualError
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.objective import limits_of
-from symdual.runtime.signals import tuned
+from symdual.runtime.objective import constraints_of
+from symdual.runtime.signals import with_signals
 
 if TYPE_CHECKING:
     from symdual.runtime.problem import Problem
-
-Array = NDArray[np.float64]
 
 
 def require_finite(problem: Problem) -> None:
@@ -44,12 +42,12 @@ def fault_at(problem: Problem, k: int, x: Array, u: Array, theta: Array, ends: b
         return None
     if problem.signals is not None:
         rows = problem.signals.of(package)[0]
-        package = tuned(package, rows[min(k, len(rows) - 1)])
+        package = with_signals(package, rows[min(k, len(rows) - 1)])
     weights = objective.cost_weights[min(k, len(objective.cost_weights) - 1)]
     found = _fault_of_terms(package, "step", k, x, u, weights)
     if ends and found is None:
         found = _fault_of_terms(package, "end", k, x, None, objective.terminal_weights)
-    return found or _fault_of_limits(package, k, x, u, theta)
+    return found or _fault_of_constraints(package, k, x, u, theta)
 
 
 def _fault_of_terms(package: LoadedPackage, role: str, k: int, x: Array, u: Array | None, weights: Array) -> str | None:
@@ -63,16 +61,16 @@ def _fault_of_terms(package: LoadedPackage, role: str, k: int, x: Array, u: Arra
         for what in _not_finite((("", terms.t[i]), ("the slope of ", [*terms.t_x[i], *terms.t_u[i]]))):
             return f"{what}{texts[i]}, {where}"
     finite = all(np.all(np.isfinite(part)) for part in terms)  # those without weight too: zero times infinity
-    if finite and not np.all(np.isfinite(evaluate.cost_bends(package, x, u, weights, k))):
+    if finite and not np.all(np.isfinite(evaluate.cost_hessian(package, x, u, weights, k))):
         return f"the curvature of {' or '.join(texts)}, {where}"
     return None
 
 
-def _fault_of_limits(package: LoadedPackage, k: int, x: Array, u: Array, theta: Array) -> str | None:
-    if not limits_of(package):
+def _fault_of_constraints(package: LoadedPackage, k: int, x: Array, u: Array, theta: Array) -> str | None:
+    if not constraints_of(package):
         return None
-    g, g_x, g_u, g_theta = evaluate.limit_slopes(package, x, u, theta, k)
-    for i, text in enumerate(package.LIMITS):
+    g, g_x, g_u, g_theta = evaluate.constraint_jacobian(package, x, u, theta, k)
+    for i, text in enumerate(package.CONSTRAINTS):
         slope = np.concatenate([g_x[i], g_u[i], g_theta[i]])
         for what in _not_finite((("", g[i]), ("the slope of ", slope))):
             return f"{what}the constraint {text} is not finite"

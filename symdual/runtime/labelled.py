@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symdual.errors import SymdualError, did_you_mean
-from symdual.shown import shown
+from symdual.common.arrays import Array
+from symdual.common.display import shown
+from symdual.common.errors import SymdualError, did_you_mean
 
 if TYPE_CHECKING:
     import pandas
@@ -39,7 +40,7 @@ class Labelled(ABC):
         """A field of a controller, by its name in `symdual.runtime.results.FIELDS`; the first axis is the run."""
 
     @abstractmethod
-    def task(self, name: str) -> NDArray[np.float64]:
+    def task(self, name: str) -> Array:
         """`reference`, `state_cost` or `input_cost`; the first axis is the time."""
 
     @property

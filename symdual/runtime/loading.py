@@ -16,39 +16,39 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from symdual.errors import PackageError, SymdualError, SymdualWarning
-from symdual.runtime import border
-from symdual.runtime import border_of_fits as fits
-from symdual.runtime.border_of_kernels import KernelsModule
+from symdual.common.arrays import Array
+from symdual.common.errors import PackageError, SymdualError, SymdualWarning
+from symdual.common.lazy import cached_property
+from symdual.common.package_folders import locked, restore_interrupted, verified
+from symdual.runtime import fit_interface as fits
+from symdual.runtime import package_interface
+from symdual.runtime.kernel_interface import KernelsModule
 from symdual.runtime.origin import edited_model_file
 from symdual.runtime.places import cache_folder
-from symdual.whole_file.packages import locked, restore_interrupted, verified
 
 _PARENT = "symdual_generated"
 
 
-class Offered(border.Constants):
+class Offered(package_interface.Constants):
     """What `LoadedPackage` finds in a package when it is asked for: names of its `__init__`, and its modules."""
 
     kernels: KernelsModule
-    records: border.RecordsModule
-    filter: border.FilterModule
-    square_root: border.SquareRootModule
-    nominal: border.NominalModule
-    dual_cost: border.DualCostModule
-    calls: border.CallsModule
-    candidates: border.CandidatesModule
-    decision: border.DecisionModule
-    process: border.ProcessModule
-    plant: border.PlantModule
-    episode: border.EpisodeModule
+    records: package_interface.RecordsModule
+    filter: package_interface.FilterModule
+    square_root: package_interface.SquareRootModule
+    nominal: package_interface.NominalModule
+    dual_cost: package_interface.DualCostModule
+    calls: package_interface.CallsModule
+    candidates: package_interface.CandidatesModule
+    decision: package_interface.DecisionModule
+    process: package_interface.ProcessModule
+    plant: package_interface.PlantModule
+    episode: package_interface.EpisodeModule
     likelihood: fits.LikelihoodModule
     likelihood_gradient: fits.LikelihoodGradientModule
     information: fits.InformationModule
@@ -64,18 +64,18 @@ class LoadedPackage(Offered):
     name: str
     folder: Path
     module: types.ModuleType
-    numbers: dict[str, NDArray[np.float64]]
+    numbers: dict[str, Array]
     plants: dict[str, str] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)
-    c: border.Backend | None = None
+    c: package_interface.Backend | None = None
 
     def __repr__(self) -> str:
-        return f"<package {self.name} in {self.folder}, compiled by {'numba' if self.c is None else 'C'}>"
+        return f"<package {self.name} in {self.folder}, compiled by {'numba' if self.backend == 'numba' else 'C'}>"
 
     @property
     def backend(self) -> str:
         """What its compiled functions are made by: "numba" or "c"."""
-        return "numba" if self.c is None else "c"
+        return "numba" if self.c is None or self.c.given_up else "c"
 
     @property
     def model_digest(self) -> str:
@@ -96,10 +96,10 @@ class LoadedPackage(Offered):
         return tuple(names)
 
     @property
-    def noise(self) -> border.Noise:
+    def noise(self) -> package_interface.Noise:
         """The model's noise."""
         keys = ("process_noise", "measurement_noise", "transition", "drift")
-        return border.Noise(*(self.numbers[key] for key in keys))
+        return package_interface.Noise(*(self.numbers[key] for key in keys))
 
     if not TYPE_CHECKING:  # who could not know then that a name does not exist
 
@@ -119,7 +119,7 @@ class LoadedPackage(Offered):
         make = None if self.c is None else self.c.make
         return _unpickled, (self.folder, self.module.DIGEST, self.numbers, self.plants, make)
 
-    def through(self, make: border.MakeBackend | None) -> LoadedPackage:
+    def through(self, make: package_interface.MakeBackend | None) -> LoadedPackage:
         """The same package with modules of another making; numba's for None."""
         return replace(self, c=None if make is None else make(self.name, self.module.DIGEST, self.files))
 
@@ -131,9 +131,9 @@ class LoadedPackage(Offered):
 def _unpickled(
     folder: Path,
     digest: str,
-    numbers: dict[str, NDArray[np.float64]],
+    numbers: dict[str, Array],
     plants: dict[str, str],
-    make: border.MakeBackend | None = None,
+    make: package_interface.MakeBackend | None = None,
 ) -> Any:
     package = load(folder).through(make)
     if digest != package.module.DIGEST:

@@ -29,7 +29,7 @@ import numpy as np
 from numba import njit
 
 import symdual.runtime.compiled  # noqa: F401 (numba's cache, before the first function)
-from symdual.runtime.border import Array
+from symdual.common.arrays import Array
 
 LONGEST = 3  #: steps
 
@@ -135,7 +135,7 @@ def left_over(
     d: float,
     d_u: float,
     kept: float,
-    kept_u: float,
+    applied_u: float,
     weight: float,
 ) -> tuple[float, float]:
     """What the best last input leaves, E[W E^2 K / (K + W M^2)], and its derivative by u; m does not depend on u.
@@ -158,10 +158,12 @@ def left_over(
             over = 1.0 / (kept + weight * mean * mean)
             part = _SHARES[i] * missed * over
             total += part * missed
-            rate += part * (2.0 * (error_u + spread_u * e) - missed * over * (kept_u + 2.0 * weight * mean * d_u * e))
-        return weight * kept * total, weight * (kept_u * total + kept * rate)
+            rate += part * (
+                2.0 * (error_u + spread_u * e) - missed * over * (applied_u + 2.0 * weight * mean * d_u * e)
+            )
+        return weight * kept * total, weight * (applied_u * total + kept * rate)
     pole = complex(-m / d, height / d)
-    pole_u = complex(0.0, 0.5 * kept_u / (weight * height * d)) - pole * (d_u / d)
+    pole_u = complex(0.0, 0.5 * applied_u / (weight * height * d)) - pole * (d_u / d)
     mean = complex(0.0, math.sqrt(0.5 * math.pi)) * faddeeva(math.sqrt(0.5) * pole.real, math.sqrt(0.5) * pole.imag)
     mean_u = -(1.0 + pole * mean) * pole_u
     there = error + spread * pole

@@ -5,40 +5,40 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from symdual.errors import SymdualError
+from symdual.common.arrays import Array
+from symdual.common.errors import SymdualError
+from symdual.common.numbers import indefinite
 from symdual.runtime import evaluate
 from symdual.runtime.faults import shown
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.signals import tuned
+from symdual.runtime.signals import with_signals
 
 if TYPE_CHECKING:
-    from symdual.runtime.closed_loop import Episodes, Luck
+    from symdual.runtime.closed_loop import Episodes, NoiseDraws
     from symdual.runtime.problem import Problem
 
-Array = NDArray[np.float64]
 NEGATIVE = -1e-12  #: an eigenvalue that is negative by a smaller share of the largest entry is rounding
 
 
-def is_noisy(package: LoadedPackage) -> bool:
+def has_state_dependent_noise(package: LoadedPackage) -> bool:
     """Whether the noise of a package depends on anything."""
     return hasattr(package, "NOISE")
 
 
 def fault_of_step(package: LoadedPackage, k: int, x: Array, u: Array, signals: Array | None = None) -> str | None:
     """What is wrong with Q(x, u) at step k, whose signals (S,) are given, or None."""
-    if not is_noisy(package):
+    if not has_state_dependent_noise(package):
         return None
-    Q = evaluate.process_noise(tuned(package, signals), x, u, k)
+    Q = evaluate.process_noise(with_signals(package, signals), x, u, k)
     return _fault(package, "process_noise", Q, f"step {k}, x = {shown(x)}, u = {shown(u)}")
 
 
 def fault_of_measurement(package: LoadedPackage, k: int, x: Array, signals: Array | None = None) -> str | None:
     """What is wrong with R(x) at step k, whose signals (S,) are given, or None."""
-    if not is_noisy(package):
+    if not has_state_dependent_noise(package):
         return None
-    R = evaluate.measurement_noise(tuned(package, signals), x, k)
+    R = evaluate.measurement_noise(with_signals(package, signals), x, k)
     return _fault(package, "measurement_noise", R, f"step {k}, x = {shown(x)}")
 
 
@@ -75,7 +75,7 @@ def require_noise(problem: Problem) -> None:
 def fault_of_filter(problem: Problem, k: int, mean: Array, u: Array | None) -> str | None:
     """Why a belief with this mean (NZ,) at step k - 1 was lost with the input u, or at step k without one."""
     package, nx = problem.package, problem.package.NX
-    if not is_noisy(package):
+    if not has_state_dependent_noise(package):
         return None
     signals = believed(problem)
     before, now = (None, None) if signals is None else (signals[max(k - 1, 0)], signals[k])
@@ -84,11 +84,11 @@ def fault_of_filter(problem: Problem, k: int, mean: Array, u: Array | None) -> s
         found = fault_of_step(package, k - 1, x, u, before)
         if found is not None:
             return found
-        x = evaluate.dynamics(tuned(package, before), x, u, mean[nx:], k - 1)
+        x = evaluate.dynamics(with_signals(package, before), x, u, mean[nx:], k - 1)
     return fault_of_measurement(package, k, x, now)
 
 
-def faults_of_episodes(problem: Problem, luck: Luck, episodes: Episodes) -> tuple[int, str] | None:
+def faults_of_episodes(problem: Problem, noise_draws: NoiseDraws, episodes: Episodes) -> tuple[int, str] | None:
     """The first episode that ended early because of its noise, and what was wrong with that, or None."""
     heard = (None, None) if problem.signals is None else problem.signals.of(problem.plant)
     for n in np.flatnonzero(episodes.outcomes != 0):
@@ -96,7 +96,7 @@ def faults_of_episodes(problem: Problem, luck: Luck, episodes: Episodes) -> tupl
         if k == len(episodes.inputs[n]) or np.isnan(episodes.inputs[n, k]).any():
             continue
         u = episodes.inputs[n, k]
-        found = _fault_of_plant(problem, k, int(n), episodes, luck, heard[1])
+        found = _fault_of_plant(problem, k, int(n), episodes, noise_draws, heard[1])
         own = fault_of_filter(problem, k + 1, episodes.means[n, k], u)
         found = found or own
         if found is not None:
@@ -105,26 +105,26 @@ def faults_of_episodes(problem: Problem, luck: Luck, episodes: Episodes) -> tupl
 
 
 def _fault_of_plant(
-    problem: Problem, k: int, n: int, episodes: Episodes, luck: Luck, signals: Array | None
+    problem: Problem, k: int, n: int, episodes: Episodes, noise_draws: NoiseDraws, signals: Array | None
 ) -> str | None:
     """What was wrong with the noise of the true system in step k of run n: the step is made once more."""
     plant, nx = problem.plant, problem.package.NX
-    if not is_noisy(plant):
+    if not has_state_dependent_noise(plant):
         return None
     x, u = episodes.states[n, k], episodes.inputs[n, k]
-    theta = luck.wander[n, k - 1] if k and luck.wander.shape[1] else luck.truths[n]
+    theta = noise_draws.wander[n, k - 1] if k and noise_draws.wander.shape[1] else noise_draws.truths[n]
     here, there = (None, None) if signals is None else (signals[k], signals[k + 1])
     found = fault_of_step(plant, k, x, u, here)
     if found is not None:
         return found
-    at_step = tuned(plant, here)
-    moved = evaluate.dynamics(at_step, x, u, theta, k) + noise_of_step(at_step, k, x, u, luck.process[n, k, :nx])
+    at_step = with_signals(plant, here)
+    moved = evaluate.dynamics(at_step, x, u, theta, k) + noise_of_step(at_step, k, x, u, noise_draws.process[n, k, :nx])
     return fault_of_measurement(plant, k + 1, moved, there)
 
 
 def noise_of_step(plant: LoadedPackage, k: int, x: Array, u: Array, drawn: Array) -> Array:
     """The noise of a step of the true system: what was drawn, with variance 1 where it depends and is scaled here."""
-    if not is_noisy(plant):
+    if not has_state_dependent_noise(plant):
         return drawn
     _require(fault_of_step(plant, k, x, u))
     return np.asarray(_lower_root(evaluate.process_noise(plant, x, u, k)) @ drawn)
@@ -132,7 +132,7 @@ def noise_of_step(plant: LoadedPackage, k: int, x: Array, u: Array, drawn: Array
 
 def noise_of_measurement(plant: LoadedPackage, k: int, x: Array, drawn: Array) -> Array:
     """The noise of a measurement of the true system, as that of a step."""
-    if not is_noisy(plant):
+    if not has_state_dependent_noise(plant):
         return drawn
     _require(fault_of_measurement(plant, k, x))
     return np.asarray(_lower_root(evaluate.measurement_noise(plant, x, k)) @ drawn)
@@ -161,10 +161,8 @@ def _fault(package: LoadedPackage, what: str, matrix: Array, where: str) -> str 
         return f"{_entry(package, what, i, j)} is {matrix[i, j]:g}, not a finite number, at {where}"
     for i in np.flatnonzero(np.diag(matrix) < 0.0):
         return f"{_entry(package, what, i, i)} becomes negative: it is {matrix[i, i]:.6g} at {where}"
-    least = float(np.linalg.eigvalsh(matrix)[0])
-    if least < NEGATIVE * float(np.abs(matrix).max()):
-        return f"{what} is not positive semidefinite: its smallest eigenvalue is {least:.6g} at {where}"
-    return None
+    fault = indefinite(matrix, -NEGATIVE)
+    return None if fault is None else f"{what} is not positive semidefinite: {fault} at {where}"
 
 
 def _entry(package: LoadedPackage, what: str, i: np.int64, j: np.int64) -> str:

@@ -10,15 +10,14 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from symdual.errors import SymdualError
-from symdual.numbers import as_matrix, as_vector, as_weights, require_joint
+from symdual.common.arrays import Array
+from symdual.common.errors import SymdualError
+from symdual.common.named import Given, held, schedule, singles, vector
+from symdual.common.numbers import as_matrix, as_vector, as_weights, correlations, require_joint
 from symdual.runtime.evaluate import argument
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.named import Given, held, schedule, singles, vector
-
-Array = NDArray[np.float64]
 
 
 class Objective(NamedTuple):
@@ -30,11 +29,11 @@ class Objective(NamedTuple):
     cost_weights: Array
     terminal_weights: Array
     probabilities: Array
-    limit_weights: Array
+    constraint_weights: Array
 
     @property
     def quantiles(self) -> Array:
-        """The distances that are to be kept, in deviations."""
+        """The back-offs that are to be kept, in deviations."""
         return np.array([NormalDist().inv_cdf(p) for p in self.probabilities])
 
 
@@ -50,21 +49,21 @@ def has_objective(package: LoadedPackage) -> bool:
 def none(package: LoadedPackage, horizon: int) -> Objective:
     """Nothing beyond W, U and r."""
     nu, nx = package.NU, package.NX
-    count = limits_of(package)
+    count = constraints_of(package)
     shapes = (horizon, nu), (horizon, nu, nx), (horizon, package.TERMS), (package.ENDS,), (count,), (count,)
     return Objective(*(np.zeros(shape) for shape in shapes))
 
 
-def limits_of(package: LoadedPackage) -> int:
+def constraints_of(package: LoadedPackage) -> int:
     """The number of constraints that the code of a package knows."""
-    return len(package.LIMITS) if hasattr(package, "LIMITS") else 0
+    return len(package.CONSTRAINTS) if hasattr(package, "CONSTRAINTS") else 0
 
 
 def stored(package: LoadedPackage, horizon: int, arrays: dict[str, Array]) -> Objective | None:
     """The objective of a scenario as it is stored; terms that only other scenarios have weigh nothing."""
     if not has_objective(package):
         return None
-    empty = none(package, horizon)._replace(probabilities=np.full(limits_of(package), 0.5))
+    empty = none(package, horizon)._replace(probabilities=np.full(constraints_of(package), 0.5))
     found = {key: arrays[key] for key in KEYS if key in arrays and arrays[key].shape == getattr(empty, key).shape}
     return empty._replace(**found)
 
@@ -77,12 +76,12 @@ def checked(package: LoadedPackage, objective: Objective | None, W: Array, U: Ar
                 f"the code of {package.name} knows no cost beyond W, U and r; give a scenario of its model file one"
             )
         return None
-    empty = none(package, len(U))._replace(probabilities=np.full(limits_of(package), 0.5))
+    empty = none(package, len(U))._replace(probabilities=np.full(constraints_of(package), 0.5))
     if objective is None:
         return empty
     fine = Objective(*(argument(getattr(objective, key), getattr(empty, key).shape, key) for key in KEYS))
     for key, array in fine._asdict().items():
-        if not np.all(np.isfinite(array)) and key != "limit_weights":
+        if not np.all(np.isfinite(array)) and key != "constraint_weights":
             raise SymdualError(f"{key} contains a value that is NaN or infinite")
     for key in ("cost_weights", "terminal_weights"):
         if np.any(getattr(fine, key) < 0.0):
@@ -124,25 +123,42 @@ def changed(
         ends = as_weights(terminal_weights, package.ENDS, "terminal_weights")
     fine = Objective(s, N, terms, ends, *objective[4:])
     if probability is not None:
-        values = as_vector(probability, limits_of(package), "probability")
+        values = as_vector(probability, constraints_of(package), "probability")
         if len(values) and not (values.min() >= 0.5 and values.max() < 1.0):
             raise SymdualError(f"probability must be at least 0.5 and below 1, but is {probability}")
         fine = fine._replace(probabilities=values)
     if constraint_weight is not None:
-        fine = fine._replace(limit_weights=as_weights(constraint_weight, limits_of(package), "constraint_weight"))
+        fine = fine._replace(
+            constraint_weights=as_weights(constraint_weight, constraints_of(package), "constraint_weight")
+        )
     return fine
 
 
 def least_curvature(package: LoadedPackage, objective: Objective | None, W: Array, U: Array) -> Array:
-    """The smallest eigenvalue of a U_0 with l_k >= (u - s)' U_0 (u - s) for each step, or zero where none is known."""
+    """What the square of each input costs at least, (T, NU): l_k >= least_a (u_a - s_a)^2, whatever the others are.
+
+    That is 1 / (U_0^-1)_aa of a U_0 with l_k >= (u - s)' U_0 (u - s), and zero where none is known or U_0 is singular.
+    """
     if objective is None:
         lower = U
     elif "term_slopes" not in package.numbers:
-        return np.zeros(len(U))
+        return np.zeros(U.shape[:2])
     else:
         slopes, N = package.numbers["term_slopes"], objective.cross_cost
         # what u costs at the best x: the Schur complement of [W N'; N U]
-        lower = U - N @ np.linalg.pinv(W[:-1], hermitian=True) @ np.swapaxes(N, 1, 2) if np.any(N) else U
+        lower = U - N @ _inverse(W[:-1]) @ np.swapaxes(N, 1, 2) if np.any(N) else U
         lower = lower + np.einsum("ki,ia,ib->kab", objective.cost_weights, slopes, slopes)
-    values = np.linalg.eigvalsh(lower)
-    return np.asarray(np.where(values[:, 0] > 1e-12 * values[:, -1], values[:, 0], 0.0))
+    _, C = correlations(lower)
+    values, vectors = np.linalg.eigh(C)
+    flat = values <= 1e-12  # directions in which inputs cost nothing: those that take part in one have no limit
+    open_ended = np.any(np.abs(vectors) * flat[:, None] > 1e-6, axis=2)
+    inverse = np.sum(vectors**2 / np.where(flat, np.inf, values)[:, None], axis=2)
+    own = np.diagonal(lower, axis1=1, axis2=2)
+    return np.ascontiguousarray(np.where(open_ended, 0.0, own / np.where(open_ended, 1.0, inverse)))
+
+
+def _inverse(matrices: Array) -> Array:
+    """Pseudo-inverses of positive semidefinite matrices, whatever their units."""
+    deviations, C = correlations(matrices)
+    inverse = 1.0 / np.where(deviations > 0.0, deviations, np.inf)
+    return np.asarray(np.linalg.pinv(C, rcond=1e-12, hermitian=True) * inverse[:, :, None] * inverse[:, None, :])

@@ -11,7 +11,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from symdual.whole_file import write_whole
+from symdual.common.atomic_files import write_atomically
 
 _NOTE = Path("__pycache__") / "model-file.json"
 
@@ -23,7 +23,7 @@ def note(folder: Path, model_file: Path) -> None:
         content = json.dumps({"file": place, "digest": _digest(model_file)}).encode()
         if not (folder / _NOTE).is_file() or (folder / _NOTE).read_bytes() != content:
             (folder / _NOTE).parent.mkdir(exist_ok=True)
-            write_whole(folder / _NOTE, content)
+            write_atomically(folder / _NOTE, content)
 
 
 def forget(folder: Path) -> None:

@@ -7,9 +7,10 @@ from typing import cast
 
 import numpy as np
 
-from symdual.runtime.border import Desk, Records
-from symdual.runtime.costs import cost_kind, task_of, weights_of
-from symdual.runtime.problem import Array, Belief, Problem
+from symdual.common.arrays import Array
+from symdual.runtime.costs import cost_kind, settings_of, stage_costs_of
+from symdual.runtime.package_interface import Records, Workspace
+from symdual.runtime.problem import Belief, Problem
 
 
 class Planning:
@@ -28,29 +29,31 @@ class Planning:
         self.k, self.end = k, problem.horizon
         self.kind = cost_kind(problem, name, order, problem.horizon)
         self.package = package
-        self.task: Records = task_of(problem, name, order)
+        self.task: Records = settings_of(problem, name, order)
         if held.memory is not None:
             self.task["numbers"] = held.memory
         self.belief: Records = package.records.make_belief(held.mean, held.covariance)
-        self.desk: Desk = package.records.desk(problem.horizon, weights_of(problem), self.task, order)
+        self.workspace: Workspace = package.records.make_workspace(
+            problem.horizon, stage_costs_of(problem), self.task, order
+        )
         # a controller without a search weighs nothing; its costs are shown with the bonus, whose nominal part they are
-        batch = "bonus" if self.kind == "certain" else self.kind
+        batch = "bonus" if self.kind == "ce" else self.kind
         self._costs = cast(Callable[..., int], getattr(package.calls, batch))
 
     def begin(self) -> Array:
         """Make the certainty-equivalent plan, from which the plans of all inputs start; returns its first input."""
         u = np.zeros(self.package.NU)
-        self.package.calls.certainty_equivalent(self.k, self.end, self.belief, self.desk, u)
+        self.package.calls.certainty_equivalent(self.k, self.end, self.belief, self.workspace, u)
         return u
 
     def costs(self, candidates: Array) -> Array:
         """J, Jbar, Jd, status, fallback and iterations of each row of candidates (N, NU), after `begin`."""
         rows = np.ascontiguousarray(candidates, dtype=np.float64)
         out = np.zeros((len(rows), self.package.dual_cost.OUT))
-        self._costs(self.k, self.end, self.belief, self.desk, rows, out)
+        self._costs(self.k, self.end, self.belief, self.workspace, rows, out)
         return out
 
     def plan(self, u: Array) -> tuple[float, int]:
-        """Plan through the input u, after `begin`; returns Jbar and the slot of the desk that holds the plan."""
-        cost, _, slot, _ = self.package.calls.plan_through(self.k, self.end, np.ascontiguousarray(u), self.desk)
-        return float(cost), int(slot)
+        """Plan through the input u, after `begin`; returns Jbar and the buffer of the workspace that holds the plan."""
+        cost, _, buffer, _ = self.package.calls.plan_through(self.k, self.end, np.ascontiguousarray(u), self.workspace)
+        return float(cost), int(buffer)

@@ -12,11 +12,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from symdual.errors import SymdualError
+from symdual.common.arrays import Array
+from symdual.common.errors import SymdualError
 from symdual.runtime.controller import Controller, unmasked
-from symdual.runtime.costs import task_of, weights_of
-from symdual.runtime.problem import Array, Problem
-from symdual.runtime.story import State
+from symdual.runtime.costs import settings_of, stage_costs_of
+from symdual.runtime.info import State
+from symdual.runtime.problem import Problem
 
 
 class Plant(Protocol):
@@ -159,7 +160,7 @@ def cost_along(task: Problem, states: Array, inputs: Array, spreads: Array | Non
     last = len(inputs)
     known = np.zeros((last + 1, task.package.NX, task.package.NX)) if spreads is None else spreads
     if task.objective is not None:
-        return _expressed_cost(task.extended(max(0, last - task.horizon)), states, inputs, known)
+        return _expression_cost(task.extended(max(0, last - task.horizon)), states, inputs, known)
     total = 0.0
     for k, (x, spread) in enumerate(zip(states, known, strict=True)):
         weight = task.state_cost[min(k, task.horizon)]
@@ -170,17 +171,17 @@ def cost_along(task: Problem, states: Array, inputs: Array, spreads: Array | Non
     return total
 
 
-def _expressed_cost(task: Problem, states: Array, inputs: Array, spreads: Array) -> float:
+def _expression_cost(task: Problem, states: Array, inputs: Array, spreads: Array) -> float:
     """The same for a cost that only the package knows: sum l(x, u) + tr 1/2 l_xx P."""
     package = task.package
-    desk = package.records.desk(1, weights_of(task), task_of(task, "ce", 1))
-    step, total = np.zeros(1, package.records.STEP), 0.0
+    workspace = package.records.make_workspace(1, stage_costs_of(task), settings_of(task, "ce", 1))
+    step, total = np.zeros(1, package.records.POINT), 0.0
     for k, (x, spread) in enumerate(zip(states, spreads, strict=True)):
         step["z"][0, : package.NX] = x
         if k < len(inputs):
             step["u"][0] = inputs[k]
         expand = package.calls.expand_stage if k < len(inputs) else package.calls.expand_end
-        total += expand(k, step, desk) + float(np.sum(step["W"][0] * spread))
+        total += expand(k, step, workspace) + float(np.sum(step["W"][0] * spread))
     return total
 
 
@@ -193,12 +194,13 @@ class GymPlant:
             is called with the observation and the measurement before (None at a reset).
         options: handed to the environment at every reset.
 
-    `rewards` holds the rewards since the last reset, `limits` (2, NU) the bounds of the actions, for `Problem.limits`.
-    Of a finite set the actions are the whole numbers in `choices`, which belong into the `choices` of a scenario.
+    `rewards` holds the rewards since the last reset, `input_bounds` (2, NU) the bounds of the actions, for
+    `Problem.input_bounds`. Of a finite set the actions are the whole numbers in `choices`, which belong into the
+    `choices` of a scenario.
 
     >>> import gymnasium
     >>> plant = symdual.GymPlant(gymnasium.make("Pendulum-v1"))
-    >>> plant.limits.tolist(), plant.reset(seed=0).shape
+    >>> plant.input_bounds.tolist(), plant.reset(seed=0).shape
     ([[-2.0], [2.0]], (3,))
     """
 
@@ -211,10 +213,10 @@ class GymPlant:
         space = environment.action_space
         self.choices: list[float] = []
         if hasattr(space, "low") and hasattr(space, "high"):
-            self.limits = np.array([np.ravel(space.low), np.ravel(space.high)], dtype=np.float64)
+            self.input_bounds = np.array([np.ravel(space.low), np.ravel(space.high)], dtype=np.float64)
         elif hasattr(space, "n") and hasattr(space, "start"):
             self.choices = [float(space.start + i) for i in range(int(space.n))]
-            self.limits = np.array([[self.choices[0]], [self.choices[-1]]])
+            self.input_bounds = np.array([[self.choices[0]], [self.choices[-1]]])
         else:
             raise SymdualError(f"the action space of the environment must be a box or a finite set, not {space}")
         self.environment = environment
@@ -236,9 +238,9 @@ class GymPlant:
         """Apply an input, moved into the box, and return the measurement that follows."""
         if self._over:
             raise PlantEnded
-        if len(u) != self.limits.shape[1]:
-            raise SymdualError(f"the environment takes {self.limits.shape[1]} inputs, not {len(u)}")
-        inside = np.clip(u, *self.limits)
+        if len(u) != self.input_bounds.shape[1]:
+            raise SymdualError(f"the environment takes {self.input_bounds.shape[1]} inputs, not {len(u)}")
+        inside = np.clip(u, *self.input_bounds)
         if self.choices and float(inside[0]) not in self.choices:
             raise SymdualError(
                 f"the environment takes one of {self.choices}, not {inside[0]:g}: give them to the scenario as choices"

@@ -15,11 +15,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from symdual.errors import SymdualError, did_you_mean
+from symdual.common.arrays import Array
+from symdual.common.errors import SymdualError, did_you_mean
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Array, Belief
+from symdual.runtime.problem import Belief
 
 LOST = 1e-5  #: a negative variance of this share of the prior's is no longer rounding
 
@@ -194,7 +195,7 @@ def _places(package: LoadedPackage, name: str) -> list[int]:
 
 
 def _points(points: ArrayLike, size: int, name: str) -> Array:
-    at: NDArray[np.float64] = np.asarray(points, dtype=np.float64)
+    at: Array = np.asarray(points, dtype=np.float64)
     if at.ndim == 1 and size == 1:
         at = at[:, None]
     if at.ndim != 2 or at.shape[1] != size:

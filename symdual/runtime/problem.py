@@ -4,23 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from symdual.choices import choice_table, combinations, narrowed
-from symdual.errors import PackageError, SymdualError, did_you_mean
+from symdual.common.arrays import Array
+from symdual.common.choices import choice_table, combinations, narrowed
+from symdual.common.display import first_few, shown, with_deviation
+from symdual.common.errors import PackageError, SymdualError, did_you_mean
+from symdual.common.lazy import cached_property
+from symdual.common.named import Given, held, matrix, schedule, singles, vector
+from symdual.common.numbers import indefinite, is_skew
+from symdual.common.schedules import SignalSchedule
+from symdual.common.words import spelled
 from symdual.runtime import objective as objectives
-from symdual.runtime.evaluate import argument, whole_number
+from symdual.runtime.evaluate import argument, parameters, whole_number
 from symdual.runtime.loading import LoadedPackage, load
-from symdual.runtime.named import Given, held, matrix, schedule, singles, vector
 from symdual.runtime.signals import Signals, changed_signals, checked_signals, signals_of, stored_signals
-from symdual.schedules import SignalSchedule
-from symdual.shown import first_few, shown, with_deviation
 
-Array = NDArray[np.float64]
+
+class Marginal(NamedTuple):
+    """Mean and standard deviation of one number."""
+
+    mean: float
+    deviation: float
 
 
 class Belief(NamedTuple):
@@ -32,12 +40,24 @@ class Belief(NamedTuple):
 
     >>> task.prior
     <Belief x = 1 +- 0, b = 1 +- 3.2>
+    >>> task.prior["b"].mean
+    1.0
     """
 
     mean: Array
     covariance: Array
     memory: Array | None = None
     names: tuple[str, ...] = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        """What is believed of a state or an unknown by its name (`Marginal`), or a field by its number."""
+        if not isinstance(key, str):
+            return tuple.__getitem__(self, key)
+        if key not in self.names:
+            hint = did_you_mean(key, self.names)
+            raise SymdualError(f'the belief says nothing of "{key}", only of {", ".join(self.names)}{hint}')
+        place = self.names.index(key)
+        return Marginal(float(self.mean[place]), float(np.sqrt(max(self.covariance[place, place], 0.0))))
 
     def __repr__(self) -> str:
         names = self.names or tuple(f"z[{i}]" for i in range(len(self.mean)))
@@ -63,7 +83,7 @@ class Problem:
         truth: the plant's true parameters at the start, or None when they are to be drawn from the prior.
         truth_path: the true parameters at the times 1 .. T, (T, p), where they are told; they follow D otherwise.
         bonus, dual_weight: tau of the exploration bonus, and the weight of Jd.
-        limits: lower and upper bounds of the inputs (2, NU), instead of the model's own.
+        input_bounds: lower and upper bounds of the inputs (2, NU), instead of the model's own.
         objective: the numbers of a cost that is more than this, for a package whose code knows it; all zero by default.
         signals: the known quantities that change with time, for a package that has some.
         choices: the values of inputs that have a finite set of them (NU, most), ended by NaN; None without such inputs.
@@ -82,7 +102,7 @@ class Problem:
     truth: Array | None
     bonus: float = 1.0
     dual_weight: float = 1.0
-    limits: Array | None = None
+    input_bounds: Array | None = None
     objective: objectives.Objective | None = None
     signals: Signals | None = None
     truth_path: Array | None = None
@@ -111,10 +131,10 @@ class Problem:
         for key in ("reference", "truth", "truth_path"):
             if key in checked and not np.all(np.isfinite(checked[key])):
                 raise SymdualError(f"{key} contains a value that is NaN or infinite")
-        if self.limits is not None:
-            checked["limits"] = argument(self.limits, (2, p.NU), "limits")
-            if not np.all(checked["limits"][0] < checked["limits"][1]):
-                raise SymdualError("limits must have lower bounds that are below the upper bounds")
+        if self.input_bounds is not None:
+            checked["input_bounds"] = argument(self.input_bounds, (2, p.NU), "input_bounds")
+            if not np.all(checked["input_bounds"][0] < checked["input_bounds"][1]):
+                raise SymdualError("input_bounds must have lower bounds that are below the upper bounds")
         if self.choices is not None:
             checked["choices"] = self._checked_choices(self.choices)
         if not (0.0 <= self.bonus < np.inf and 0.0 <= self.dual_weight < np.inf):
@@ -140,7 +160,7 @@ class Problem:
 
     @cached_property
     def floors(self) -> Array:
-        """The smallest eigenvalue of each U_k, or zero: it bounds how far an input can be worth its cost."""
+        """How much of its square each input costs at least, (T, NU): it bounds how far it can be worth its cost."""
         return objectives.least_curvature(self.package, self.objective, self.state_cost, self.input_cost)
 
     @cached_property
@@ -150,8 +170,8 @@ class Problem:
 
     @property
     def _given_bounds(self) -> Array:
-        if self.limits is not None:
-            return self.limits
+        if self.input_bounds is not None:
+            return self.input_bounds
         return np.ascontiguousarray([self.package.numbers["lower"], self.package.numbers["upper"]])
 
     def _checked_choices(self, table: Array) -> Array:
@@ -178,7 +198,7 @@ class Problem:
         """Whether the plant is the model that the controller believes in."""
         return bool(self.plant.module.DIGEST == self.package.module.DIGEST)
 
-    def for_oracle(self, truth: Array) -> Problem:
+    def for_oracle(self, truth: Given) -> Problem:
         """The same task, bounds included, for a controller that knows the plant: its model and its true parameters.
 
         It believes that they move by the plant's transition D and never drift from there: Xi is zero, so that its
@@ -189,9 +209,12 @@ class Problem:
         knowing = replace(plant, numbers={**plant.numbers, "drift": np.zeros_like(plant.numbers["drift"])})
         covariance = np.zeros((plant.NZ, plant.NZ))
         covariance[:nx, :nx] = self.prior.covariance[:nx, :nx]
-        belief = Belief(np.concatenate([self.start, argument(truth, (plant.NTHETA,), "truth")]), covariance)
+        true = parameters(plant, truth, "truth")
+        belief = Belief(np.concatenate([self.start, true]), covariance)
         signals = None if self.signals is None else self.signals.known
-        return replace(self, package=knowing, prior=belief, truth=truth, limits=self._given_bounds, signals=signals)
+        return replace(
+            self, package=knowing, prior=belief, truth=true, input_bounds=self._given_bounds, signals=signals
+        )
 
     def by_numba(self) -> Problem:
         """The same task, compiled by numba: for what C does not do, the controller `exact` and workers of a cluster."""
@@ -201,6 +224,7 @@ class Problem:
         """The same task with its cost and references held at their last values for `steps` more steps."""
         return self.changed(horizon=self.horizon + steps)
 
+    @spelled
     def changed(
         self,
         *,
@@ -280,7 +304,7 @@ class Problem:
             prior=Belief(mean, covariance, memory),
             truth=self.truth if truth is None else self._changed_truth(truth),
             truth_path=held(self.truth_path, steps) if self.truth_path is not None and truth is None else None,
-            limits=self.limits if bounds is None else self._changed_bounds(bounds),
+            input_bounds=self.input_bounds if bounds is None else self._changed_bounds(bounds),
             choices=self.choices if choices is None else self._changed_choices(choices),
             bonus=self.bonus if bonus is None else bonus,
             dual_weight=self.dual_weight if dual_weight is None else dual_weight,
@@ -406,7 +430,8 @@ def checked_belief(package: LoadedPackage, belief: Belief) -> Belief:
     if not (np.all(np.isfinite(mean)) and np.all(np.isfinite(covariance))):
         raise SymdualError("the belief contains a value that is NaN or infinite")
     own = np.flatnonzero(~processes_of(package))
-    require_semidefinite(covariance[None][:, own][:, :, own], "the covariance of the belief")
+    # that of a filter after an exact measurement is rounded: variances of 1e-12 of what they were
+    require_semidefinite(covariance[None][:, own][:, :, own], "the covariance of the belief", 1e-6)
     return Belief(
         mean,
         np.ascontiguousarray(0.5 * (covariance + covariance.T)),
@@ -445,18 +470,15 @@ def require_parameters(plant: LoadedPackage) -> None:
         )
 
 
-def require_semidefinite(matrices: Array, what: str) -> None:
-    """Raise unless every matrix of a stack is finite, symmetric and positive semidefinite."""
+def require_semidefinite(matrices: Array, what: str, share: float = 1e-9) -> None:
+    """Raise unless every matrix of a stack is finite, symmetric and positive semidefinite up to a share."""
     if not np.all(np.isfinite(matrices)):
         raise SymdualError(f"{what} contains a value that is NaN or infinite")
-    largest = np.max(np.abs(matrices), axis=(1, 2), initial=0.0)
-    skew = np.max(np.abs(matrices - np.swapaxes(matrices, 1, 2)), axis=(1, 2), initial=0.0)
-    if np.any(skew > 1e-9 * largest):
-        raise SymdualError(f"{what} is not symmetric")
-    smallest = np.linalg.eigvalsh(matrices)[:, 0]
-    worst = int(np.argmin(smallest + 1e-9 * largest))
-    if smallest[worst] < -1e-9 * largest[worst]:
-        where = f" at step {worst}" if len(matrices) > 1 else ""
-        raise SymdualError(
-            f"{what} is not positive semidefinite{where}: its smallest eigenvalue is {smallest[worst]:.6g}"
-        )
+    new = [0, *(1 + np.flatnonzero(np.any(matrices[1:] != matrices[:-1], axis=(1, 2))))]  # most repeat the one before
+    for k in new[: len(matrices)]:
+        if is_skew(matrices[k], share):
+            raise SymdualError(f"{what} is not symmetric")
+        fault = indefinite(matrices[k], share)
+        if fault is not None:
+            where = f" at step {k}" if len(matrices) > 1 else ""
+            raise SymdualError(f"{what} is not positive semidefinite{where}: {fault}")

@@ -1,12 +1,13 @@
-"""What is still to be compiled before controllers of a task can act, or episodes with them can run."""
+"""What is to be compiled before controllers of a task can act, or episodes with them can run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from symdual.runtime.costs import cost_kind, kind_that_decides
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Problem
+from symdual.runtime.standby import with_standby
 from symdual.runtime.warm import DECIDE_AND_LEARN, Work, missing
 
 _ALONE = ("planned",)  # costs that take as long as all others together
@@ -16,6 +17,45 @@ def works_for(
     problem: Problem, names: Sequence[str], order: int = 1, window: int | None = None, episodes: bool = False
 ) -> list[Work]:
     """The parts that controllers need and numba's cache does not hold yet."""
+    found: list[Work] = []
+    for package, own in _costs(problem, names, order, window).items():
+        if package.backend == "c":
+            continue
+        together = "+".join(sorted(own - set(_ALONE)))
+        costs = [*([together] if together else []), *sorted(own & set(_ALONE))]
+        found += missing(package.folder, [*costs, DECIDE_AND_LEARN, *(["episode"] if episodes else [])])
+    return found
+
+
+def settle(
+    problem: Problem,
+    names: Sequence[str],
+    order: int = 1,
+    window: int | None = None,
+    progress: Callable[[str, float], None] = lambda what, share: None,
+) -> None:
+    """Compile all that episodes with controllers call, through C, several parts at a time; afterwards it is known who
+    computes: where C fails, numba takes over. What numba compiles is left to `works_for`."""
+
+    def compile_all() -> None:
+        wanted = {package: kinds for package, kinds in _costs(problem, names, order, window).items() if package.c}
+        begun = [
+            (f"{package.name}: {kind}", package.decision.cost_pointer(kind))
+            for package, kinds in wanted.items()
+            for kind in sorted(kinds)
+            if package.backend == "c"
+        ]
+        loops = {package.name: package for package in (*wanted, problem.plant) if wanted and package.backend == "c"}
+        begun += [(f"{name}: episodes", package.plant.move) for name, package in loops.items()]
+        for done, (what, pointer) in enumerate(begun):
+            progress(f"compiling {what}", done / len(begun))
+            _ = pointer.address  # which waits for it
+
+    with_standby((problem.package, problem.plant), compile_all)
+
+
+def _costs(problem: Problem, names: Sequence[str], order: int, window: int | None) -> dict[LoadedPackage, set[str]]:
+    """The costs that controllers minimise, by the package that has them."""
     steps = problem.horizon if window is None else window
     kinds: dict[LoadedPackage, set[str]] = {}
     for name in names:
@@ -25,11 +65,4 @@ def works_for(
         package = problem.plant if name == "oracle" else problem.package
         kind = cost_kind(problem, name, order, steps)
         kinds.setdefault(package, set()).update({kind, kind_that_decides(problem, kind, problem.prior.covariance)})
-    found: list[Work] = []
-    for package, own in kinds.items():
-        if package.backend == "c":
-            continue
-        together = "+".join(sorted(own - set(_ALONE)))
-        costs = [*([together] if together else []), *sorted(own & set(_ALONE))]
-        found += missing(package.folder, [*costs, DECIDE_AND_LEARN, *(["episode"] if episodes else [])])
-    return found
+    return kinds

@@ -18,16 +18,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symdual.errors import SymdualError, did_you_mean
-from symdual.numbers import number_in
-from symdual.runtime.border import Tray
-from symdual.runtime.honesty import BAND, judge
+from symdual.common.arrays import Array
+from symdual.common.atomic_files import write_atomically
+from symdual.common.errors import SymdualError, did_you_mean
+from symdual.common.numbers import number_in
+from symdual.runtime.consistency import BAND, judge
+from symdual.runtime.culprits import fault_of_step
+from symdual.runtime.info import Statistics
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.package_interface import FilterWorkspace
 from symdual.runtime.posterior import by_values, losses
-from symdual.runtime.problem import Array, Belief, Problem
+from symdual.runtime.problem import Belief, Problem
 from symdual.runtime.signals import place_of, signals_of
-from symdual.runtime.story import Statistics
-from symdual.whole_file import write_whole
+from symdual.runtime.standby import with_standby
+from symdual.runtime.stiffness import too_fast
 
 TIME = "time"
 MOST_STEPS = 1_000_000  # of the model in a recording: every one of them is a prediction
@@ -42,17 +46,26 @@ class BeliefNotFinite(SymdualError):
 
 
 class Recording(NamedTuple):
-    """Times (K,), inputs (K, NU) and measurements (K, NY) with NaN where nothing was measured; lines of the file.
+    """Times (K,), inputs (K, NU) and measurements (K, NY) with NaN where nothing was measured.
 
-    The signals of the model (K, S) hold from a row to the next; NaN where the table has none.
+    `lines` are those of the file, 0 for a row that lies between two of them; `ignored` are columns that the model does
+    not know. The signals of the model (K, S) hold from a row to the next; NaN where the table has none. `past`
+    (depth, NU) are inputs before the first row, the last one first, where they are known.
     """
 
     times: Array
     inputs: Array
     measurements: Array
-    lines: list[int]
-    ignored: list[str]
+    lines: NDArray[np.int64]
+    ignored: tuple[str, ...]
     signals: Array | None = None
+    past: Array | None = None
+    name: str = "recording"
+
+    @property
+    def measured(self) -> int:
+        """The number of measured entries."""
+        return int(np.isfinite(self.measurements).sum())
 
     def __repr__(self) -> str:
         if not len(self.times):
@@ -64,7 +77,7 @@ class Consistency(NamedTuple):
     """Are the innovations as large as the filter expects? Their normalised squares sum to chi-square(measured).
 
     `ratio` is the sum over the number of measured entries, `band` where it lies if the filter is right, `verdict` what
-    `symdual.runtime.honesty` makes of it.
+    `symdual.runtime.consistency` makes of it.
     """
 
     total: float
@@ -145,9 +158,10 @@ def read_recording(file: Path, package: LoadedPackage) -> Recording:
         times=values[:, 0],
         inputs=np.ascontiguousarray(values[:, 1 : 1 + len(inputs)]),
         measurements=np.ascontiguousarray(values[:, 1 + len(inputs) : 1 + len(inputs) + len(outputs)]),
-        lines=lines,
-        ignored=[name if name.isprintable() else repr(name) for name in header if name not in names],
+        lines=np.array(lines, dtype=np.int64),
+        ignored=tuple(name if name.isprintable() else repr(name) for name in header if name not in names),
         signals=_signals(file, package, heard, values[:, 1 + len(inputs) + len(outputs) :], lines),
+        name=file.stem,
     )
     _check(file, recording, inputs, outputs)
     return recording
@@ -257,11 +271,15 @@ def steps_between(recording: Recording, package: LoadedPackage) -> list[int]:
 
 def replay(problem: Problem, recording: Recording) -> Replay:
     """Run the filter over a recording from the problem's prior; the first row updates without predicting."""
+    return with_standby((problem.package,), lambda: _replay(problem, recording))
+
+
+def _replay(problem: Problem, recording: Recording) -> Replay:
     package = problem.package
     module, records = package.filter, package.records
     stats, totals = np.zeros(3), np.zeros(3)
     data = package.numbers["data"] if problem.prior.memory is None else problem.prior.memory
-    tray = module.tray(records.make_task(*package.noise, problem.bounds, data))
+    filter_workspace = module.make_filter_workspace(records.make_settings(*package.noise, problem.bounds, data))
     belief = records.make_belief(*problem.prior[:2])
     if package.SQUARE_ROOT:
         package.square_root.factorise(belief)
@@ -270,17 +288,18 @@ def replay(problem: Problem, recording: Recording) -> Replay:
     k = 0
     for i, count in enumerate(steps_between(recording, package)):
         for _ in range(count):
-            _tune(problem, recording, i - 1, k, tray)
-            module.predict(k, belief, recording.inputs[i - 1], tray)
+            _set_signals(problem, recording, i - 1, k, filter_workspace)
+            module.predict(k, belief, recording.inputs[i - 1], filter_workspace)
             k += 1
-        _tune(problem, recording, i, k, tray)
-        status = module.update(k, belief, recording.measurements[i], tray, stats)
+        _set_signals(problem, recording, i, k, filter_workspace)
+        status = module.update(k, belief, recording.measurements[i], filter_workspace, stats)
         if package.SQUARE_ROOT:
             package.square_root.complete(belief)
         mean, covariance = belief["z"][0].copy(), records.read_covariance(belief)
         if status == module.NOT_FINITE or not (np.isfinite(mean).all() and np.isfinite(covariance.diagonal()).all()):
-            sentence = f"the belief is not finite any more at line {recording.lines[i]} of the recording"
-            raise BeliefNotFinite(sentence, last, recording.inputs[max(i - 1, 0)], k)
+            raise _lost(
+                problem, f"at line {recording.lines[i]} of the recording", last, recording.inputs[max(i - 1, 0)], k
+            )
         last = mean
         with np.errstate(over="ignore"):
             totals += stats
@@ -289,7 +308,7 @@ def replay(problem: Problem, recording: Recording) -> Replay:
                 f"line {recording.lines[i]} of the recording has a measurement so far from what the filter expects "
                 "that the likelihood is not a number any more"
             )
-        held = Belief(mean, covariance, tray.task["numbers"][0].copy(), package.belief_names)
+        held = Belief(mean, covariance, filter_workspace.settings["numbers"][0].copy(), package.belief_names)
         shown = by_values(package, held)
         means.append(shown[0])
         deviations.append(shown[1])
@@ -305,7 +324,17 @@ def replay(problem: Problem, recording: Recording) -> Replay:
     )
 
 
-def _tune(problem: Problem, recording: Recording, row: int, k: int, tray: Tray) -> None:
+def _lost(problem: Problem, where: str, mean: Array, u: Array, k: int) -> BeliefNotFinite:
+    """What to say of a filter that is not finite any more at step k, after a mean and an input."""
+    if problem.package.PROCESSES or not k:
+        return BeliefNotFinite(f"the belief is not finite any more {where}", mean, u, k)
+    nx = problem.package.NX
+    what = "the filter's prediction" if fault_of_step(problem, k, mean, u) else "the belief"
+    fast = too_fast(problem.package, [(k - 1, mean[:nx], u, mean[nx:])])
+    return BeliefNotFinite(f"{what} is not finite any more {where}{fast}", mean, u, k)
+
+
+def _set_signals(problem: Problem, recording: Recording, row: int, k: int, filter_workspace: FilterWorkspace) -> None:
     """Let the numbers of the filter be those of a row, or of step k of the scenario where the table has no column."""
     if problem.signals is None:
         return
@@ -319,7 +348,7 @@ def _tune(problem: Problem, recording: Recording, row: int, k: int, tray: Tray) 
         raise SymdualError(
             f'the signal "{name}" has neither a column in the recording nor a value in the scenario{hint}'
         )
-    tray.task["numbers"][0, place_of(problem.package)] = values
+    filter_workspace.settings["numbers"][0, place_of(problem.package)] = values
 
 
 def summary(result: Replay, problem: Problem) -> dict[str, Any]:
@@ -360,7 +389,7 @@ def write_belief(file: Path, result: Replay, package: LoadedPackage) -> Path:
         writer.writerow([*(repr(float(v)) for v in numbers), int(result.measured[i])])
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, table.getvalue().encode())
+        write_atomically(file, table.getvalue().encode())
     except OSError as failure:
         raise SymdualError(f"cannot write {file}: {failure.strerror}") from failure
     return file

@@ -30,12 +30,13 @@ from typing import Any, BinaryIO, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from symdual.errors import SymdualError
+from symdual.common.archives import Member, array_member, data_offsets, text_member, write_archive
+from symdual.common.arrays import Array
+from symdual.common.atomic_files import atomic_file, remove_unfinished
+from symdual.common.errors import SymdualError
 from symdual.runtime.labelled import Labelled
-from symdual.whole_file import remove_unfinished, whole_file
-from symdual.whole_file.archive import Member, array_member, data_offsets, text_member, write_archive
 
-FORMAT = "symdual sweep, version 3"
+FORMAT = "symdual sweep, version 4"
 ABOUT = "about.json"
 SHARED = ("reference", "state_cost", "input_cost")
 
@@ -71,7 +72,9 @@ FIELDS = (
     Field("nees_state", "<f8", ("run",), "(x - m)' S^-1 (x - m) / rank S of the state at T; NaN if S = 0"),
     Field("nees_parameters", "<f8", ("run",), "the same of theta; NaN if unknown to the plant or if S = 0"),
     Field("outcomes", "<i8", ("run",), "how the episode ended: an index into `outcomes` of about.json"),
-    Field("limits", "<f8", ("run", "time", "limit"), "constraints at the true states, kept where at most zero"),
+    Field(
+        "constraints", "<f8", ("run", "time", "constraint"), "constraints at the true states, kept where at most zero"
+    ),
     Field("truths", "<f8", ("run", "parameter"), "the plant's true parameters at the start"),
     Field(
         "losses",
@@ -170,7 +173,7 @@ def _require_sense(about: Mapping[str, Any]) -> None:
         named = len(names["states"]), len(names["inputs"])
         if (own["step"], own["time"], own["state"], own["input"]) != (horizon, horizon + 1, *named):
             raise ValueError("a description has sizes that contradict its horizon or its names")
-        if not (_are_texts(about.get("limits", []), own["limit"]) and _are_texts(about["outcomes"])):
+        if not (_are_texts(about.get("constraints", []), own["constraint"]) and _are_texts(about["outcomes"])):
             raise ValueError("a description does not name its constraints or outcomes")
     for kept in about["processes"].values():
         if not all(isinstance(kept[key], int | float) for key in ("memory", "noise_floor")):
@@ -210,7 +213,7 @@ def _is_count(value: Any, least: int = 0) -> bool:
 def write_results(
     path: Path,
     description: Description,
-    task: Mapping[str, NDArray[np.float64]],
+    task: Mapping[str, Array],
     digests: Mapping[Chunk, str],
     read: Callable[[Chunk, int, int], bytes],
 ) -> None:
@@ -223,15 +226,13 @@ def write_results(
     """
     about = _about(description, task, digests)
     remove_unfinished(path)
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         write_archive(file, _members(about, task, read))
         file.flush()
         os.fsync(file.fileno())
 
 
-def _about(
-    description: Description, task: Mapping[str, NDArray[np.float64]], digests: Mapping[Chunk, str]
-) -> dict[str, Any]:
+def _about(description: Description, task: Mapping[str, Array], digests: Mapping[Chunk, str]) -> dict[str, Any]:
     arrays: dict[str, Any] = {
         "reference": {"axes": ["time", "state"], "meaning": "r_k"},
         "state_cost": {"axes": ["time", "state", "state"], "meaning": "W_k"},
@@ -246,7 +247,7 @@ def _about(
 
 
 def _members(
-    about: Mapping[str, Any], task: Mapping[str, NDArray[np.float64]], read: Callable[[Chunk, int, int], bytes]
+    about: Mapping[str, Any], task: Mapping[str, Array], read: Callable[[Chunk, int, int], bytes]
 ) -> list[Member]:
     """All members of a results file; names and sizes follow from `about.json` alone."""
     description = described(about)
@@ -330,7 +331,7 @@ class Results(Labelled):
         """Close the file."""
         self._opened.close()
 
-    def task(self, name: str) -> NDArray[np.float64]:
+    def task(self, name: str) -> Array:
         """One of the arrays named by `SHARED`."""
         return self._read(name)
 

@@ -8,17 +8,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from symdual.errors import SymdualError, SymdualWarning, did_you_mean
-from symdual.numbers import natural_order
+from symdual.common.arrays import Array
+from symdual.common.errors import SymdualError, SymdualWarning, did_you_mean
+from symdual.common.numbers import natural_order
+from symdual.common.schedules import SignalSchedule, table
 from symdual.runtime.loading import LoadedPackage
-from symdual.schedules import SignalSchedule, table
 
 if TYPE_CHECKING:
     from symdual.runtime.problem import Problem
 
-Array = NDArray[np.float64]
 #: What signals are said to be from now on: a number, or one for each time, by name.
 Forecast = Mapping[Any, ArrayLike]
 
@@ -53,7 +53,7 @@ def place_of(package: LoadedPackage) -> slice:
     return slice(start, start + len(names))
 
 
-def tuned(package: LoadedPackage, values: Array | None) -> LoadedPackage:
+def with_signals(package: LoadedPackage, values: Array | None) -> LoadedPackage:
     """The package with the signals of a time among its numbers; those that nobody set keep their usual values."""
     if values is None or not values.size:
         return package

@@ -8,17 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symdual.errors import SymdualError, did_you_mean
+from symdual.common.arrays import Array
+from symdual.common.errors import SymdualError, did_you_mean
 from symdual.runtime import result_fields
-from symdual.runtime.closed_loop import Episodes, Luck, run
+from symdual.runtime.closed_loop import Episodes, NoiseDraws, run
+from symdual.runtime.constraints import warn_of_start
 from symdual.runtime.labelled import Labelled
-from symdual.runtime.limits import warn_of_start
+from symdual.runtime.readiness import settle
 from symdual.runtime.results import SHARED
 from symdual.runtime.sweep import Sweep
 
 
 class Simulation(Labelled, Mapping[str, Episodes]):
-    """Episodes by controller, all with the same luck, to be read like a results file.
+    """Episodes by controller, all with the same random draws, to be read like a results file.
 
     `simulation["dual"]` are the `Episodes` of a controller as plain arrays; `to_pandas`, `summary` and `plot` are those
     of a results file.
@@ -28,8 +30,8 @@ class Simulation(Labelled, Mapping[str, Episodes]):
     (['ce', 'dual'], (3, 2, 1))
     """
 
-    def __init__(self, plan: Sweep, luck: Luck, episodes: Mapping[str, Episodes]) -> None:
-        self.plan, self.luck = plan, luck
+    def __init__(self, plan: Sweep, noise_draws: NoiseDraws, episodes: Mapping[str, Episodes]) -> None:
+        self.plan, self.noise_draws = plan, noise_draws
         self.description, self.about = plan.description, plan.description.to_json()
         self._episodes = dict(episodes)
         self._fields: dict[str, dict[str, NDArray[Any]]] = {}
@@ -55,10 +57,10 @@ class Simulation(Labelled, Mapping[str, Episodes]):
             raise SymdualError(f'there is no controller "{controller}" here{did_you_mean(controller, self._episodes)}')
         if controller not in self._fields:
             episodes = self._episodes[controller]
-            self._fields[controller] = result_fields.fields(self.plan.problem, controller, self.luck, episodes)
+            self._fields[controller] = result_fields.fields(self.plan.problem, controller, self.noise_draws, episodes)
         return self._fields[controller][field]
 
-    def task(self, name: str) -> NDArray[np.float64]:
+    def task(self, name: str) -> Array:
         """`reference`, `state_cost` or `input_cost`; the first axis is the time."""
         assert name in SHARED
         return np.asarray(getattr(self.plan.problem, name))
@@ -69,5 +71,8 @@ def simulated(plan: Sweep) -> Simulation:
     from symdual.runtime.results import Chunk
 
     warn_of_start(plan.problem, stacklevel=3)
-    luck = plan.luck([Chunk("", 0, plan.runs)])
-    return Simulation(plan, luck, {name: run(plan.problem, name, luck, plan.settings) for name in plan.controllers})
+    settle(plan.problem, plan.controllers, plan.settings.order, plan.settings.window)
+    noise_draws = plan.noise_draws([Chunk("", 0, plan.runs)])
+    return Simulation(
+        plan, noise_draws, {name: run(plan.problem, name, noise_draws, plan.settings) for name in plan.controllers}
+    )

@@ -2,8 +2,8 @@
 
     NEES = (z - m)' S^-1 (z - m) / rank S,     NIS = v' S^-1 v / measured entries          (both 1 on average)
 
-All controllers meet the same luck, so a difference is taken run by run, and its standard error is much smaller than
-that of the two means.
+All controllers meet the same random draws, so a difference is taken run by run, and its standard error is much smaller
+than that of the two means.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symdual.runtime.honesty import judge
+from symdual.common.arrays import Array
+from symdual.common.display import shown
+from symdual.runtime.consistency import judge
 from symdual.runtime.labelled import Labelled
 from symdual.runtime.posterior import loss_sentences
-from symdual.shown import shown
 
-Array = NDArray[np.float64]
+BEYOND_CHANCE = 3.0  #: standard errors by which a difference is no chance
+MATTERS = 0.1  #: share of the baseline's cost from which a difference is worth a sentence
 
 
 @dataclass(frozen=True)
@@ -65,10 +67,13 @@ class ControllerSummary:
     """One controller in a sweep; None stands for what cannot be said.
 
     Args:
-        cost: of L / T, the cost per step.
-        total: of L.
+        runs: all episodes, those that failed included.
+        cost: of L / T, the cost per step, over the episodes that finished: see `partial`.
+        total: of L, over the same.
         difference: of L / T minus that of the baseline, run by run, over the runs that both finished.
+        excess: the mean difference as a share of the mean cost of the baseline in those runs.
         better: the share of those runs in which the cost is below the baseline's.
+        better_with_failures: the same over all runs that one of the two finished; to fail is worse than any cost.
         failed: reasons with the number of episodes.
         fallbacks: steps in which a candidate fell back to order 1, as a share.
         violations: how often and by how much each constraint was violated in the episodes that finished.
@@ -76,10 +81,13 @@ class ControllerSummary:
     """
 
     name: str
+    runs: int
     cost: Mean | None
     total: Mean | None
     difference: Mean | None
+    excess: float | None
     better: float | None
+    better_with_failures: float | None
     failed: dict[str, int]
     nees_parameters: Consistency | None
     nees_state: Consistency | None
@@ -92,6 +100,18 @@ class ControllerSummary:
     def finished(self) -> bool:
         """Whether any episode came to its end."""
         return self.cost is not None
+
+    @property
+    def partial(self) -> bool:
+        """Whether the cost is a mean of those episodes only that did not fail."""
+        return self.cost is not None and self.cost.runs < self.runs
+
+    @property
+    def clearly_worse(self) -> bool:
+        """Whether the baseline does better, beyond chance and by an amount that matters."""
+        if self.difference is None or self.difference.error is None or self.excess is None:
+            return False
+        return self.difference.mean > BEYOND_CHANCE * self.difference.error and self.excess > MATTERS
 
 
 @dataclass(frozen=True)
@@ -112,6 +132,13 @@ class Summary:
                 said.append(f"{c.name}: {count} of {self.about['runs']} episodes failed: {reason}")
             if not c.finished:
                 said.append(f"{c.name}: no episode finished, so there is nothing to average")
+            said += self._of_survivors(c)
+            if c.clearly_worse and c.difference is not None and c.excess is not None:
+                said.append(
+                    f"{c.name} did clearly worse than {self.baseline}: L / T is higher by {c.difference.mean:.3g} ± "
+                    f"{c.difference.error:.2g}, which is {100 * c.excess:.0f} % of that of {self.baseline}, over "
+                    f"{_counted(c.difference.runs, 'run')}"
+                )
             if c.fallbacks:
                 said.append(
                     f"{c.name}: in {100 * c.fallbacks:.2g} % of the decisions candidates fell back to order 1, where "
@@ -131,6 +158,23 @@ class Summary:
             said += [f"{c.name}: {violation.sentence()}" for violation in c.violations]
         return said
 
+    def _of_survivors(self, c: ControllerSummary) -> list[str]:
+        """What means are of where episodes failed."""
+        said = []
+        if c.partial and c.cost is not None:
+            said.append(
+                f"* {c.name}: L / T and std are of the {c.cost.runs} of {c.runs} episodes that finished; a failure has "
+                f"no cost in a scenario, so none is counted for the other {c.runs - c.cost.runs}"
+            )
+        if c.difference is not None and c.difference.runs < c.runs:
+            shared = f"{_counted(c.difference.runs, 'run')} that both finished"
+            won = 100 * (c.better_with_failures or 0.0)
+            said.append(
+                f"{c.name}: minus {self.baseline} compares the {shared}; if to fail is worse than any cost, "
+                f"{c.name} was better in {won:.0f} % of the runs that one of them finished"
+            )
+        return said
+
     def __str__(self) -> str:
         """The table and the sentences as they are printed."""
         return str(shown("a summary in a terminal", self))
@@ -145,7 +189,9 @@ class Summary:
         return {
             **{key: self.about[key] for key in keys},
             "baseline": self.baseline,
-            "controllers": [asdict(c) for c in self.controllers],
+            "controllers": [
+                asdict(c) | {"partial": c.partial, "clearly_worse": c.clearly_worse} for c in self.controllers
+            ],
             "sentences": self.sentences(),
         }
 
@@ -165,11 +211,17 @@ def summarise(results: Labelled) -> Summary:
 def _summarise(results: Labelled, name: str, reference: Array | None) -> ControllerSummary:
     steps = results.about["horizon"]
     costs = _finished_costs(results, name)
-    difference, better = None, None
+    difference, excess, better, better_with_failures = None, None, None, None
     if reference is not None:
         both = np.isfinite(costs) & np.isfinite(reference)
         difference = _mean((costs - reference)[both] / steps)
-        better = float(np.mean(costs[both] < reference[both])) if both.any() else None
+        if both.any():
+            usual = abs(float(np.mean(reference[both])))
+            excess = float(np.mean((costs - reference)[both])) / usual if usual > 0.0 else None
+            better = float(np.mean(costs[both] < reference[both]))
+        ranked, other = (np.where(np.isfinite(c), c, np.inf) for c in (costs, reference))
+        either = np.isfinite(ranked) | np.isfinite(other)
+        better_with_failures = float(np.mean((ranked < other)[either])) if either.any() else None
     done = costs[np.isfinite(costs)]
     outcomes = results.array(name, "outcomes")
     reasons = results.about["outcomes"]
@@ -185,10 +237,13 @@ def _summarise(results: Labelled, name: str, reference: Array | None) -> Control
         judged = {key: _of_one_truth(value) for key, value in judged.items()}
     return ControllerSummary(
         name=name,
+        runs=len(costs),
         cost=_mean(done / steps),
         total=_mean(done),
         difference=difference,
+        excess=excess,
         better=better,
+        better_with_failures=better_with_failures,
         failed={reasons[code]: int(np.sum(outcomes == code)) for code in np.unique(outcomes) if code != 0},
         nees_parameters=judged["nees_parameters"],
         nees_state=judged["nees_state"],
@@ -200,10 +255,10 @@ def _summarise(results: Labelled, name: str, reference: Array | None) -> Control
 
 
 def _violations(results: Labelled, name: str, finished: NDArray[np.bool_]) -> tuple[Violation, ...]:
-    texts = results.about.get("limits", [])
+    texts = results.about.get("constraints", [])
     if not texts or not finished.any():
         return ()
-    g = results.array(name, "limits")[finished, 1:]
+    g = results.array(name, "constraints")[finished, 1:]
     found = []
     for c, text in enumerate(texts):
         over = g[:, :, c][g[:, :, c] > 0.0]
@@ -215,6 +270,10 @@ def _violations(results: Labelled, name: str, finished: NDArray[np.bool_]) -> tu
 def _finished_costs(results: Labelled, name: str) -> Array:
     """L by run, NaN where the episode failed."""
     return np.where(results.array(name, "outcomes") == 0, results.array(name, "costs"), np.nan)
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def _mean(values: Array) -> Mean | None:

@@ -1,6 +1,6 @@
 """Sweeps: many episodes with several controllers, in chunks that are kept as they finish.
 
-An episode depends on the sweep's seed and on its own number alone: its luck comes from child `run` of
+An episode depends on the sweep's seed and on its own number alone: its random draws come from child `run` of
 `SeedSequence(seed)`, the same for all controllers. So neither the number of threads, nor machines, nor interruptions
 show in the results.
 """
@@ -11,8 +11,8 @@ import hashlib
 import platform
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, closing
-from dataclasses import asdict, dataclass, fields
-from functools import cache, cached_property
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,18 +21,22 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 import symdual
-from symdual.errors import SymdualError
+from symdual.common.arrays import Array
+from symdual.common.errors import SymdualError
+from symdual.common.lazy import cached_property
+from symdual.common.package_folders import locked
 from symdual.runtime import result_fields
 from symdual.runtime.checkpoints import Checkpoints, kept, owner
-from symdual.runtime.closed_loop import Luck, Settings, checked_settings, draw, plant_problem, run_part
+from symdual.runtime.closed_loop import NoiseDraws, Settings, checked_settings, draw, plant_problem, run_part
+from symdual.runtime.constraints import warn_of_start
 from symdual.runtime.controller import controller
 from symdual.runtime.costs import NAMES, require_fit
 from symdual.runtime.evaluate import whole_number
-from symdual.runtime.limits import warn_of_start
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.objective import has_objective, limits_of
+from symdual.runtime.objective import constraints_of, has_objective
 from symdual.runtime.posterior import capacities
-from symdual.runtime.problem import Array, Problem
+from symdual.runtime.problem import Problem
+from symdual.runtime.readiness import settle
 from symdual.runtime.results import (
     FORMAT,
     SHARED,
@@ -43,7 +47,6 @@ from symdual.runtime.results import (
     write_results,
     written_format,
 )
-from symdual.whole_file.packages import locked
 
 CHUNK = 16  # runs; fixed, so that a sweep with more runs can use those of a smaller one
 MOST_RUNS = 10_000_000  # all chunks are listed in memory and in the results
@@ -103,8 +106,8 @@ class Sweep:
         }
         if has_objective(package):
             identity["cost"] = package.COST
-        if limits_of(package):
-            identity["limits"] = list(package.LIMITS)
+        if constraints_of(package):
+            identity["constraints"] = list(package.CONSTRAINTS)
         if problem.choices is not None:
             values = zip(package.INPUTS, problem.choices, strict=True)
             identity["choices"] = {
@@ -135,22 +138,22 @@ class Sweep:
             "parameter": plant.NTHETA,
             "process": len(believed.PROCESSES),
             "loss": 3,
-            "limit": limits_of(believed),
+            "constraint": constraints_of(believed),
         }
 
-    def luck(self, chunks: Sequence[Chunk]) -> Luck:
-        """Draw what chance decides for the runs of some chunks."""
+    def noise_draws(self, chunks: Sequence[Chunk]) -> NoiseDraws:
+        """Draw what is drawn at random for the runs of some chunks."""
         numbers = [number for chunk in chunks for number in range(chunk.start, chunk.stop)]
         seeds = [np.random.SeedSequence(self.seed, spawn_key=(i,)) for i in numbers]
         with one_blas_thread():
             return draw(self.problem, self.settings, seeds)
 
-    def payloads(self, chunks: Sequence[Chunk], luck: Luck) -> list[tuple[Chunk, bytes]]:
+    def payloads(self, chunks: Sequence[Chunk], noise_draws: NoiseDraws) -> list[tuple[Chunk, bytes]]:
         """Run chunks of one controller together; returns the payload of each."""
         name = chunks[0].controller
-        episodes = run_part(self.problem, name, luck, self.settings)
+        episodes = run_part(self.problem, name, noise_draws, self.settings)
         with one_blas_thread():
-            arrays = result_fields.fields(self.problem, name, luck, episodes)
+            arrays = result_fields.fields(self.problem, name, noise_draws, episodes)
         payloads, first = [], 0
         for chunk in chunks:
             last = first + chunk.stop - chunk.start
@@ -294,7 +297,11 @@ def run_sweep(
             Checkpoints(folder / CHECKPOINTS, plan.description).remove()
         elif not resume:
             _refuse_to_overwrite(plan, folder / RESULTS)
-        return _run_locked(plan, folder, execute, resume, progress, tell)
+        if not resume:
+            progress(Doing(0, plan.runs * len(plan.controllers), "compiling"))
+        settle(plan.problem, plan.controllers, plan.settings.order, plan.settings.window)
+        # a new one, for the description tells who computes
+        return _run_locked(replace(plan), folder, execute, resume, progress, tell)
 
 
 def _run_locked(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterator
 from types import TracebackType
 from typing import Any, Self
 
-from symdual.errors import SymdualError
+from symdual.common.errors import SymdualError
 from symdual.runtime.results import Chunk
 from symdual.runtime.sweep import CHUNK, Execute, Sweep
 
@@ -45,7 +45,7 @@ def on_this_machine(jobs: int | None = None, say: Callable[[str], None] = lambda
 def warm(sweep: Sweep, name: str) -> None:
     """Compile or load everything that episodes with a controller call, by running a single one."""
     one = [Chunk(name, 0, 1)]
-    sweep.payloads(one, sweep.luck(one))
+    sweep.payloads(one, sweep.noise_draws(one))
 
 
 def _use_threads(jobs: int | None) -> int:
@@ -65,17 +65,17 @@ def _rounds(sweep: Sweep, pending: list[Chunk], threads: int, background: Backgr
     width = max(1, 4 * threads // CHUNK)
     while starts:
         stretch, starts = starts[:width], starts[width:]
-        slowest, luck, drawn = 0.0, None, None
+        slowest, noise_draws, drawn = 0.0, None, None
         for name in sweep.controllers:
             stops = [min(start + CHUNK, sweep.runs) for start in stretch]
             chunks = [c for c in map(Chunk, [name] * len(stretch), stretch, stops) if c in missing]
             if not chunks:
                 continue
             ranges = [chunk[1:] for chunk in chunks]
-            if luck is None or drawn != ranges:
-                luck, drawn = sweep.luck(chunks), ranges
+            if noise_draws is None or drawn != ranges:
+                noise_draws, drawn = sweep.noise_draws(chunks), ranges
             began = time.perf_counter()
-            yield from background.call(sweep.payloads, chunks, luck)
+            yield from background.call(sweep.payloads, chunks, noise_draws)
             slowest = max(slowest, time.perf_counter() - began)
         width = min(most, 2 * width) if slowest < _SECONDS / 2 else max(1, width // 2) if slowest > _SECONDS else width
 
@@ -94,7 +94,8 @@ class Background:
         self._tasks: queue.SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...]] | None] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
         # a daemon, so that a process that was interrupted does not wait for the compiled call to end
-        threading.Thread(target=self._work, name="symdual sweep", daemon=True).start()
+        self._thread = threading.Thread(target=self._work, name="symdual sweep", daemon=True)
+        self._thread.start()
 
     def call(
         self, function: Callable[..., Any], *arguments: Any, meanwhile: Callable[[], object] = lambda: None
@@ -105,6 +106,8 @@ class Background:
             try:
                 value, problem = self._answers.get(timeout=0.1)
             except queue.Empty:
+                if not self._thread.is_alive():
+                    raise SymdualError("a sweep cannot go on in a process that was forked from it") from None
                 meanwhile()
                 continue
             if problem is not None:

@@ -21,11 +21,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from symdual.errors import SymdualError
-from symdual.runtime.border import Desk, Records
+from symdual.common.atomic_files import write_atomically
+from symdual.common.errors import SymdualError
 from symdual.runtime.loading import LoadedPackage, load
-from symdual.runtime.places import cache_folder
-from symdual.whole_file import write_whole
+from symdual.runtime.package_interface import Records, Workspace
+from symdual.runtime.places import cache_folder, caching, is_private, private_folder
 
 STEPS = 2  # of the plan on which a part is tried
 DECIDE_AND_LEARN = "decision+filter"  # the part that every controller needs besides its cost
@@ -45,17 +45,19 @@ _MARKS = {
 
 
 def missing(folder: Path, parts: Iterable[str]) -> list[Work]:
-    """The parts of a package that numba's cache beside it does not hold; nothing where the cache lies elsewhere.
+    """The parts of a package that numba's cache beside it does not hold; nothing where it lies elsewhere, or is none.
 
     What is damaged there is dropped on the way, and said.
     """
     from symdual.runtime.compiled import holds  # imports numba, which packages through C do without
 
-    if "NUMBA_CACHE_DIR" in os.environ or not os.access(folder, os.W_OK):
+    real = Path(os.path.realpath(folder))
+    beside = os.access(real, os.W_OK) and is_private(real / "__pycache__") and caching()
+    if "NUMBA_CACHE_DIR" in os.environ or not beside:
         return []
 
     def is_there(name: str) -> bool:
-        return all(holds(folder, function) for function in _MARKS.get(name, (f"decision._{name}",)))
+        return all(holds(real, function) for function in _MARKS.get(name, (f"decision._{name}",)))
 
     left = ("+".join(name for name in part.split("+") if not is_there(name)) for part in parts)
     return [Work(folder, part) for part in left if part]
@@ -64,10 +66,10 @@ def missing(folder: Path, parts: Iterable[str]) -> list[Work]:
 def parts_of(package: LoadedPackage) -> tuple[str, ...]:
     """What the controllers ce, cautious and dual need, the part that takes longest first.
 
-    Costs share most of what they call, so they are one part: "certain" and the forms of the dual cost that the
+    Costs share most of what they call, so they are one part: "ce" and the forms of the dual cost that the
     scenarios of the package ask for. Search and filter are the other: both take less than half as long.
     """
-    forms = {"certain"}
+    forms = {"ce"}
     for name in package.plants:
         cost = package.numbers[f"scenario.{name}.state_cost"]
         forms.add(package.dual_cost.choose_form(len(cost) - 1, cost))
@@ -80,7 +82,7 @@ def compile_part(package: LoadedPackage, part: str) -> None:
     """Compile one part: "filter", "decision", "episode", names of costs, or several of these with + between them."""
     for name in part.split("+"):
         if name == "filter":
-            touch_filter(package, *_belief_and_desk(package))
+            touch_filter(package, *_belief_and_workspace(package))
         elif name == "decision":
             _compile_decision(package)
         elif name == "episode":
@@ -95,7 +97,7 @@ def compile_through_c(package: LoadedPackage, progress: Callable[[str, float], N
     """Compile the same parts of a package through C, several at a time: the compiler runs in processes of its own."""
     costs = [name for part in parts_of(package) for name in part.split("+") if name not in _MARKS]
     begun = [package.decision.cost_pointer(name) for name in costs]
-    touch_filter(package, *_belief_and_desk(package))
+    touch_filter(package, *_belief_and_workspace(package))
     for done, (name, pointer) in enumerate(zip(costs, begun, strict=True), start=1):
         progress(name, done / (len(costs) + 1))
         _ = pointer.address  # which waits for it
@@ -105,32 +107,32 @@ def _compile_decision(package: LoadedPackage) -> None:
     """Compile what calls a cost for the types that it is given; it cannot be tried without a cost, another part."""
     from numba import typeof, types
 
-    integer, (belief, desk), table = types.int64, _belief_and_desk(package), package.candidates.table()
-    held, place = typeof(belief), typeof(desk)  # type: ignore[no-untyped-call]
+    integer, (belief, workspace), table = types.int64, _belief_and_workspace(package), package.candidates.table()
+    held, place = typeof(belief), typeof(workspace)  # type: ignore[no-untyped-call]
     rows, line = types.float64[:, ::1], types.float64[::1]
-    head = (integer, types.boolean, types.float64, integer, integer)
+    head = (integer, types.boolean, line, integer, integer)
     package.decision.decide_at.compile((*head, held, place, typeof(table), line))  # type: ignore[no-untyped-call]
     package.decision.price_at.compile((integer, integer, integer, held, place, rows, rows))
 
 
-def touch_filter(package: LoadedPackage, belief: Records, desk: Desk) -> None:
+def touch_filter(package: LoadedPackage, belief: Records, workspace: Workspace) -> None:
     """Call the functions of the filter once, on copies."""
-    tray, held = package.filter.tray(desk.task.copy()), belief.copy()
+    filter_workspace, held = package.filter.make_filter_workspace(workspace.settings.copy()), belief.copy()
     if package.SQUARE_ROOT:
         package.square_root.factorise(held)
         package.square_root.complete(held)
-    package.filter.predict(0, held, np.zeros(package.NU), tray)
-    package.filter.update(1, held, np.zeros(package.NY), tray, np.zeros(3))
+    package.filter.predict(0, held, np.zeros(package.NU), filter_workspace)
+    package.filter.update(1, held, np.zeros(package.NY), filter_workspace, np.zeros(3))
 
 
-def _belief_and_desk(package: LoadedPackage) -> tuple[Records, Desk]:
-    """A belief at zero and a desk without costs."""
+def _belief_and_workspace(package: LoadedPackage) -> tuple[Records, Workspace]:
+    """A belief at zero and a workspace without costs."""
     records, nx, nu = package.records, package.NX, package.NU
     bounds = np.array([package.numbers["lower"], package.numbers["upper"]])
-    task = records.make_task(*package.noise, bounds, package.numbers["data"])
+    task = records.make_settings(*package.noise, bounds, package.numbers["data"])
     costs = np.zeros((STEPS + 1, nx, nx)), np.zeros((STEPS, nu, nu)), np.zeros((STEPS + 1, nx))
     belief = records.make_belief(np.zeros(package.NZ), np.eye(package.NZ))
-    return belief, records.desk(STEPS, records.make_weights(*costs), task)
+    return belief, records.make_workspace(STEPS, records.make_stage_costs(*costs), task)
 
 
 class Work(NamedTuple):
@@ -190,8 +192,8 @@ class Expected:
 
     def __init__(self) -> None:
         try:
-            self._file: Path | None = cache_folder() / "compile_seconds.json"
-            known = json.loads(self._file.read_text()) if self._file.is_file() else {}
+            self._file: Path | None = cache_folder() / "compile_seconds.json" if caching() else None
+            known = json.loads(self._file.read_text()) if self._file is not None and self._file.is_file() else {}
         except (OSError, ValueError, SymdualError):
             self._file, known = None, {}
         self._known: dict[str, float] = {
@@ -221,10 +223,10 @@ class Expected:
     def keep(self) -> None:
         """Write it down for the next time, if that is possible."""
         if self._file is not None:
-            with suppress(OSError):
-                self._file.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(OSError, SymdualError):
+                private_folder(self._file.parent)
                 latest = dict(list(self._known.items())[-_KEPT:])
-                write_whole(self._file, json.dumps(latest, indent=0).encode())
+                write_atomically(self._file, json.dumps(latest, indent=0).encode())
 
 
 def _started(folder: Path, part: str) -> subprocess.Popen[str]:

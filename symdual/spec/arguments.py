@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import sympy as sp
 
-from symdual.errors import ModelError
+from symdual.common.errors import ModelError
 from symdual.spec.expressions import as_expression
 from symdual.spec.names import check_name
 

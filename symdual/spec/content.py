@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 import sympy as sp
 
-from symdual.errors import ModelError, did_you_mean
-from symdual.numbers import natural_order
+from symdual.common.errors import ModelError, did_you_mean
+from symdual.common.numbers import natural_order
 from symdual.spec.expressions import check_part
 from symdual.spec.past import Previous, check_previous
 from symdual.spec.signals import Signal
@@ -49,13 +49,13 @@ class Content:
 
     @property
     def families(self) -> tuple[Family, ...]:
-        """The families, by name."""
-        return tuple(next(iter(self._families[name])) for name in natural_order(self._families))
+        """The families, in the order of their declarations."""
+        return tuple(sorted((next(iter(own)) for own in self._families.values()), key=lambda f: f.declared))
 
     @property
     def unknowns(self) -> tuple[Unknown, ...]:
-        """The scalar unknowns, by name."""
-        return tuple(s for s in self._scalars() if isinstance(s, Unknown))
+        """The scalar unknowns, in the order of their declarations."""
+        return tuple(sorted((s for s in self._scalars() if isinstance(s, Unknown)), key=lambda s: s.declared))
 
     @property
     def constants(self) -> tuple[Constant, ...]:
@@ -65,7 +65,7 @@ class Content:
         return in_place(named)
 
     def _scalars(self) -> list[sp.Symbol]:
-        return [next(iter(self._symbols[name])) for name in natural_order(self._symbols)]
+        return [next(iter(symbols)) for symbols in self._symbols.values()]
 
     def check_names(self, declared: Mapping[str, sp.Symbol]) -> None:
         """Every name means one thing."""

@@ -21,8 +21,9 @@ import numpy as np
 import sympy as sp
 from numpy.typing import ArrayLike
 
-from symdual.errors import ModelError
-from symdual.numbers import Array, as_vector
+from symdual.common.arrays import Array
+from symdual.common.errors import ModelError
+from symdual.common.numbers import as_vector
 from symdual.spec.expressions import as_expression
 from symdual.spec.numeric import as_numpy
 from symdual.spec.symbols import Constant, constant, matern

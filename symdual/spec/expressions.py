@@ -10,7 +10,7 @@ from sympy.core.function import AppliedUndef
 from sympy.functions.elementary.piecewise import ExprCondPair
 from sympy.logic.boolalg import BooleanAtom
 
-from symdual.errors import ModelError
+from symdual.common.errors import ModelError
 from symdual.spec.symbols import FamilyToken, FeatureSum, logistic, matern, monomial
 
 #: What an expression may be made of. Functions with a kink are differentiated on either side of it.

@@ -6,7 +6,7 @@ It is kept as its summand for a generic index, so that nothing derived or genera
 >>> x, u = sympy.symbols("x u")
 >>> slope = symdual.features.fourier("v", x, count=30, lengthscale=7.0)
 >>> symdual.Model([x], [u], [x + slope + u])
-<Model without a name: states x, inputs u, 30 unknowns>
+<Model without a name: states x, inputs u, unknowns v_sin (15), v_cos (15)>
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ import numpy as np
 import sympy as sp
 from numpy.typing import ArrayLike
 
-from symdual.errors import ModelError
-from symdual.numbers import Array, as_numbers, as_semidefinite, as_vector, rounded
+from symdual.common.arrays import Array
+from symdual.common.errors import ModelError
+from symdual.common.numbers import as_numbers, as_semidefinite, as_vector, rounded
 from symdual.spec.arguments import Arguments, array_symbol, expressions, output_count, require_count, slots_for
 from symdual.spec.expressions import as_expression, check_part
 from symdual.spec.names import check_name

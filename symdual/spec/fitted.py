@@ -3,7 +3,7 @@
     {"hyperparameters": {"g_lengthscale": {"value": 1.93, "standard_deviation": 0.21, ...}, ...}, ...}
 
     {"unknowns": {"mass": {"value": 1.2, ...}, ...}, "covariance": [[...]], "process_noise": [[...]],
-     "measurement_noise": [[...]], "drift": [[...]], "start": {"mean": [...], "covariance": [[...]]}, ...}
+     "measurement_noise": [[...]], "drift": [[...]], "drift_of": ["mass", ...], "start": {"mean": [...], ...}, ...}
 
 The first is for Gaussian processes, the second for `Model` and `Scenario`; of the second, parts may be missing. Only
 the values are read; everything else is for people.
@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symdual.errors import ModelError, SymdualError, did_you_mean
-from symdual.numbers import Array, as_numbers, as_square, as_vector
-from symdual.whole_file import write_whole
+from symdual.common.arrays import Array
+from symdual.common.atomic_files import write_atomically
+from symdual.common.errors import ModelError, SymdualError, did_you_mean
+from symdual.common.numbers import as_numbers, as_square, as_vector
 
 Source = str | Path | Mapping[str, Any]
 
@@ -34,6 +35,19 @@ class Fitted(NamedTuple):
     covariance: Array
     noises: dict[str, Array]
     start: tuple[Array, Array] | None
+    drift_of: tuple[str, ...] = ()
+
+    def drift(self, names: tuple[str, ...]) -> Array | None:
+        """The fitted drift of all unknowns of a model, in its order; as it is given where it has no names."""
+        drift = self.noises.get("drift")
+        if drift is None or not self.drift_of:
+            return drift
+        if sorted(self.drift_of) != sorted(names):
+            raise ModelError(
+                f"{self.origin} has the drift of {', '.join(self.drift_of)}, but the unknowns are {', '.join(names)}"
+            )
+        places = [self.drift_of.index(name) for name in names]
+        return np.asarray(drift[places] if drift.ndim == 1 else drift[np.ix_(places, places)])
 
     def prior(self, names: tuple[str, ...], mean: Array, covariance: Array) -> tuple[Array, Array]:
         """The prior of all unknowns of a model, given what it was: the fitted ones are independent of the others."""
@@ -65,10 +79,13 @@ def read_fit(source: Source) -> Fitted:
         start = content.get("start")
         covariance = content.get("covariance", []) if names else np.zeros((0, 0))
         first = None if start is None else (start["mean"], start["covariance"])
+        drift_of = tuple(str(name) for name in content.get("drift_of", ()))
     except (KeyError, TypeError, AttributeError, ValueError) as failure:
         raise ModelError(f"{origin} does not hold a fit as `symdual fit` writes it") from failure
     if not names and not noises and first is None:
         raise ModelError(f"{origin} holds neither unknowns nor noise nor a first state as `symdual fit` writes them")
+    if np.size(noises.get("drift", ())) > 1 and not drift_of and "log_likelihood" in content:
+        raise ModelError(f"{origin} holds a drift without the names of its unknowns: run `symdual fit` again")
     size = len(names)
     return Fitted(
         origin=origin,
@@ -77,6 +94,7 @@ def read_fit(source: Source) -> Fitted:
         covariance=_semidefinite(as_square(covariance, size, f"the covariance of {origin}")),
         noises={key: as_numbers(value, f"{key} of {origin}") for key, value in noises.items()},
         start=None if first is None else _first_state(origin, *first),
+        drift_of=drift_of,
     )
 
 
@@ -127,6 +145,6 @@ def write(file: Path, content: Mapping[str, Any]) -> None:
     """Write the file in one go, so that a reader never sees half of it; equal content is equal bytes."""
     text = json.dumps(content, indent=2, allow_nan=False) + "\n"
     try:
-        write_whole(file, text.encode())
+        write_atomically(file, text.encode())
     except OSError as failure:
         raise SymdualError(f"cannot write {file}: {failure.strerror}") from failure

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 
 import numpy as np
 import sympy as sp
-from numpy.typing import ArrayLike
 
-from symdual.errors import ModelError, did_you_mean
-from symdual.numbers import Array, as_numbers, as_semidefinite, as_vector
+from symdual.common.arrays import Array
+from symdual.common.errors import ModelError, did_you_mean
+from symdual.common.named import Given, Spans, vector
+from symdual.common.numbers import as_numbers, as_semidefinite, as_vector
 
-MOST_SUBSTEPS = 100  #: that are written out
+MOST_SUBSTEPS = 1000  #: a step that needs more is too long
 
 
 def checked_step(step: float | None, continuous: bool) -> float | None:
@@ -45,10 +46,13 @@ def checked_method(method: str) -> str:
     return method
 
 
-def checked_transition(value: ArrayLike | None, size: int) -> Array | None:
+def checked_transition(value: Given | None, places: Spans) -> Array | None:
     """D, a diagonal or a matrix; None where the parameters stay as they are."""
     if value is None:
         return None
+    size = _size(places)
+    if isinstance(value, Mapping):
+        return vector(np.ones(size), value, places, "transition")
     numbers = as_numbers(value, "transition")
     if numbers.ndim < 2:
         return as_vector(numbers, size, "transition")
@@ -59,11 +63,14 @@ def checked_transition(value: ArrayLike | None, size: int) -> Array | None:
     return numbers
 
 
-def checked_drift(value: ArrayLike | None, size: int) -> Array | None:
+def checked_drift(value: Given | None, places: Spans) -> Array | None:
     """Xi, a diagonal or a matrix; None where nothing drifts."""
     if value is None:
         return None
-    numbers = as_numbers(value, "drift")
+    size = _size(places)
+    numbers = (
+        vector(np.zeros(size), value, places, "drift") if isinstance(value, Mapping) else as_numbers(value, "drift")
+    )
     if numbers.ndim < 2:
         diagonal = as_vector(numbers, size, "drift")
         if np.any(diagonal < 0):
@@ -72,12 +79,16 @@ def checked_drift(value: ArrayLike | None, size: int) -> Array | None:
     return as_semidefinite(numbers, size, "drift")
 
 
-def of_the_same_form(fitted: Array | None, given: ArrayLike | None) -> ArrayLike | None:
+def _size(places: Spans) -> int:
+    return sum(count for _, count in places.values())
+
+
+def of_the_same_form(fitted: Array | None, given: Given | None) -> Given | None:
     """A fitted drift, as a diagonal where the model has one: the form decides which code is generated."""
     if fitted is None:
         return given
     whole = np.diag(fitted) if fitted.ndim == 1 else fitted
-    dense = given is not None and np.ndim(given) == 2
+    dense = given is not None and not isinstance(given, Mapping) and np.ndim(given) == 2
     return whole if dense or np.any(whole - np.diag(np.diag(whole))) else np.diag(whole)
 
 

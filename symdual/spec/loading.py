@@ -12,7 +12,7 @@ import types
 from dataclasses import dataclass
 from pathlib import Path
 
-from symdual.errors import ModelError
+from symdual.common.errors import ModelError, SymdualError
 from symdual.spec.model import Model
 from symdual.spec.objective import merged
 from symdual.spec.past import deepest
@@ -105,7 +105,7 @@ def _agreed(
         asked = model.asked(merged(objectives, model))
         plants = [renamed.get(id(s.plant), s.plant) for s in scenarios.values() if id(s.model) == key]
         tried = max((s.combinations for s in scenarios.values() if key in (id(s.model), id(s.plant))), default=0)
-        models[model.name] = renamed[key] = asked.facing(plants).switching(tried)
+        models[model.name] = renamed[key] = asked.facing(plants).with_combinations(tried)
     return models, {name: s.completed(name, renamed) for name, s in scenarios.items()}
 
 
@@ -156,7 +156,7 @@ def _run(path: Path) -> types.ModuleType:
     except (Exception, SystemExit) as failure:  # whatever a user's file may raise
         line = _line_in(path, failure)
         words = _words(failure)
-        text = words if isinstance(failure, ModelError) else f"the file raises {type(failure).__name__}: {words}"
+        text = words if isinstance(failure, SymdualError) else f"the file raises {type(failure).__name__}: {words}"
         raise ModelError(f"{path}:{line}: {text}") from failure
     finally:
         sys.dont_write_bytecode = write_bytecode

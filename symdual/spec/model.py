@@ -9,15 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 import sympy as sp
 from numpy.typing import ArrayLike
 
-from symdual.errors import ModelError
-from symdual.numbers import Array, as_semidefinite
-from symdual.shown import shown
+from symdual.common.arrays import Array
+from symdual.common.display import first_few, shown
+from symdual.common.errors import ModelError
+from symdual.common.named import Given, Spans
+from symdual.common.numbers import as_semidefinite
+from symdual.common.words import spelled
 from symdual.spec.content import Content, in_place
 from symdual.spec.expressions import as_expression
 from symdual.spec.fitted import Fitted, Source, read_fit
@@ -35,12 +39,16 @@ from symdual.spec.noise import Noise, noise_of, refuse
 from symdual.spec.objective import Objective
 from symdual.spec.past import deepest, depths, memory, next_memory
 from symdual.spec.signals import Signal
-from symdual.spec.symbols import Constant, Family, FeatureSum, Unknown
+from symdual.spec.symbols import Constant, Family, FeatureSum, Unknown, one_for_each
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Model:
     """Dynamics, observation, noise and unknowns of a system, checked and ready to be derived.
+
+    In every array over the unknowns, they stand in the order in which the file declares them: scalars (`unknown`)
+    first, then families (`features`). A model shows that order, and whatever takes such an array takes a mapping from
+    names as well.
 
     Args:
         states, inputs: SymPy symbols.
@@ -49,13 +57,13 @@ class Model:
         step: how long the input holds, where `derivatives` are given.
         method: how these are discretised, by `"euler"` or `"rk4"`.
         substeps: how many steps of the method one step consists of, while the input holds; for stiff dynamics. They are
-            written out one after another, so the code grows with them.
+            a loop, so the code does not grow with them.
         observation: expressions in the states and unknowns; the states themselves by default.
         process_noise: Q, as a number, a diagonal or a matrix. Entries may be expressions in states, inputs, signals
             and time.
         measurement_noise: R, in the same way but without inputs. R = 0 is allowed.
-        transition: D in theta' = D theta + N(0, Xi), as a number, a diagonal or a matrix; unknowns are constant by
-            default.
+        transition: D in theta' = D theta + N(0, Xi), as a number, a diagonal or a matrix, or as a mapping from unknowns
+            to numbers; what is not named is constant, as all of them are by default.
         drift: Xi, in the same way.
         bounds: mapping from an input or its name to its (lower, upper) bound; None or an infinity leaves a side open.
         time: the symbol that stands for the step number k in time-varying dynamics. In continuous time it is k + 1/2 at
@@ -69,7 +77,7 @@ class Model:
     >>> x, v, u = sympy.symbols("x v u")
     >>> friction = symdual.unknown("friction", mean=0.3, variance=0.1)
     >>> symdual.Model([x, v], [u], derivatives=[v, u - friction * v], step=0.1, process_noise=1e-3, name="cart")
-    <Model cart: states x, v, inputs u, 1 unknown>
+    <Model cart: states x, v, inputs u, unknowns friction>
     """
 
     name: str
@@ -87,7 +95,7 @@ class Model:
     process_noise: Array
     measurement_noise: Array
     noise: Noise | None
-    noisy_plants: bool
+    plants_have_state_dependent_noise: bool
     transition: Array | None
     drift: Array | None
     lower: Array
@@ -98,6 +106,7 @@ class Model:
     combinations: int
     memory: int
 
+    @spelled
     def __init__(
         self,
         states: Sequence[sp.Symbol],
@@ -111,8 +120,8 @@ class Model:
         observation: Sequence[sp.Expr] | None = None,
         process_noise: ArrayLike | sp.Basic | Sequence[sp.Expr] = 0.0,
         measurement_noise: ArrayLike | sp.Basic | Sequence[sp.Expr] = 0.0,
-        transition: ArrayLike | None = None,
-        drift: ArrayLike | None = None,
+        transition: Given | None = None,
+        drift: Given | None = None,
         bounds: Mapping[sp.Symbol | str, tuple[float | None, float | None]] | None = None,
         time: sp.Symbol | None = None,
         filter: str = "plain",
@@ -137,6 +146,8 @@ class Model:
         measured = states if observation is None else _measured(observation)
         if not measured:
             raise ModelError("the observation is empty; leave it out to observe the states")
+        spare = one_for_each({a for e in (*motion, *measured) for a in e.atoms(Unknown)})
+        motion, measured = (tuple(e.xreplace(spare) if spare else e for e in part) for part in (motion, measured))
         clock = () if time is None else _symbols([time], "time symbol")
         declared = _declared({"state": states, "input": inputs, "time symbol": clock})
         content = Content(inputs)
@@ -151,21 +162,19 @@ class Model:
             refuse(expression, inputs, where)
             content.add(expression, where, declared)
         content.check_names(declared)
-        parameters = len(content.unknowns) + sum(family.size for family in content.families)
         known = None if fitted is None else read_fit(fitted)
         if noise is not None:  # what is drawn has variance 1, and is scaled where it is met
             process_noise, measurement_noise = np.eye(len(states)), np.eye(len(measured))
         if known is not None:
             process_noise = _fitted_noise(known, "process_noise", process_noise, noise)
             measurement_noise = _fitted_noise(known, "measurement_noise", measurement_noise, noise)
-            drift = of_the_same_form(known.noises.get("drift"), drift)
 
         def put(**values: object) -> None:
             for key, value in values.items():
                 object.__setattr__(self, key, value)
 
         put(name=check_name(name, "the model") if name else "", filter=filter, fitted=known)
-        put(objective=None, memory=0, noisy_plants=False, combinations=0)
+        put(objective=None, memory=0, plants_have_state_dependent_noise=False, combinations=0)
         put(states=states, inputs=inputs, time=clock[0] if clock else None)
         put(unknowns=content.unknowns, families=content.families, constants=content.constants)
         put(dynamics=motion, observation=measured)
@@ -173,7 +182,10 @@ class Model:
         put(substeps=checked_substeps(substeps, derivatives is not None))
         put(process_noise=as_semidefinite(process_noise, len(states), "process_noise"))
         put(measurement_noise=as_semidefinite(measurement_noise, len(measured), "measurement_noise"), noise=noise)
-        put(transition=checked_transition(transition, parameters), drift=checked_drift(drift, parameters))
+        if known is not None:
+            drift = of_the_same_form(known.drift(self.unknown_names), drift)
+        places = self.unknown_places
+        put(transition=checked_transition(transition, places), drift=checked_drift(drift, places))
         lower, upper = checked_bounds(bounds or {}, inputs, states)
         put(lower=lower, upper=upper)
         entries = () if noise is None else noise.expressions
@@ -184,16 +196,13 @@ class Model:
 
     def __repr__(self) -> str:
         names = ", ".join(s.name for s in self.states), ", ".join(u.name for u in self.inputs)
-        unknowns = f"{self._size} unknown{'' if self._size == 1 else 's'}"
+        own = [name if count == 1 else f"{name} ({count})" for name, (_, count) in self.unknown_places.items()]
+        unknowns = f"unknowns {first_few(own)}" if own else "no unknowns"
         return f"<Model {self.name or 'without a name'}: states {names[0]}, inputs {names[1]}, {unknowns}>"
 
     def _repr_html_(self) -> str:
         """The equations, for notebooks."""
         return str(shown("a model in a notebook", self))
-
-    @property
-    def _size(self) -> int:
-        return len(self.unknowns) + sum(family.size for family in self.families)
 
     def named(self, name: str) -> Model:
         """Return the same model under another name."""
@@ -240,6 +249,9 @@ class Model:
         """Return the same model with what its scenarios ask of its code, whose constants become its own."""
         if objective is None:
             return self
+        own_unknowns = {symbol.name: symbol for symbol in self.unknowns}  # a plant may have another prior
+        found = {a for limit in objective.constraints for a in limit.atoms(Unknown) if a.name in own_unknowns}
+        objective = objective.moved({a: own_unknowns[a.name] for a in found})
         own = {c.name: c for c in self.constants}
         taken = {s.name for s in (*self.states, *self.inputs, *self.unknowns)}
         for constant in objective.constants:
@@ -248,11 +260,17 @@ class Model:
             own[constant.name] = constant
         return self.changed(objective=objective, constants=in_place(own))
 
-    def switching(self, combinations: int) -> Model:
+    def meant(self, expressions: Iterable[sp.Expr]) -> dict[sp.Symbol, sp.Symbol]:
+        """Which unknowns of the model are meant by those in expressions: of the same name and prior."""
+        own = {symbol.meaning: symbol for symbol in self.unknowns}
+        found = {a for e in expressions for a in e.atoms(Unknown)}
+        return {a: own[a.meaning] for a in found if a.meaning in own}
+
+    def with_combinations(self, combinations: int) -> Model:
         """Return the same model with code for so many combinations of inputs with a finite set of values, at least."""
         return self if combinations <= self.combinations else self.changed(combinations=combinations)
 
-    def hearing(self, signals: Iterable[Signal]) -> Model:
+    def with_signals(self, signals: Iterable[Signal]) -> Model:
         """Return the same model with further signals among its numbers: those of its plants."""
         own = {c.name: c for c in self.constants}
         taken = {s.name for s in (*self.states, *self.inputs, *self.unknowns)}
@@ -265,8 +283,8 @@ class Model:
     def facing(self, plants: Iterable[Model]) -> Model:
         """Return the same model with what its plants need of its code: their signals, and noise that depends."""
         listed = list(plants)
-        heard = self.hearing(c for plant in listed for c in plant.signals)
-        return heard.changed(noisy_plants=any(plant.noise is not None for plant in listed))
+        heard = self.with_signals(c for plant in listed for c in plant.signals)
+        return heard.changed(plants_have_state_dependent_noise=any(plant.noise is not None for plant in listed))
 
     @property
     def signals(self) -> tuple[Signal, ...]:
@@ -274,12 +292,26 @@ class Model:
         return tuple(c for c in self.constants if isinstance(c, Signal))
 
     @property
+    def unknown_places(self) -> Spans:
+        """The first entry in theta and the number of entries of each scalar unknown and array of a family, in order."""
+        sizes = [(s.name, 1) for s in self.unknowns]
+        sizes += [(w.symbol.name, family.count) for family in self.families for w in family.weights]
+        starts = accumulate((count for _, count in sizes), initial=0)
+        return {name: (start, count) for (name, count), start in zip(sizes, starts, strict=False)}
+
+    @property
     def unknown_names(self) -> tuple[str, ...]:
         """The names of all unknowns in the order of theta; those of a family as `array[index]`."""
-        arrays = [(w.symbol.name, family.count) for family in self.families for w in family.weights]
+        families = list(self.unknown_places.items())[len(self.unknowns) :]
         return tuple(s.name for s in self.unknowns) + tuple(
-            f"{name}[{i}]" for name, count in arrays for i in range(count)
+            f"{name}[{i}]" for name, (_, count) in families for i in range(count)
         )
+
+    @property
+    def process_names(self) -> frozenset[str]:
+        """The arrays of Gaussian processes among the unknowns, whose prior is their kernel."""
+        processes = [family for family in self.families if family.process is not None]
+        return frozenset(w.symbol.name for family in processes for w in family.weights)
 
     @property
     def prior_mean(self) -> Array:

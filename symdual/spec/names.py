@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 
-from symdual.errors import ModelError
+from symdual.common.errors import ModelError
 
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 
@@ -15,8 +15,8 @@ RESERVED = frozenset(
     math np numba njit range max min abs float int len
     time_index z_in u_in costate data work step_length COUNT
     f_out f_x_out f_u_out f_theta_out h_out h_x_out h_theta_out
-    terms_out terms_x_out terms_u_out bends_xx_out bends_ux_out limits_out limits_x_out limits_u_out limits_theta_out
-    noise_out noise_x_out noise_u_out joint_in turns_x_out turns_u_out
+    terms_out terms_x_out terms_u_out hessian_xx_out hessian_ux_out constraints_out constraints_x_out constraints_u_out
+    constraints_theta_out noise_out noise_x_out noise_u_out joint_in turns_x_out turns_u_out
     core_out input_out uu_out diagonal_out left_out right_out hessian_out points_out gains_out
     dynamics linearise dynamics_jacobian dynamics_hessian dynamics_hessians
     observation observation_jacobian observation_hessian observation_hessians process_points

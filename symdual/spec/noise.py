@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from symdual.errors import ModelError
+from symdual.common.errors import ModelError
 from symdual.spec.expressions import as_expression
 from symdual.spec.symbols import FeatureSum, Unknown
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from symdual.numbers import Array
+from symdual.common.arrays import Array
 from symdual.spec.symbols import matern, matern_formula
 
 

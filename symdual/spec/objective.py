@@ -16,8 +16,9 @@ import sympy as sp
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import BooleanAtom
 
-from symdual.errors import ModelError, did_you_mean
-from symdual.numbers import Array, natural_order
+from symdual.common.arrays import Array
+from symdual.common.errors import ModelError, did_you_mean
+from symdual.common.numbers import natural_order
 from symdual.spec.expressions import as_expression, check_part
 from symdual.spec.past import Previous, check_previous
 from symdual.spec.signals import Signal
@@ -51,12 +52,12 @@ class Objective:
 
     stage: Terms = Terms()
     final: Terms = Terms()
-    limits: tuple[sp.Expr, ...] = ()
+    constraints: tuple[sp.Expr, ...] = ()
 
     @property
     def expressions(self) -> tuple[sp.Expr, ...]:
         """All expressions."""
-        return self.stage.expressions + self.final.expressions + self.limits
+        return self.stage.expressions + self.final.expressions + self.constraints
 
     @property
     def constants(self) -> tuple[Constant, ...]:
@@ -75,11 +76,11 @@ class Objective:
             Terms(tuple(e.xreplace(_with_past(e, symbols)) for e in terms.expressions), terms.squares)
             for terms in (self.stage, self.final)
         )
-        return Objective(stage, final, tuple(g.xreplace(_with_past(g, symbols)) for g in self.limits))
+        return Objective(stage, final, tuple(g.xreplace(_with_past(g, symbols)) for g in self.constraints))
 
     def affine(self, model: Model) -> bool:
         """Whether there are no constraints, and all terms are squares of affine functions: the cost is quadratic."""
-        if self.limits:
+        if self.constraints:
             return False
         variables = [*model.states, *model.inputs, *(p for e in self.expressions for p in e.atoms(Previous))]
         return all(
@@ -139,13 +140,13 @@ def merged(objectives: Mapping[str, Objective | None], model: Model) -> Objectiv
                 f'{said}: let one of them have a model of its own, model.named("...")'
             )
         parts[role] = distinct[0] if distinct else Terms()
-    limits = {name: objective.limits for name, objective in present.items() if objective.limits}
-    if len(set(limits.values())) > 1:
+    constraints = {name: objective.constraints for name, objective in present.items() if objective.constraints}
+    if len(set(constraints.values())) > 1:
         raise ModelError(
-            f'the scenarios {", ".join(limits)} give the model "{model.name}" different constraints: let one of them '
-            'have a model of its own, model.named("...")'
+            f'the scenarios {", ".join(constraints)} give the model "{model.name}" different constraints: let one of '
+            'them have a model of its own, model.named("...")'
         )
-    return Objective(**parts, limits=next(iter(limits.values()), ()))
+    return Objective(**parts, constraints=next(iter(constraints.values()), ()))
 
 
 def constraints(given: Sequence[Any], model: Model) -> tuple[sp.Expr, ...]:
@@ -165,6 +166,7 @@ def _constraint(relation: Any, number: int, model: Model) -> sp.Expr:
         limit = relation.rhs - relation.lhs
     else:
         raise ModelError(f"{what} is {relation}, which is not a relation such as position <= 1.0")
+    limit = limit.xreplace(model.meant([limit]))
     variables = (*model.states, *model.inputs)
     allowed = {s.name: s for s in (*variables, *model.unknowns, *([model.time] if model.time else []))}
     if limit.has(sp.oo, -sp.oo, sp.nan):

@@ -15,8 +15,9 @@ import numpy as np
 import sympy as sp
 from numpy.typing import ArrayLike
 
-from symdual.errors import ModelError, did_you_mean
-from symdual.numbers import Array, as_numbers
+from symdual.common.arrays import Array
+from symdual.common.errors import ModelError, did_you_mean
+from symdual.common.numbers import as_numbers
 from symdual.spec.symbols import Constant, Unknown
 
 MOST = 1000  # steps back

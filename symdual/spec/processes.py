@@ -9,8 +9,9 @@ import numpy as np
 import sympy as sp
 from numpy.typing import ArrayLike
 
-from symdual.errors import ModelError, did_you_mean
-from symdual.numbers import Array, as_semidefinite, rounded
+from symdual.common.arrays import Array
+from symdual.common.errors import ModelError, did_you_mean
+from symdual.common.numbers import as_semidefinite, rounded
 from symdual.spec import covariances
 from symdual.spec.arguments import Arguments, array_symbol, expressions, output_count, require_count, slots_for
 from symdual.spec.covariances import Covariance

@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from symdual.choices import choice_table, combinations
-from symdual.errors import ModelError, did_you_mean
-from symdual.numbers import (
-    Array,
+from symdual.common.arrays import Array
+from symdual.common.choices import choice_table, combinations
+from symdual.common.display import shown
+from symdual.common.errors import ModelError
+from symdual.common.named import Given, complete, matrix, vector
+from symdual.common.numbers import (
     as_matrix,
     as_numbers,
     as_semidefinite,
@@ -26,8 +28,8 @@ from symdual.numbers import (
     natural_order,
     require_joint,
 )
-from symdual.schedules import SignalSchedule, table
-from symdual.shown import shown
+from symdual.common.schedules import SignalSchedule, table
+from symdual.common.words import spelled
 from symdual.spec.fitted import Source, read_fit
 from symdual.spec.model import Model
 from symdual.spec.names import check_name
@@ -36,7 +38,7 @@ from symdual.spec.objective import constraints as constraint_terms
 from symdual.spec.past import Previous, depths, past_inputs
 
 LONGEST = 1_000_000  # steps: costs and references of all of them are held in memory
-Truth = Mapping[str, ArrayLike] | ArrayLike
+Truth = Given
 Schedule = ArrayLike | Callable[[int], ArrayLike]
 
 
@@ -70,7 +72,8 @@ class Scenario:
         past: a mapping from an input to what it was before the start (`previous`), as a number or a list with the most
             recent one first; zero by default.
         start: the mean of x_0, zero by default; start_covariance: its covariance, zero by default (it is known).
-        prior_mean, prior_covariance: those of theta in the order of `Model.unknown_names`, instead of the model's own.
+        prior_mean, prior_covariance: those of theta in the order of `Model.unknown_names`, instead of the model's own,
+            or mappings by the names of unknowns, which change only what they name.
         plant: the true system, the model itself by default; its noise is the noise of the simulation, and its
             transition and drift move its parameters. A model that is its own plant drifts only where it is asked to.
         truth: the plant's true parameters at the start, as a mapping from name to number (or list, for the weights of a
@@ -100,7 +103,7 @@ class Scenario:
     cost_weights: Array
     terminal_weights: Array
     probabilities: Array
-    limit_weights: Array
+    constraint_weights: Array
     choices: Array
     signal_names: tuple[str, ...]
     signals: Array
@@ -116,6 +119,7 @@ class Scenario:
     bonus: float
     dual_weight: float
 
+    @spelled
     def __init__(
         self,
         model: Model,
@@ -139,8 +143,8 @@ class Scenario:
         past: Mapping[Any, ArrayLike] | None = None,
         start: ArrayLike | None = None,
         start_covariance: ArrayLike | None = None,
-        prior_mean: ArrayLike | None = None,
-        prior_covariance: ArrayLike | None = None,
+        prior_mean: Given | None = None,
+        prior_covariance: Given | None = None,
         plant: Model | None = None,
         truth: Truth | Callable[[int], Truth] | None = None,
         bonus: float = 1.0,
@@ -151,6 +155,7 @@ class Scenario:
         horizon, plant = _whole(horizon), model if plant is None else plant
         _check_plant(model, plant)
         n, m, p = len(model.own_states), len(model.inputs), len(model.prior_mean)
+        unknowns = {name: place for name, place in model.unknown_places.items() if name not in model.process_names}
         weights = as_numbers([bonus, dual_weight], "bonus and dual_weight")
         if weights.min() < 0:
             raise ModelError("bonus and dual_weight must not be negative")
@@ -177,15 +182,15 @@ class Scenario:
         put(input_reference=_schedule(s, horizon, lambda v, w: as_vector(v, m, w), "input_reference"))
         put(cross_cost=_schedule(N, horizon, lambda v, w: as_matrix(v, m, n, w), "cross_cost"))
         require_joint(self.state_cost, self.input_cost, self.cross_cost)
-        limits = constraint_terms(constraints, model)
+        constrained_terms = constraint_terms(constraints, model)
         put(
-            probabilities=_probabilities(probability, len(limits)),
-            limit_weights=_limit_weights(constraint_weight, len(limits)),
+            probabilities=_probabilities(probability, len(constrained_terms)),
+            constraint_weights=_constraint_weights(constraint_weight, len(constrained_terms)),
         )
         bounds = np.stack([model.lower, model.upper])
         put(choices=choice_table(choices or {}, [u.name for u in model.inputs], bounds))
-        more = bool(stage or final or limits) or input_reference is not None or cross_cost is not None
-        asked = Objective(stage, final, limits)
+        more = bool(stage or final or constrained_terms) or input_reference is not None or cross_cost is not None
+        asked = Objective(stage, final, constrained_terms)
         put(objective=asked if more else None)
         sizes = len(stage.expressions), len(final.expressions)
         put(cost_weights=_schedule(cost_weights, horizon, lambda v, w: as_weights(v, sizes[0], w), "cost_weights"))
@@ -198,9 +203,11 @@ class Scenario:
         put(start=as_vector(0.0 if start is None else start, n, "start"))
         spread = 0.0 if start_covariance is None else start_covariance
         put(start_covariance=as_semidefinite(spread, n, "start_covariance"))
-        put(prior_mean=mean if prior_mean is None else as_vector(prior_mean, p, "prior_mean"))
-        given = prior if prior_covariance is None else prior_covariance
-        put(prior_covariance=as_semidefinite(given, p, "prior_covariance"))
+        put(prior_mean=mean if prior_mean is None else vector(mean, prior_mean, unknowns, "prior_mean"))
+        whole = as_semidefinite(prior, p, "prior_covariance")
+        if prior_covariance is not None:
+            whole = matrix(whole, prior_covariance, unknowns, "prior_covariance")
+        put(prior_covariance=whole)
         first, path = _truths(plant, truth, horizon)
         put(truth=first, truth_path=path, bonus=float(weights[0]), dual_weight=float(weights[1]))
         expressions = asked.expressions
@@ -293,8 +300,8 @@ class Scenario:
         if self.objective is not None:
             arrays |= {"input_reference": self.input_reference, "cross_cost": self.cross_cost}
             arrays |= {"cost_weights": self.cost_weights, "terminal_weights": self.terminal_weights}
-            if self.objective.limits:
-                arrays |= {"probabilities": self.probabilities, "limit_weights": self.limit_weights}
+            if self.objective.constraints:
+                arrays |= {"probabilities": self.probabilities, "constraint_weights": self.constraint_weights}
         if self.choices.size:
             arrays["choices"] = self.choices
         for column, name in enumerate(self.signal_names):
@@ -336,7 +343,7 @@ def _probabilities(given: ArrayLike, count: int) -> Array:
     return values
 
 
-def _limit_weights(given: ArrayLike | None, count: int) -> Array:
+def _constraint_weights(given: ArrayLike | None, count: int) -> Array:
     """NaN where a weight is to be chosen by the curvature of the cost."""
     return np.full(count, np.nan) if given is None else as_weights(given, count, "constraint_weight")
 
@@ -354,26 +361,7 @@ def _truths(
     return values[0], values[1:]
 
 
-def _truth(plant: Model, truth: Mapping[str, ArrayLike] | ArrayLike | None) -> Array | None:
-    size = len(plant.prior_mean)
+def _truth(plant: Model, truth: Truth | None) -> Array | None:
     if truth is None:
-        return None if size else np.zeros(0)
-    if not isinstance(truth, Mapping):
-        return as_vector(truth, size, "truth")
-    entries: dict[str, tuple[int, int]] = {s.name: (i, 1) for i, s in enumerate(plant.unknowns)}
-    start = len(entries)
-    for family in plant.families:
-        for weight in family.weights:
-            entries[weight.symbol.name] = (start, family.count)
-            start += family.count
-    values = plant.prior_mean.copy()
-    for name in truth:
-        if name not in entries:
-            raise ModelError(
-                f'truth names "{name}", which is not an unknown of the plant{did_you_mean(str(name), entries)}'
-            )
-    for name, (first, count) in entries.items():
-        if name not in truth:
-            raise ModelError(f'truth has no value for the unknown "{name}" of the plant')
-        values[first : first + count] = as_vector(truth[name], count, f'the truth of "{name}"')
-    return values
+        return None if plant.unknown_places else np.zeros(0)
+    return complete(truth, plant.unknown_places, "truth")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from symdual.errors import ModelError, did_you_mean
-from symdual.numbers import Array, as_numbers, number_in
+from symdual.common.arrays import Array
+from symdual.common.errors import ModelError, did_you_mean
+from symdual.common.numbers import as_numbers, number_in
 from symdual.spec.names import check_name
 from symdual.spec.symbols import Constant
 

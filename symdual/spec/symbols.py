@@ -2,34 +2,50 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import sympy as sp
 
-from symdual.errors import ModelError
-from symdual.numbers import Array, as_numbers
+from symdual.common.arrays import Array
+from symdual.common.errors import ModelError
+from symdual.common.numbers import as_numbers
 from symdual.spec.names import check_name
+
+#: numbers every declaration in a program, so that a model can keep the order of its file
+_declarations = count()
 
 
 class Unknown(sp.Symbol):
-    """A scalar parameter theta ~ N(mean, variance) that the controller has to learn."""
+    """A scalar parameter theta ~ N(mean, variance) that the controller has to learn.
+
+    `declared` grows from one declaration to the next: it gives unknowns their order in theta. It is part of what a
+    symbol is, because SymPy remembers expressions: that of an equal symbol, declared earlier for another model, would
+    come back in the place of a new one, and with it that model's order. `one_for_each` makes one of several.
+    """
 
     mean: float
     variance: float
+    declared: int
 
-    def __new__(cls, name: str, mean: float, variance: float) -> Unknown:
+    def __new__(cls, name: str, mean: float, variance: float, declared: int) -> Unknown:
         """Make the symbol; use `unknown` for the checks."""
         symbol = sp.Symbol.__xnew__(cls, name, real=True)
-        symbol.mean, symbol.variance = mean, variance
+        symbol.mean, symbol.variance, symbol.declared = mean, variance, declared
         return symbol  # type: ignore[no-any-return]
 
-    def __getnewargs_ex__(self) -> tuple[tuple[str, float, float], dict[str, Any]]:
-        return (self.name, self.mean, self.variance), {}
+    def __getnewargs_ex__(self) -> tuple[tuple[str, float, float, int], dict[str, Any]]:
+        return (self.name, self.mean, self.variance, self.declared), {}
+
+    @property
+    def meaning(self) -> tuple[str, float, float]:
+        """Name and prior: unknowns that agree in them are the same wherever they meet in a model."""
+        return (self.name, self.mean, self.variance)
 
     def _hashable_content(self) -> tuple[Any, ...]:
-        # two unknowns of one name and different priors are different, so that the clash is noticed
-        return (self.name, self.mean, self.variance)
+        return (*self.meaning, self.declared)
 
 
 class Constant(sp.Symbol):
@@ -62,7 +78,19 @@ def unknown(name: str, mean: float = 0.0, variance: float = 1.0) -> Unknown:
     prior = as_numbers([mean, variance], f"the prior of {what}")
     if variance < 0:
         raise ModelError(f"the prior variance of {what} is negative ({variance:g})")
-    return Unknown(name, float(prior[0]), float(prior[1]))
+    return Unknown(name, float(prior[0]), float(prior[1]), next(_declarations))
+
+
+def one_for_each(unknowns: Iterable[Unknown]) -> dict[Unknown, Unknown]:
+    """Which unknown stands for each that was declared more than once, with the same name and prior: the first of them.
+
+    >>> first, again = symdual.unknown("b"), symdual.unknown("b")
+    >>> first == again, symdual.Model([x := sympy.Symbol("x")], [sympy.Symbol("u")], [again * x + first]).unknowns
+    (False, (b,))
+    """
+    ordered = sorted(unknowns, key=lambda symbol: symbol.declared)
+    first: dict[tuple[str, float, float], Unknown] = {}
+    return {symbol: own for symbol in ordered if (own := first.setdefault(symbol.meaning, symbol)) != symbol}
 
 
 def constant(name: str, value: float) -> Constant:
@@ -119,7 +147,8 @@ class Process:
 class Family:
     """A sum over an index, g = sum_i s(arguments; weights_i, data_i), kept as its summand for a generic i.
 
-    `summands` has one entry per output; all of them share the arguments, the data and the index.
+    `summands` has one entry per output; all of them share the arguments, the data and the index. `declared` is that of
+    an `Unknown`.
     """
 
     name: str
@@ -131,6 +160,7 @@ class Family:
     data: tuple[DataArray, ...]
     constants: tuple[Constant, ...]
     process: Process | None = None
+    declared: int = field(default_factory=lambda: next(_declarations))
 
     @property
     def size(self) -> int:

@@ -13,7 +13,7 @@ from symdual.bench.contender import contender
 from symdual.bench.peers import own_side
 from symdual.bench.peers.compiler import OPTIMISED, compiler, shared_library
 from symdual.bench.timing import verify
-from symdual.errors import SymdualError
+from symdual.common.errors import SymdualError
 
 FEATURES = 6
 

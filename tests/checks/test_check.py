@@ -14,9 +14,9 @@ import sympy as sp
 
 import symdual
 from symdual import Model, Scenario, SymdualError, constant, features, logistic, unknown
-from symdual.checks.arithmetic import DIGITS
-from symdual.checks.exact import ExactModel, first_difference, second_difference
 from symdual.checks.kernels import TOLERANCE, BlockResult, compare, references
+from symdual.many_digits.arithmetic import DIGITS
+from symdual.many_digits.model import ExactModel, first_difference, second_difference
 
 x, v, u = sp.symbols("x v u")
 

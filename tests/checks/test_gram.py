@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from symdual.checks import gram
-from symdual.numbers import Array
+from symdual.common.arrays import Array
 
 
 def _features(points: Array, frequencies: Array) -> Array:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 import sympy as sp
 
-from symdual import Model
+from symdual import Model, Scenario, unknown
 from symdual.checks.kernels import compare, references
 
 KERNELS = {
@@ -102,3 +102,18 @@ def test_the_files_of_a_mutant_fail_one_by_one(interpreted: Callable[..., Any]) 
         ("f by v", "50 digits"),
         ("f by v", "differences"),
     }
+
+
+def test_a_row_in_small_units_is_not_hidden_by_one_in_large_units(interpreted: Callable[..., Any]) -> None:
+    """Second derivatives of all rows are summed: of x in picometres and y in megapascals, say, none must be lost."""
+    x, y, u = sp.symbols("x y u")
+    b = unknown("b", 1e12, 1e22)
+    model = Model([x, y], [u], [b * x**2 + 1e-12 * u, y / 2 + 1e30 * x**2], name="mixed")
+    units: dict[str, Any] = {"start": [1e-12, 1e6], "start_covariance": [1e-26, 1e10], "reference": [1e-12, 1e6]}
+    expected = references(model, points=2, scenarios=[Scenario(model, 5, **units, name="units")])
+    plain = interpreted(model)
+    assert all(result.passed for result in compare(plain, expected))
+    found = [m for m in mutants(plain.source) if "hessian" in m.kernel]
+    for mutant in found:
+        assert not all(r.passed for r in compare(interpreted(model, mutant.source), expected)), mutant.statement
+    assert len(found) >= 4

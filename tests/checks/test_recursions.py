@@ -65,8 +65,8 @@ def test_a_fault_in_the_dual_cost_is_named(
 ) -> None:
     sound = package.calls.jd_structured
 
-    def spoiled(k: int, end: int, slot: int, asked: int, *rest: Any) -> tuple[float, bool]:
-        uncertain, fallback = sound(k, end, slot, asked, *rest)
+    def spoiled(k: int, end: int, buffer: int, asked: int, *rest: Any) -> tuple[float, bool]:
+        uncertain, fallback = sound(k, end, buffer, asked, *rest)
         return (-uncertain if asked == order else uncertain), fallback
 
     monkeypatch.setattr(package.calls, "jd_structured", spoiled)
@@ -77,8 +77,8 @@ def test_a_plan_that_is_not_optimal_is_a_miss(package: LoadedPackage, monkeypatc
     sound = package.calls.plan_through
 
     def spoiled(*arguments: Any) -> tuple[float, int, int, int]:
-        cost, status, slot, iterations = sound(*arguments)
-        return cost * 1.001, status, slot, iterations
+        cost, status, buffer, iterations = sound(*arguments)
+        return cost * 1.001, status, buffer, iterations
 
     monkeypatch.setattr(package.calls, "plan_through", spoiled)
     assert "nominal plan" in {r.block for r in check_recursions(MODEL, package) if not r.passed}

@@ -34,6 +34,7 @@ def test_check_passes_and_then_names_a_flipped_sign(here: Path) -> None:
     assert result.exit_code == 0, result.output
     report = json.loads((here / "result.json").read_text())
     assert report["passed"] is True
+    assert "good: all is well in" in result.stdout and "compared with 50-digit values" in result.stdout
     assert all(row["passed"] for row in report["models"]["good"])
 
     kernels = here / "generated" / "good" / "kernels.py"

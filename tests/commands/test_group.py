@@ -58,6 +58,7 @@ BAD = {
     "nan": ("m = Model([x], [u], [x], measurement_noise=np.nan)", "measurement_noise", "NaN"),
     "infinite": ("c = constant('c', np.inf)", '"c"', "infinite"),
     "no features": ("g = features.fourier('g', x, count=0)", '"g"', "0 features"),
+    "argument": ("s = Scenario(Model([x], [u], [x + u]), 3, target=1.0)", 'no argument "target"', '"reference"'),
     "raises": ("1 / 0", "ZeroDivisionError"),
     "syntax": ("x = (", "not valid Python"),
     "no model": ("m = 3", "contains no Model"),
@@ -151,7 +152,7 @@ def test_a_command_imports_its_own_module_only(fresh_python: Callable[..., subpr
 
 def test_every_module_of_a_command_is_listed() -> None:
     modules = {file.stem for file in (ROOT / "symdual/commands").glob("*.py")}
-    assert modules - {"__init__", "group", "options", "terminal", "json_file"} == set(COMMANDS)
+    assert modules - {"__init__", "faults", "group", "options", "terminal", "json_file"} == set(COMMANDS)
     listed = run("--help").stdout.partition("Commands:")[2].splitlines()
     assert [line.split()[0] for line in listed if line.strip()] == sorted(COMMANDS)
 
@@ -222,7 +223,7 @@ def test_a_folder_whose_name_is_too_long(here: Path) -> None:
     assert result.output.startswith("symdual: cannot write to the folder") and "too long" in result.output
 
 
-@pytest.mark.filterwarnings("always::symdual.errors.SymdualWarning")
+@pytest.mark.filterwarnings("always::symdual.common.errors.SymdualWarning")
 def test_warnings_of_ours_are_sentences(here: Path) -> None:
     (here / "m.py").write_text(
         GOOD + "import warnings\nfrom symdual import SymdualWarning\nwarnings.warn('mind the gap', SymdualWarning)\n"

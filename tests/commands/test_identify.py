@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from symdual.commands import main
 
-from ..estimation.conftest import RIDES, ROOT, as_csv, cart_file, ride
+from ..identification.conftest import RIDES, ROOT, as_csv, cart_file, ride
 
 __all__ = ["cart_file"]  # a fixture
 

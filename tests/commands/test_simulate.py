@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from symdual.commands import main
-from symdual.export import compilation
+from symdual.export import compilers
 from symdual.report import figures
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Belief, problem
@@ -141,8 +141,8 @@ def test_resuming_with_another_seed_is_refused(place: Path) -> None:
 
 def test_through_c_the_same_comes_out_and_the_two_are_not_mixed(place: Path) -> None:
     try:
-        compilation.compiler()
-    except compilation.NoCompiler as missing:
+        compilers.compiler()
+    except compilers.NoCompiler as missing:
         pytest.skip(str(missing))
     costs = {}
     for backend in ("numba", "c"):

@@ -59,9 +59,9 @@ def test_rows_and_spans_of_f_theta() -> None:
         [x + v, v + a * u + features.rbf("late", x, [0.0, 1.0, 2.0]), w + features.fourier("early", v, count=4) + b],
     )
     pattern = of(model)
-    # theta = (a, b, early_sin x 2, early_cos x 2, late x 3)
+    # theta = (a, b, late x 3, early_sin x 2, early_cos x 2)
     assert pattern.theta_rows == (1, 2)
-    assert pattern.f_theta_spans == (((0, 1), (6, 9)), ((1, 6),))
+    assert pattern.f_theta_spans == (((0, 1), (2, 5)), ((1, 2), (5, 9)))
     assert (pattern.nx, pattern.nu, pattern.ny, pattern.ns, pattern.ntheta, pattern.nz) == (3, 1, 3, 2, 9, 12)
 
 

@@ -114,9 +114,9 @@ def test_every_form(shared_models: Callable[[Path], Path], fresh_python: Run, fi
     packages = shared_models(ROOT / file)
     for name, scenario in load_model_file(ROOT / file).scenarios.items():
         package = symdual.load(packages / scenario.model.name)
-        if np.isnan(package.numbers.get(f"scenario.{name}.limit_weights", np.zeros(1))).any():
+        if np.isnan(package.numbers.get(f"scenario.{name}.constraint_weights", np.zeros(1))).any():
             continue  # which the package says itself
         more = {"signals": dict.fromkeys(package.SIGNALS, 0.5)} if hasattr(package, "SIGNALS") else {}
         ys = [None, [0.1] * package.NY, [0.2] * package.NY]
-        for controller in ("dual", "planned") if hasattr(package, "LIMITS") else ("dual",):
+        for controller in ("dual", "planned") if hasattr(package, "CONSTRAINTS") else ("dual",):
             both(package, fresh_python, controller, ys, [more, {}], scenario=name)

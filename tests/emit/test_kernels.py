@@ -13,7 +13,7 @@ import pytest
 import sympy as sp
 
 from symdual import Model, features, logistic
-from symdual.errors import SymdualError
+from symdual.common.errors import SymdualError
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 

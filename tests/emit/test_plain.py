@@ -17,12 +17,20 @@ from symdual.spec.loading import gathered
 x, v, u = sp.symbols("x v u")
 sun = signal("sun", usual=0.5)
 NOISE = {"process_noise": [0.01, 0.02], "measurement_noise": 0.01}
-MODULES = {"objective.py", "limits.py", "narrowing.py", "distances.py", "spread.py", "signals.py", "switches.py"}
+MODULES = {
+    "objective.py",
+    "constraints.py",
+    "backoff_search.py",
+    "backoff.py",
+    "closed_loop_covariance.py",
+    "signals.py",
+    "discrete_inputs.py",
+}
 #: words that only models have which use them; `lower`, `upper` and the like are everybody's
 WORDS = re.compile(
     r"signal|previous|constraint|probabilit|quantile|limit_|_limits?\\b|choice|switch|combination|objective|"
-    r"stage_terms|final_terms|stage_value|end_value|stage_bends|cross_cost|input_reference|cost_weights|"
-    r"terminal_weights|distance|blur|noise_of|_noise_slopes",
+    r"stage_terms|final_terms|stage_value|end_value|stage_hessian|cross_cost|input_reference|cost_weights|"
+    r"terminal_weights|backoff|noise_at|noise_of|_noise_gradient",
     re.IGNORECASE,
 )
 

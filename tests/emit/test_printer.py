@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import sympy as sp
 
+from symdual.common.errors import ModelError
 from symdual.emit.printer import print_expression
 from symdual.emit.render import environment
-from symdual.errors import ModelError
 from symdual.spec.expressions import ACCEPTED
 from symdual.spec.symbols import FeatureSum, logistic, matern, monomial
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from symdual import Model, features, unknown
+from symdual import Model, features, previous, unknown
+from symdual.common.arrays import Array
 from symdual.derive import derivation
 from symdual.derive.derivation import derive
 from symdual.derive.structure import structure
@@ -111,12 +112,89 @@ def test_code_grows_gently_with_the_states() -> None:
     assert lengths[1] < 2.2 * lengths[0]
 
 
-def test_code_grows_gently_with_the_substeps() -> None:
-    """A state that the next step meets twice has a name: put into its places it would double with every step."""
+@pytest.mark.parametrize("long", [False, True])
+def test_code_does_not_grow_with_the_substeps(long: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(derivation, "LONG", 0 if long else 10**6)
     growth = [unknown("a", 1.0) * x * (1 - x) + u]
-    models = [Model([x], [u], derivatives=growth, step=0.1, substeps=n, name="growth") for n in (10, 20)]
-    lengths = [len(package(derive(model)).files["kernels.py"]) for model in models]
-    assert lengths[1] < 2.2 * lengths[0]
+    models = [Model([x], [u], derivatives=growth, step=0.1, method="rk4", substeps=n, name="growth") for n in (2, 100)]
+    lengths = [package(derive(model)).files["kernels.py"].count(b"\n") for model in models]
+    assert lengths[0] == lengths[1]
+
+
+class Chained:
+    """A step of several substeps by the chain rule, in dense matrices, from the package of one of them."""
+
+    def __init__(self, one: Any, substeps: int, x: Array, u: Array, theta: Array, costate: Array) -> None:
+        n, rest = len(x), len(theta) + len(u)
+        below = np.hstack([np.zeros((rest, n)), np.eye(rest)])
+        places, tangents, slopes = [x], [np.hstack([np.eye(n), np.zeros((n, rest))])], []
+        for _ in range(substeps):
+            first = evaluate.jacobian(one, places[-1], u, theta)
+            slopes.append(np.hstack([first.f_x, first.f_theta, first.f_u]))
+            places.append(first.f)
+            tangents.append(slopes[-1] @ np.vstack([tangents[-1], below]))
+        self.f, self.first, self.second = places[-1], tangents[-1], np.zeros((n + rest, n + rest))
+        for number in reversed(range(substeps)):
+            own = evaluate.hessian(one, places[number], u, theta, costate)
+            moved = np.vstack([tangents[number], below])
+            self.second += moved.T @ np.block([[own.zz, own.uz.T], [own.uz, own.uu]]) @ moved
+            costate = slopes[number][:, :n].T @ costate
+
+
+SUBSTEPS = 3
+
+
+@np.errstate(all="ignore")
+@pytest.mark.parametrize(
+    ("name", "method", "limit"),
+    [
+        *((name, "rk4", 10**6) for name in MODELS if name != "time"),  # a step of a third has another clock
+        *((name, "rk4", 0) for name in ("scalars", "weights", "cases")),
+        *((name, "euler", 10**6) for name in ("scalars", "weights")),
+    ],
+)
+def test_substeps_in_loops_are_the_chain_rule(
+    name: str, method: str, limit: int, monkeypatch: pytest.MonkeyPatch, interpreted: Callable[[Model], Any]
+) -> None:
+    motion = MODELS[name]()
+    monkeypatch.setattr(derivation, "LONG", 10**6)
+    one = interpreted(Model([x, v, w], [u, q], step=0.3 / SUBSTEPS, method=method, name="one", **motion))
+    monkeypatch.setattr(derivation, "LONG", limit)
+    whole = interpreted(Model([x, v, w], [u, q], step=0.3, method=method, substeps=SUBSTEPS, name="many", **motion))
+    random = np.random.default_rng(5)
+    for _ in range(2):
+        state, action, costate = random.normal(size=3), random.normal(size=2), random.normal(size=3)
+        at = (state, action, random.normal(size=whole.NTHETA))
+        exact, near = Chained(one, SUBSTEPS, *at, costate), {"rtol": 1e-12, "atol": 1e-13}
+        first, second = evaluate.jacobian(whole, *at), evaluate.hessian(whole, *at, costate)
+        for found in (evaluate.dynamics(whole, *at), first.f):
+            np.testing.assert_allclose(found, exact.f, **near)
+        np.testing.assert_allclose(np.hstack([first.f_x, first.f_theta, first.f_u]), exact.first, **near)
+        bends = np.block([[second.zz, second.uz.T], [second.uz, second.uu]])
+        np.testing.assert_allclose(bends, exact.second, **near)
+
+
+def test_zeros_of_a_whole_step_are_those_of_all_its_substeps() -> None:
+    """Along a chain of integrators one Euler step passes on to the next state only."""
+    motion = {"derivatives": [v, w, u * unknown("b", 1.0)], "step": 0.1}
+    one, three = (derive(Model([x, v, w], [u], substeps=n, name="chain", **motion)) for n in (1, 3))
+    assert structure(one).f_x_columns == ((0, 1), (1, 2), (2,)) and structure(one).theta_rows == (2,)
+    assert structure(three).f_x_columns == ((0, 1, 2), (1, 2), (2,)) and structure(three).theta_rows == (0, 1, 2)
+    assert structure(three).f_u_columns == ((0,), (0,), (0,)) and structure(three).linear
+
+
+def test_inputs_that_are_remembered_move_by_whole_steps(interpreted: Callable[[Model], Any]) -> None:
+    late = Model([x], [u], derivatives=[previous(u, 2) * x + previous(u)], step=0.5, substeps=2, name="late")
+    whole = interpreted(late)
+    at = ([0.3, 0.7, -0.4], [1.1], [])
+    middle = 0.3 + 0.25 * (-0.4 * 0.3 + 0.7)
+    expected = [middle + 0.25 * (-0.4 * middle + 0.7), 1.1, 0.7]
+    np.testing.assert_allclose(evaluate.dynamics(whole, *at), expected, rtol=1e-14)
+    first = evaluate.jacobian(whole, *at)
+    np.testing.assert_allclose(first.f, expected, rtol=1e-14)
+    np.testing.assert_allclose(first.f_x[1:], [[0, 0, 0], [0, 1, 0]])
+    np.testing.assert_allclose(first.f_u, [[0], [1], [0]])
+    np.testing.assert_allclose(first.f_x[0, :2], [0.9**2, 0.25 * (1 + 0.9)], rtol=1e-14)
 
 
 def test_patterns_are_those_of_the_whole_step() -> None:

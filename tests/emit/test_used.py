@@ -6,19 +6,18 @@ import ast
 import dis
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from types import CodeType
 from typing import NamedTuple
 
 import pytest
 
-from symdual.emit.reached import without_unreached
+from ..goldens import ROOT, body
 
-ROOT = Path(__file__).parents[2]
-PACKAGES = sorted(file.parent for file in (ROOT / "generated").glob("*/__init__.py"))
 #: Python asks for the first by itself; those of a process carry its name, which fits put together
 ASKED = {"__getattr__", "kernel_g", "slopes_g"}
-INNER = {"INNER", "INNER_ALLOCATING", "APART", "ORDERED"}
+INNER = {"INNER", "INNER_ALLOCATING", "NOALIAS", "ORDERED"}
 
 
 class Uses(NamedTuple):
@@ -40,17 +39,31 @@ def uses(sources: Iterable[str]) -> Uses:
     """Who uses whom, by name: imported names and a function's own do not count."""
     functions, outside, inner, other = defaultdict[str, set[str]](set), set[str](), set[str](), set[str]()
     for source in sources:
-        tree = ast.parse(source)
-        code = compile(tree, "module", "exec", dont_inherit=True)
-        outside |= {one.argval for one in dis.get_instructions(code) if one.opname == "LOAD_NAME"}
-        aliases = {alias.asname: alias.name for alias in ast.walk(tree) if isinstance(alias, ast.alias)}
-        for one in (one for one in code.co_consts if isinstance(one, CodeType) and one.co_name[0] != "<"):
-            names = {name for part in _within(one) for name in part.co_names}
-            functions[one.co_name] |= {aliases.get(name, name) for name in names} - {one.co_name}
-        for one in (one for one in tree.body if isinstance(one, ast.FunctionDef)):
-            words = {part.id for mark in one.decorator_list for part in ast.walk(mark) if isinstance(part, ast.Name)}
-            (inner if words & INNER else other).add(one.name)
+        own = _uses_of(source)
+        outside |= own.outside
+        inner |= own.inner
+        other |= own.functions.keys() - own.inner
+        for name, used in own.functions.items():
+            functions[name] |= used
     return Uses(functions, outside, inner - other)
+
+
+@cache
+def _uses_of(source: str) -> Uses:
+    tree = ast.parse(source)
+    code = compile(tree, "module", "exec", dont_inherit=True)
+    functions = defaultdict[str, set[str]](set)
+    outside = {one.argval for one in dis.get_instructions(code) if one.opname == "LOAD_NAME"}
+    aliases = {alias.asname: alias.name for alias in ast.walk(tree) if isinstance(alias, ast.alias)}
+    for one in (one for one in code.co_consts if isinstance(one, CodeType) and one.co_name[0] != "<"):
+        names = {name for part in _within(one) for name in part.co_names}
+        functions[one.co_name] |= {aliases.get(name, name) for name in names} - {one.co_name}
+    decorated = {
+        one.name: {part.id for mark in one.decorator_list for part in ast.walk(mark) if isinstance(part, ast.Name)}
+        for one in tree.body
+        if isinstance(one, ast.FunctionDef)
+    }
+    return Uses(functions, outside, {name for name, words in decorated.items() if words & INNER})
 
 
 def unreached(package: Uses) -> set[str]:
@@ -65,28 +78,32 @@ def unreached(package: Uses) -> set[str]:
     return package.inner - reached
 
 
-@pytest.mark.parametrize("folder", PACKAGES, ids=lambda folder: folder.name)
-def test_every_function_of_a_package_is_used(folder: Path) -> None:
-    package = uses(file.read_text() for file in folder.glob("*.py"))
-    assert len(package.inner) > 100
-    assert unreached(package) == set()
+@pytest.fixture(scope="module")
+def used(every_package: list[Path]) -> dict[str, Uses]:
+    """Who uses whom in each package of the project."""
+    return {folder.name: uses(body(file.read_bytes()) for file in folder.glob("*.py")) for folder in every_package}
 
 
-def test_every_entry_is_used_in_some_package_or_by_symdual() -> None:
+def test_every_function_of_a_package_is_used(used: dict[str, Uses]) -> None:
+    for name, package in used.items():
+        assert len(package.inner) > 100
+        assert unreached(package) == set(), name
+
+
+def test_every_entry_is_used_in_some_package_or_by_symdual(used: dict[str, Uses]) -> None:
     text = "\n".join(file.read_text() for file in (ROOT / "symdual").rglob("*.py"))
     needed: dict[str, bool] = defaultdict(bool)
-    for folder in PACKAGES:
-        package = uses(file.read_text() for file in folder.glob("*.py"))
-        used = package.outside.union(*package.functions.values())
+    for package in used.values():
+        names = package.outside.union(*package.functions.values())
         for name in set(package.functions) - package.inner:
-            needed[name] |= name in used
+            needed[name] |= name in names
     idle = {name for name, use in needed.items() if not use and f".{name}" not in text and f'"{name}"' not in text}
     assert idle <= ASKED
 
 
 FAR = '''"""Some functions; `idle` is mentioned."""
 
-from .options import APART, INNER
+from .options import NOALIAS, INNER
 
 
 @njit(**INNER)
@@ -95,7 +112,7 @@ def shared(x):
     return deep(x)
 
 
-@njit(**APART, forceinline=True)
+@njit(**NOALIAS, forceinline=True)
 def deep(
     x,
 ):
@@ -148,22 +165,8 @@ def outer(x):
 '''
 
 
-def test_what_nobody_leads_to_is_left_out() -> None:
-    made = without_unreached({"far": FAR, "near": NEAR})
-    assert made["near"] == NEAR
-    start, end = FAR.index("# why this one"), FAR.index("@njit(**INNER)\ndef in_table")
-    assert made["far"] == (FAR[:start] + FAR[end : FAR.index("\n\n@njit(**INNER)\ndef outer")])
-
-
 def test_what_is_unused_is_found() -> None:
     found = uses([FAR, NEAR])
     assert unreached(found) == {"idle", "only_of_idle"}  # by name alone: there is another `outer`
     assert "shared" in found.functions["entry"]
     assert unreached(uses([FAR])) == {"shared", "deep", "idle", "only_of_idle", "member", "outer"}
-
-
-def test_private_functions_that_no_kernel_calls_are_left_out() -> None:
-    private = '@njit(cache=True)\ndef _{name}(x):\n    """As `_idle` does."""\n    return x\n'
-    entry = "@njit(cache=True)\ndef entry(x):\n    return _called(x)\n"
-    called, idle = private.format(name="called"), private.format(name="idle")
-    assert without_unreached({"kernels": f"{idle}\n\n{called}\n\n{entry}"}) == {"kernels": f"{called}\n\n{entry}"}

@@ -70,7 +70,7 @@ def test_files_that_were_not_generated_are_kept(tmp_path: Path, damaged: bool) -
         Model([x], [u], [x + features.gaussian_process("g", x, memory=4) + u], name="gain"), tmp_path
     )
     assert (made.folder / "process.py").is_file()
-    (made.folder / "notes.txt").write_text("precious")
+    (made.folder / "stages.txt").write_text("precious")
     (made.folder / "data").mkdir()
     (made.folder / "data/run.csv").write_text("1, 2")
     (made.folder / "link").symlink_to("nowhere")
@@ -79,7 +79,7 @@ def test_files_that_were_not_generated_are_kept(tmp_path: Path, damaged: bool) -
         (made.folder / "manifest.json").write_text("{")
     symdual.generate(gain(2.0), tmp_path)
     symdual.generate(gain(3.0), tmp_path)
-    assert (made.folder / "notes.txt").read_text() == "precious"
+    assert (made.folder / "stages.txt").read_text() == "precious"
     assert (made.folder / "data/run.csv").read_text() == "1, 2"
     assert (made.folder / "link").readlink() == Path("nowhere")
     assert (made.folder / "process.py").is_file() == damaged  # what it was is not known any more

@@ -3,54 +3,60 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import symdual
-from symdual.export import backend, compilation, source
+from symdual.derive.derivation import derive
+from symdual.emit.package import package
+from symdual.export import backend, compilation, compilers, source
 from symdual.export.backend import library_text
 from symdual.export.library import Library
 from symdual.export.program import Program
 from symdual.runtime.loading import LoadedPackage
+from symdual.spec.loading import load_model_file
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-GENERATED = ROOT / "generated"
+from ..goldens import ROOT as ROOT
+from ..goldens import model_file
+
 STRICT = ("-std=c99", *compilation.WARNINGS, "-Werror")
 FAST = compilation.fast_flags(few=True)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def quick_builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def quick_builds(shared: Path) -> Iterator[None]:
     """Compile without much optimisation, and keep nothing for the user or for tests of other folders."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compilation, "FAST", ("-O1",))
         patch.setattr(backend, "_BACKENDS", {})
         patch.setattr(compilation, "SHORT_LOOPS", ())
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "libraries"))
+        patch.setenv("XDG_CACHE_HOME", str(shared / "libraries"))
         yield
 
 
 @pytest.fixture(scope="session")
-def c_compiler() -> str:
+def c_compiler() -> compilers.Command:
     """The C compiler; without one the test is skipped."""
     try:
-        return compilation.compiler()
-    except compilation.NoCompiler as failure:
+        return compilers.compiler()
+    except compilers.NoCompiler as failure:
         pytest.skip(str(failure))
 
 
 @pytest.fixture(scope="session")
-def through_c(c_compiler: str) -> Callable[[str], LoadedPackage]:
-    """Return a function that loads one of the committed packages through C."""
-    return lambda name: symdual.load(GENERATED / name, backend="c")
+def through_c(c_compiler: str, package_of: Callable[[str], Path]) -> Callable[[str], LoadedPackage]:
+    """Return a function that loads the package of a model of the project through C."""
+    return lambda name: symdual.load(package_of(name), backend="c")
 
 
-def files_of(name: str) -> dict[str, bytes]:
-    """The files of a committed package."""
-    return {file.name: file.read_bytes() for file in (GENERATED / name).iterdir() if file.is_file()}
+@cache
+def files_of(name: str) -> Mapping[str, bytes]:
+    """The files of the package of a model of the project, which need not be on the disk."""
+    return package(derive(load_model_file(model_file(name)).models[name])).files
 
 
 @pytest.fixture

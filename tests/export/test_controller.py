@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from symdual.checks.exported import build, drive
-from symdual.errors import SymdualError
-from symdual.export.compilation import compile_files
+from symdual.common.errors import SymdualError
+from symdual.export.compilers import compile_files
 from symdual.export.controller import Exported, Settings, export
+from symdual.export.names import checked_prefix, safe
 from symdual.export.precision import losses
 from symdual.export.target import COMPILER, Sections, sections
 from symdual.export.translator import TAKEN
@@ -131,7 +132,28 @@ def test_other_compilers_have_nothing_to_say(exported: Exported, task: Problem, 
     for name, text in {**exported.files, **export(task, Settings("low", "float", order=2)).files}.items():
         (tmp_path / name).write_text(text)
     for name in ("swing.c", "low.c"):
-        compile_files([tmp_path / name], [*STRICT, "-O1", "-c"], tmp_path / "x.o", command)
+        compile_files([tmp_path / name], [*STRICT, "-O1", "-c"], tmp_path / "x.o", (command,))
+
+
+@pytest.mark.parametrize(
+    ("name", "flags"),
+    [
+        ("pendulum", "-O3 -march=native"),
+        *(
+            pytest.param(name, flags, marks=pytest.mark.soak)
+            for name in ("pendulum", "reactor", "heated", "vehicle", "light_dark")
+            for flags in ("-O2", "-O3", "-O3 -march=native")
+        ),
+    ],
+)
+def test_optimising_finds_nothing_to_warn_of(
+    name: str, flags: str, through_c: Callable[[str], LoadedPackage], tmp_path: Path
+) -> None:
+    """What a compiler sees after it has unrolled and inlined, it warns of at these levels only."""
+    found = export(problem(through_c(name)), Settings("quiet", controllers=("ce",)))
+    for file, text in found.files.items():
+        (tmp_path / file).write_text(text)
+    compile_files([tmp_path / "quiet.c"], [*STRICT, *flags.split(), "-c"], tmp_path / "x.o")
 
 
 def test_cpp_can_include_the_header(exported: Exported, tmp_path: Path) -> None:
@@ -146,7 +168,7 @@ def test_a_small_target_is_reported(exported: Exported, tmp_path: Path) -> None:
     for name, text in exported.files.items():
         (tmp_path / name).write_text(text)
     flags = [*STRICT, "-Os", "-mthumb", "-mcpu=cortex-m7", "-mfloat-abi=hard", "-mfpu=fpv5-d16", "-c"]
-    compile_files([tmp_path / "swing.c"], flags, tmp_path / "x.o", command)
+    compile_files([tmp_path / "swing.c"], flags, tmp_path / "x.o", (command,))
     found = sections(exported.files, "double")
     assert isinstance(found, Sections) and found.processor == "Cortex-M7"
     assert 5_000 < found.code < 200_000 and found.data == 0 and found.stack < 5_000
@@ -272,6 +294,12 @@ def test_a_prefix_that_is_no_name_is_refused(prefix: str, task: Problem) -> None
         export(task, Settings(prefix))
 
 
+@pytest.mark.parametrize("prefix", ["arm", "linux", "unix"])
+def test_a_prefix_may_be_what_a_compiler_calls_its_machine(prefix: str) -> None:
+    """Such macros replace the whole word only; variables of that name are spelled otherwise."""
+    assert checked_prefix(prefix) == prefix and safe(prefix) != prefix
+
+
 def test_unknown_controllers_are_refused(task: Problem) -> None:
     with pytest.raises(SymdualError, match=r'"oracle" cannot be exported.*possible: ce, cautious'):
         export(task, Settings("swing", controllers=("oracle",)))
@@ -293,26 +321,27 @@ def test_no_constant_has_the_name_of_another_macro(exported: Exported) -> None:
     templates = "".join((ROOT / "templates" / f"controller.{end}.jinja").read_text() for end in ("h", "c"))
     own = set(re.findall(r"#define \{\{ P \}\}_(\w+)", templates)) | {one.name.upper() for one in exported.choices}
     own |= {name.removeprefix("SWING_") for name in re.findall(r"#define (\w+)", exported.files["swing.c"])}
-    assert own == set(TAKEN) - {"INFINITY", "NAN"}
+    assert own - {"AT_"} == set(TAKEN) - {"INFINITY", "NAN"}
+    assert not any(name.startswith("AT_") for name in re.findall(r"#define SWING_(\w+)", exported.files["swing.c"]))
+    for place, name in enumerate(("angle", "rate", "inverse_length", "friction")):
+        assert f"#define SWING_AT_{name} {place}\n" in exported.files["swing.h"]
     macros = re.findall(r"#define (\w+)", exported.files["swing.h"])
     assert len(macros) == len(set(macros))
 
 
 def test_structs_say_what_they_are(exported: Exported) -> None:
     found = re.findall(r"/\* (.*) \*/\ntypedef struct {\n(?:.*\n)*?} swing_(\w+);", exported.files["swing.h"])
-    assert {"a belief, a covariance along the plan, or a cost-to-go": "blocks"}.items() <= dict(found).items()
+    assert {"a belief, a covariance along the plan, or a cost-to-go": "gaussian"}.items() <= dict(found).items()
     assert max(len(line) for line in exported.files["swing.h"].splitlines()) < 200
 
 
 def test_the_same_bytes_under_any_hash_seed(
-    fresh_python: Callable[..., Any], tmp_path: Path, exported: Exported
+    fresh_python: Callable[..., Any], tmp_path: Path, exported: Exported, package_of: Callable[[str], Path]
 ) -> None:
-    from .conftest import GENERATED
-
     code = f"""
     import hashlib, symdual
     from symdual.export.controller import Settings, export
-    task = symdual.problem(symdual.load({str(GENERATED / "pendulum")!r}, backend="c")).changed(horizon=8)
+    task = symdual.problem(symdual.load({str(package_of("pendulum"))!r}, backend="c")).changed(horizon=8)
     text = "".join(export(task, Settings("swing")).files.values())
     print(hashlib.sha256(text.encode()).hexdigest())
     """

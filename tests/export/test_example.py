@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from symdual.commands.group import main
-from symdual.export.compilation import compile_files
+from symdual.export.compilers import compile_files
 
 from .conftest import ROOT, STRICT
 

@@ -37,7 +37,7 @@ def hurried() -> Iterator[None]:
 @pytest.mark.usefixtures("hurried")
 def test_threads_that_hand_over_new_structs_get_their_own() -> None:
     """More of them than are remembered, so that every one takes the place of another."""
-    memory, kind = _Memory(), Group("Luck", ())
+    memory, kind = _Memory(), Group("NoiseDraws", ())
 
     def hand(thread: int) -> None:
         for n in range(3000):
@@ -46,5 +46,5 @@ def test_threads_that_hand_over_new_structs_get_their_own() -> None:
             memory._group(kind, given, handed, [])
             assert handed[0]._obj.value == given[0]
 
-    with ThreadPoolExecutor(8) as team:
-        list(team.map(hand, range(8)))
+    with ThreadPoolExecutor(8) as parallel:
+        list(parallel.map(hand, range(8)))

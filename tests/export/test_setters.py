@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from symdual.checks.exported import build
+from symdual.common.arrays import Array
 from symdual.export.controller import Exported, Settings, export
-from symdual.numbers import Array
 from symdual.runtime import evaluate
 from symdual.runtime.controller import controller
 from symdual.runtime.loading import LoadedPackage
@@ -70,7 +70,7 @@ class Driven:
 def made(
     through_c: Callable[[str], LoadedPackage], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], tuple[Problem, Exported, ctypes.CDLL]]:
-    """Return a function that exports the task of a committed package, once."""
+    """Return a function that exports the task of a model of the project, once."""
     found: dict[str, tuple[Problem, Exported, ctypes.CDLL]] = {}
 
     def make(name: str) -> tuple[Problem, Exported, ctypes.CDLL]:
@@ -91,7 +91,7 @@ def set_numbers(driven: Driven, task: Problem) -> None:
         assert driven("set_state_cost", k, task.state_cost[k]) == FINE
         if k == task.horizon:
             continue
-        assert driven("set_input_cost", k, task.input_cost[k], float(task.floors[k])) == FINE
+        assert driven("set_input_cost", k, task.input_cost[k], task.floors[k]) == FINE
         if more is not None:
             assert driven("set_cross_cost", k, more.cross_cost[k]) == FINE
             assert driven("set_input_reference", k, more.input_reference[k]) == FINE
@@ -99,8 +99,8 @@ def set_numbers(driven: Driven, task: Problem) -> None:
                 assert driven("set_cost_weights", k, more.cost_weights[k]) == FINE
     if more is not None and task.package.ENDS:
         assert driven("set_terminal_weights", more.terminal_weights) == FINE
-    if more is not None and more.limit_weights.size:
-        assert driven("set_constraint_weights", more.limit_weights) == FINE
+    if more is not None and more.constraint_weights.size:
+        assert driven("set_constraint_weights", more.constraint_weights) == FINE
     assert driven("set_bounds", *task.bounds) == FINE
     assert driven("set_belief", task.prior.mean, task.prior.covariance) == FINE
 
@@ -183,9 +183,9 @@ def test_nonsense_is_refused_and_changes_nothing(
     ):
         assert driven("set_state_cost", 0, weight) == REFUSED
     assert driven("set_state_cost", horizon + 1, np.eye(2)) == REFUSED
-    assert driven("set_input_cost", 0, [[-1.0]], 0.0) == REFUSED
-    assert driven("set_input_cost", horizon, [[1.0]], 1.0) == REFUSED
-    assert driven("set_input_cost", 0, [[1.0]], np.nan) == REFUSED
+    assert driven("set_input_cost", 0, [[-1.0]], [0.0]) == REFUSED
+    assert driven("set_input_cost", horizon, [[1.0]], [1.0]) == REFUSED
+    assert driven("set_input_cost", 0, [[1.0]], [np.nan]) == REFUSED
     assert driven("set_bounds", [1.0], [1.0]) == REFUSED
     assert driven("set_reference", 0, [np.nan, 0.0]) == REFUSED
     walled = Driven(*made("walled")[1:], "ce").init()
@@ -241,10 +241,10 @@ def test_what_was_learned_of_a_function_can_be_given_back(
     assert driven("set_belief", belief.mean, belief.covariance) == FINE
 
 
-def test_the_plan_of_a_switch_without_anything_to_learn_goes_through_its_input(
+def test_the_plan_of_a_discrete_input_without_anything_to_learn_goes_through_its_input(
     made: Callable[[str], tuple[Problem, Exported, ctypes.CDLL]],
 ) -> None:
-    """The plan on the shelf of `planned` is the one without switches then."""
+    """The plan among the stored plans of `planned` is the one without switches then."""
     task, exported, native = made("valved")
     known = task.changed(start=-0.4, prior_covariance=0.0, start_covariance=0.0)  # the best valve is no choice
     driven = Driven(exported, native, "planned").init()

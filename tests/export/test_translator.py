@@ -16,7 +16,7 @@ from symdual.derive.derivation import derive
 from symdual.emit.package import package
 from symdual.export import source, vocabulary
 from symdual.export.backend import library_text
-from symdual.export.names import safe
+from symdual.export.names import safe, snake
 from symdual.export.program import Program
 from symdual.export.translator import Translator
 from symdual.export.values import Untranslatable
@@ -53,6 +53,16 @@ def chosen(a):
 def precedence(x, y):
     return x - (y - 1.0) - (x - y), x / (y * 2.0) / (x / y), -(x + y) * -y, (x - y) * (x + y)
 """
+
+
+def test_sums_and_products_may_be_long_and_nests_deep(compiled_probe: Callable[..., tuple[Any, Any]]) -> None:
+    total = " ".join(f"{'+-'[n % 2]} x * {n}.0" for n in range(900))
+    product = " * ".join(["y", *("1.001 / x * x" for _ in range(300))])
+    nest = "math.sin(0.5 + " * 40 + "x" + ")" * 40
+    text = f"def added(x, y):\n    return y {total}\n\n\ndef multiplied(x, y):\n    return {product}\n\n\n"
+    python, compiled = compiled_probe(f"{text}def nested(x, y):\n    return y + {nest}\n", {"x": "real", "y": "real"})
+    for name in ("added", "multiplied", "nested"):
+        assert close(getattr(compiled, name)(0.7, 1.3), getattr(python, name)(0.7, 1.3), 1e-12)
 
 
 def test_arithmetic_is_that_of_python(compiled_probe: Callable[..., tuple[Any, Any]]) -> None:
@@ -174,7 +184,7 @@ def changed(module: str, before: str, after: str) -> Program:
         ("    with open('x'): share = 1.0", "the translator does not know the statement With"),
         ("    share = unheard_of", "unheard_of is not known"),
         ("    share = ROUNDING\n    share = belief.z", "share has values of different types"),
-        ("    share = inflate(belief, task, space)", "inflate calls itself"),
+        ("    share = inflate(belief, settings, scratch)", "inflate calls itself"),
     ],
 )
 def test_what_is_not_known_is_named_with_file_and_line(after: str, sentence: str) -> None:
@@ -311,25 +321,27 @@ def test_the_length_of_an_array_keeps_its_name(compiled_probe: Callable[..., tup
 
 
 def test_an_argument_that_nobody_knows_is_named() -> None:
-    program = changed("calls", "def begin(k, end, belief, desk):", "def begin(k, end, belief, desk, novelty):")
+    program = changed(
+        "calls", "def begin(k, end, belief, workspace):", "def begin(k, end, belief, workspace, novelty):"
+    )
     with pytest.raises(Untranslatable, match=r"toy/calls\.py:\d+: .*argument novelty of begin"):
         source.translated(program, "toy", "toy")
 
 
-@pytest.mark.parametrize("prefix", ["small", "a"])
+@pytest.mark.parametrize("prefix", ["inner", "a"])
 def test_a_variable_that_begins_like_the_prefix_has_another_name(prefix: str) -> None:
-    """The pivots of a small matrix are compared with `small_pivot`; a translator that only appends never ends."""
+    """A search keeps an `inner_cost`; a translator that only appends never ends."""
     text = library_text(source.translated(Program(files_of("toy")), "toy", prefix))
-    assert ("a_small_pivot" if prefix == "small" else "small_pivot") in text
+    assert ("a_inner_cost" if prefix == "inner" else "inner_cost") in text
     assert not re.search(rf"real_t {prefix}_\w+ =", text)
 
 
 def test_constraints_without_any_unknown_are_translated() -> None:
     """Everything about parameters has no entries there."""
     x, u = sp.symbols("x u")
-    model = Model([x], [u], [0.9 * x + u], process_noise=0.1, name="certain")
-    program = Program(package(derive(model.asked(Objective(limits=(x - 1,))))).files)
-    assert "save_gains" in library_text(source.translated(program, "certain", "p"))
+    model = Model([x], [u], [0.9 * x + u], process_noise=0.1, name="ce")
+    program = Program(package(derive(model.asked(Objective(constraints=(x - 1,))))).files)
+    assert "store_gains" in library_text(source.translated(program, "ce", "p"))
 
 
 @pytest.mark.parametrize(
@@ -351,4 +363,13 @@ def test_names_that_mean_something_else_in_c_are_changed() -> None:
         "x",
         "v_I",
         "u3b8",
+    ]
+
+
+def test_classes_and_records_of_several_words_have_underscores() -> None:
+    assert [snake(name) for name in ("Plant", "EpisodeLog", "STAGE_COST", "SETTINGS")] == [
+        "plant",
+        "episode_log",
+        "stage_cost",
+        "settings",
     ]

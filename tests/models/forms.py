@@ -1,9 +1,9 @@
-"""Small models that together take every path of the templates; their packages are committed like those of examples."""
+"""Small models that together take every path of the templates; their packages are compared like those of examples."""
 
 import numpy as np
 import sympy as sp
 
-from symdual import Model, covariances, features, unknown
+from symdual import Model, covariances, features, previous, unknown
 
 x, v, u, w, q = sp.symbols("x v u w q")
 
@@ -64,6 +64,16 @@ staged = Model(
     ],
     step=0.1,
     method="rk4",
+)
+
+# substeps in a loop, an input two steps ago, more weights than pairs of vectors
+looped = Model(
+    [x, v],
+    [u],
+    derivatives=[v, features.fourier("g", x, count=12, lengthscale=2.0) * previous(u, 2) - sp.Max(v, 0) + u],
+    step=0.2,
+    method="rk4",
+    substeps=3,
 )
 
 # no unknowns at all, and nothing that is not linear

@@ -1,4 +1,4 @@
-"""Models whose noise depends on where they are: every branch of the templates is seen in a committed package."""
+"""Models whose noise depends on where they are: every branch of the templates is seen in a package."""
 
 import sympy as sp
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from symdual.common.atomic_files import write_atomically
+from symdual.common.package_folders import locked
 from symdual.paper import checking
-from symdual.whole_file import write_whole
-from symdual.whole_file.packages import locked
 
 
 @pytest.fixture(scope="session")
@@ -18,6 +18,6 @@ def results(packages: Path) -> tuple[checking.Result, ...]:
     with locked(folder, wait=True):
         kept = folder / "results.pickle"
         if not kept.exists():
-            write_whole(kept, pickle.dumps(checking.run()))
+            write_atomically(kept, pickle.dumps(checking.run()))
         found: tuple[checking.Result, ...] = pickle.loads(kept.read_bytes())
     return found

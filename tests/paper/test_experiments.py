@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 import symdual
 from symdual.commands import main
-from symdual.errors import SymdualError
+from symdual.common.errors import SymdualError
 from symdual.paper import checking
 from symdual.paper.experiments import captions, command, extra, timing, words
 from symdual.paper.experiments.curves import cost_curve, exact_curve, sampled_costs, with_prior
@@ -160,9 +160,9 @@ def test_the_error_of_a_spread_is_that_of_many_samples(toy: Problem) -> None:
 
 
 def noisy(mean: float, runs: int = 60, spread: float = 0.02) -> list[float]:
-    """Costs whose mean a step is `mean` (the toy has two steps), with the same luck for everybody."""
-    luck = spread * np.random.default_rng(2).standard_normal(runs)
-    return (2.0 * mean + luck - luck.mean()).tolist()
+    """Costs whose mean a step is `mean` (the toy has two steps), with the same random draws for everybody."""
+    noise_draws = spread * np.random.default_rng(2).standard_normal(runs)
+    return (2.0 * mean + noise_draws - noise_draws.mean()).tolist()
 
 
 def many(toy: Problem, **means: float) -> Table:
@@ -288,12 +288,12 @@ def counted(monkeypatch: pytest.MonkeyPatch, stop_after: int | None = None) -> l
     calls: list[str] = []
     compute = sweep.Sweep.payloads
 
-    def counting(self: sweep.Sweep, chunks: Any, luck: Any) -> Any:
+    def counting(self: sweep.Sweep, chunks: Any, noise_draws: Any) -> Any:
         if len(chunks) > 1 or chunks[0].stop - chunks[0].start > 1:  # not the one run that compiles
             if stop_after is not None and len(calls) == stop_after:
                 raise KeyboardInterrupt
             calls.append(chunks[0].controller)
-        return compute(self, chunks, luck)
+        return compute(self, chunks, noise_draws)
 
     monkeypatch.setattr(sweep.Sweep, "payloads", counting)
     monkeypatch.setattr(threads, "_BYTES", 1)  # one chunk at a time
@@ -329,7 +329,7 @@ def test_what_has_run_once_is_not_run_again_and_more_controllers_join(
     assert calls == ["ce", "dual"] and not np.array_equal(ce.inputs, dual.inputs)
 
 
-def test_arms_with_constants_of_their_own_meet_the_same_luck(toy: Problem, tmp_path: Path) -> None:
+def test_arms_with_constants_of_their_own_meet_the_same_draws(toy: Problem, tmp_path: Path) -> None:
     half = extra.WEIGHTS[1]
     one, other = Runner(tmp_path, 0).run([Job("exp1", "prior", arm, toy) for arm in (DUAL, half)], 4)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["exp1-prior", f"exp1-prior-{half.key}"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from symdual.errors import SymdualError
+from symdual.common.errors import SymdualError
 from symdual.paper import checking
 from symdual.paper.case import Case, Coverage, Derivation, Form, Meant, Single, Supplies
 from symdual.paper.checking import Result

@@ -244,16 +244,16 @@ class Case:
     @property
     def task(self) -> np.ndarray:
         """The task record: noise, bounds, data and default settings."""
-        return self.package.records.make_task(
+        return self.package.records.make_settings(
             *self.noise[:2], *self.motion, self.cost.bounds, self.package.numbers["data"]
         )
 
-    def desk(self, **settings: float) -> Any:
-        """A desk for the whole horizon, with settings of the task."""
+    def make_workspace(self, **settings: float) -> Any:
+        """A workspace for the whole horizon, with settings of the task."""
         records, task = self.package.records, self.task
         for key, value in settings.items():
             task[key] = value
-        return records.desk(self.horizon, records.make_weights(*self.cost[:3]), task, order=2)
+        return records.make_workspace(self.horizon, records.make_stage_costs(*self.cost[:3]), task, order=2)
 
     @property
     def held(self) -> np.ndarray:
@@ -262,23 +262,23 @@ class Case:
 
     def cost_of(self, form: str, k: int, inputs: np.ndarray, learning: bool = True) -> tuple[float, float, bool]:
         """(Jbar, Jd, fell back) of a given sequence of inputs."""
-        desk, calls = self.desk(learning=learning), self.package.calls
+        workspace, calls = self.make_workspace(learning=learning), self.package.calls
         place = (k, self.horizon, np.int64(0))
-        nominal = calls.follow(k, self.horizon, self.held, inputs, desk)
+        nominal = calls.follow(k, self.horizon, self.held, inputs, workspace)
         if form == "lowrank":
-            return nominal, calls.jd_lowrank(*place, self.held, desk), False
-        return nominal, *calls.jd_structured(*place, np.int64(2 if form == "second_order" else 1), self.held, desk)
+            return nominal, calls.jd_lowrank(*place, self.held, workspace), False
+        return nominal, *calls.jd_structured(*place, np.int64(2 if form == "second_order" else 1), self.held, workspace)
 
     def plan(
         self, k: int, first: np.ndarray, tolerance: float = 1e-12, policy: tuple[float, float] | None = None
     ) -> tuple[float, int, np.ndarray]:
         """(cost, status, inputs) of the plan with a given first input; `policy`: gain and offset to start from."""
-        N, calls, desk = self.package.nominal, self.package.calls, self.desk(tolerance=tolerance)
-        assert calls.begin(k, self.horizon, self.held, desk) == N.CONVERGED
+        N, calls, workspace = self.package.nominal, self.package.calls, self.make_workspace(tolerance=tolerance)
+        assert calls.begin(k, self.horizon, self.held, workspace) == N.CONVERGED
         if policy is not None:
-            desk.notes["policy"][:], desk.notes["offset"][:] = policy
-        cost, status, slot, _ = calls.plan_through(k, self.horizon, first, desk)
-        return cost, status, desk.plan["u"][slot, : self.horizon - k].copy()
+            workspace.stages["policy_gain"][:], workspace.stages["policy_offset"][:] = policy
+        cost, status, buffer, _ = calls.plan_through(k, self.horizon, first, workspace)
+        return cost, status, workspace.plan["u"][buffer, : self.horizon - k].copy()
 
 
 COMPILED = ("cart", "toy", "double")
@@ -315,7 +315,8 @@ def interpret(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Mo
     sys.path.remove(str(parent))
 
 
-_PLAIN_OPTIONS = b"""ALLOCATING = ENTRY = INNER = INNER_ALLOCATING = APART = ORDERED = KERNEL = EXACT = {}
+_PLAIN_OPTIONS = b"""ALLOCATING = ENTRY = INNER = INNER_ALLOCATING = NOALIAS = ORDERED = KERNEL = EXACT = {}
+CACHED = False
 
 
 def function_at(signature):

@@ -69,9 +69,9 @@ class Dense:
         bounds = np.array([[-np.inf] * self.nu, [np.inf] * self.nu])
         Q, R = self.positive(self.nx), self.positive(self.ny)
         motion = package.numbers["transition"], package.numbers["drift"]
-        self.task = r.make_task(Q, R, *motion, bounds, package.numbers["data"])[0]
+        self.task = r.make_settings(Q, R, *motion, bounds, package.numbers["data"])[0]
         self.D, self.Xi = (value if value.ndim == 2 else np.diag(value) for value in motion)
-        self.space, self.step, self.note = (np.zeros(1, kind)[0] for kind in (r.SPACE, r.STEP, r.NOTE))
+        self.scratch, self.point, self.stage = (np.zeros(1, kind)[0] for kind in (r.SCRATCH, r.POINT, r.STAGE))
         self.noise = np.zeros((self.nz, self.nz))
         self.noise[: self.nx, : self.nx], self.noise[self.nx :, self.nx :] = Q, self.Xi
         self.R = R
@@ -95,7 +95,7 @@ class Dense:
         """Jacobians at a random point, from the kernels themselves: the zeros are those of the model."""
         kernels, work = self.package.kernels, np.zeros(self.package.WORK)
         z, u, data = self.random.normal(size=self.nz), self.random.normal(size=self.nu), self.package.numbers["data"]
-        s, n = self.step, self.note
+        s, n = self.point, self.stage
         kernels.dynamics_jacobian(0, z, u, data, work, np.zeros(self.nx), s.f_x, s.f_u, s.f_theta)
         kernels.observation_jacobian(0, z, data, work, n.h, n.h_x, n.h_theta)
         self.A, self.B = np.zeros((self.nz, self.nz)), np.zeros((self.nz, self.nu))
@@ -114,7 +114,7 @@ class Dense:
     def q(self) -> np.ndarray:
         """Random directions in the note."""
         values = self.random.normal(size=(self.ny, self.nz))
-        self.note.qx[:], self.note.qt[:, : self.p] = values[:, : self.nx], values[:, self.nx :]
+        self.stage.qx[:], self.stage.qt[:, : self.p] = values[:, : self.nx], values[:, self.nx :]
         return values
 
 
@@ -124,48 +124,48 @@ def dense(request: pytest.FixtureRequest, interpret: Interpret) -> Dense:
 
 
 def test_products_with_many_entries_are_loops_over_tables(dense: Dense) -> None:
-    assert hasattr(dense.package.blocks, "F_X_STARTS") == (np.count_nonzero(dense.step.f_x) > WRITTEN_OUT)
+    assert hasattr(dense.package.blocks, "F_X_STARTS") == (np.count_nonzero(dense.point.f_x) > WRITTEN_OUT)
 
 
 def test_prediction(dense: Dense) -> None:
     blocks, (records, S) = dense.package.blocks, dense.matrix()
-    blocks.multiply(records[0], dense.step, dense.space)
+    blocks.multiply(records[0], dense.point, dense.scratch)
     rows = dense.A[list(dense.package.THETA_ROWS), dense.nx :]
-    np.testing.assert_allclose(dense.space.product[:, : dense.p], rows @ S[dense.nx :, dense.nx :], rtol=1e-12)
-    blocks.predict_covariance(records[0], dense.step, dense.task.Q, dense.task, dense.space)
+    np.testing.assert_allclose(dense.scratch.product[:, : dense.p], rows @ S[dense.nx :, dense.nx :], rtol=1e-12)
+    blocks.predict_covariance(records[0], dense.point, dense.task.Q, dense.task, dense.scratch)
     np.testing.assert_allclose(dense.full(records), dense.A @ S @ dense.A.T + dense.noise, rtol=1e-11, atol=1e-12)
     assert (records["xx"][0] == records["xx"][0].T).all()
 
 
 def test_measurement(dense: Dense) -> None:
     blocks, (records, S) = dense.package.blocks, dense.matrix()
-    dense.space.present[:] = 1.0
-    blocks.see_parameters(records[0], dense.note, dense.space)
-    blocks.measure(records[0], dense.note, dense.task, dense.width, dense.space)
+    dense.scratch.present[:] = 1.0
+    blocks.project_parameters(records[0], dense.stage, dense.scratch)
+    blocks.measure(records[0], dense.stage, dense.task, dense.width, dense.scratch)
     L = np.linalg.cholesky(dense.C @ S @ dense.C.T + dense.R)
     q = np.linalg.solve(L, dense.C @ S)
-    np.testing.assert_allclose(np.tril(dense.note.root, -1), np.tril(L, -1), rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(dense.note.pivots, 1.0 / np.diag(L), rtol=1e-10)
-    np.testing.assert_allclose(dense.note.qx, q[:, : dense.nx], rtol=1e-9, atol=1e-11)
-    np.testing.assert_allclose(dense.note.qt[:, : dense.p], q[:, dense.nx :], rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(np.tril(dense.stage.root, -1), np.tril(L, -1), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(dense.stage.pivots, 1.0 / np.diag(L), rtol=1e-10)
+    np.testing.assert_allclose(dense.stage.qx, q[:, : dense.nx], rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(dense.stage.qt[:, : dense.p], q[:, dense.nx :], rtol=1e-9, atol=1e-11)
 
 
 def test_reduction(dense: Dense) -> None:
     blocks, (records, S), nx = dense.package.blocks, dense.matrix(), dense.nx
     q = dense.q()
     less = S - q.T @ q
-    blocks.reduce_states(records[0], dense.note, dense.width)
+    blocks.reduce_states(records[0], dense.stage, dense.width)
     states = S.copy()
     states[:nx], states[:, :nx] = less[:nx], less[:, :nx]
     np.testing.assert_allclose(dense.full(records), states, rtol=1e-11, atol=1e-12)
     both = records.copy()
-    blocks.reduce_parameters(records[0], dense.note)
+    blocks.reduce_parameters(records[0], dense.stage)
     np.testing.assert_allclose(dense.full(records), less, rtol=1e-11, atol=1e-12)
     assert (dense.full(records) == dense.full(records).T).all()
-    blocks.reduce_and_multiply(both[0], dense.note, dense.step, dense.space)
+    blocks.reduce_and_multiply(both[0], dense.stage, dense.point, dense.scratch)
     np.testing.assert_allclose(dense.full(both), less, rtol=1e-11, atol=1e-12)
     rows = dense.A[list(dense.package.THETA_ROWS), nx:]
-    np.testing.assert_allclose(dense.space.product[:, : dense.p], rows @ less[nx:, nx:], rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(dense.scratch.product[:, : dense.p], rows @ less[nx:, nx:], rtol=1e-9, atol=1e-11)
 
 
 def test_a_step_back(dense: Dense) -> None:
@@ -174,31 +174,31 @@ def test_a_step_back(dense: Dense) -> None:
     W = 0.5 * (W + W.T)
     free = np.ones(dense.nu, dtype=bool)
     free[-1] = dense.nu == 1
-    dense.space.free[:] = free
+    dense.scratch.free[:] = free
     B, weights = dense.B * free, np.zeros((dense.nz, dense.nz))
     weights[:nx, :nx] = W
     # the two traces before the step
     inner = np.einsum("ai,ij,aj", q[:, nx:], K[nx:, nx:], q[:, nx:])
-    assert cost.learned(records[0], dense.note) == pytest.approx(inner, rel=1e-11)
+    assert cost.learned(records[0], dense.stage) == pytest.approx(inner, rel=1e-11)
     rest = np.einsum("ai,ij,aj", q, K, q) - inner
-    assert cost.expected_states(records[0], dense.note, dense.width) == pytest.approx(rest, rel=1e-10)
+    assert cost.expected_states(records[0], dense.stage, dense.width) == pytest.approx(rest, rel=1e-10)
     # M and what the inputs take off
-    cost.effort(records[0], dense.step, dense.width, dense.space)
-    cost.effort_parameters(dense.step, dense.task, dense.space)
-    np.testing.assert_allclose(dense.space.Mx, (B.T @ K @ dense.A)[:, :nx], rtol=1e-10, atol=1e-11)
-    np.testing.assert_allclose(dense.space.Mt[:, : dense.p], (B.T @ K @ dense.A)[:, nx:], rtol=1e-10, atol=1e-11)
-    dense.space.Huu[:] += U
-    cost.solve_effort(dense.width, dense.space)
+    cost.effort(records[0], dense.point, dense.width, dense.scratch)
+    cost.effort_parameters(dense.point, dense.task, dense.scratch)
+    np.testing.assert_allclose(dense.scratch.Mx, (B.T @ K @ dense.A)[:, :nx], rtol=1e-10, atol=1e-11)
+    np.testing.assert_allclose(dense.scratch.Mt[:, : dense.p], (B.T @ K @ dense.A)[:, nx:], rtol=1e-10, atol=1e-11)
+    dense.scratch.Huu[:] += U
+    cost.solve_effort(dense.width, dense.scratch)
     G = (U + B.T @ K @ B)[np.ix_(free, free)]
     M = (B.T @ K @ dense.A)[free]
     expected = weights + dense.A.T @ K @ dense.A - M.T @ np.linalg.solve(G, M)
     for i in range(nx):
-        dense.package.blocks.move_vector_back(records[0].xt[i], dense.task, dense.space)
-    found = cost.back_parameters(records[0], dense.step, dense.note, dense.task, dense.space)
+        dense.package.blocks.apply_transition_transposed(records[0].xt[i], dense.task, dense.scratch)
+    found = cost.back_parameters(records[0], dense.point, dense.stage, dense.task, dense.scratch)
     assert found == pytest.approx(inner, rel=1e-11)
-    dense.package.riccati.meet_cost(records[0], dense.step)
-    cost.back_mixed(records[0], dense.step, dense.width, dense.space)
-    cost.back_states(records[0], dense.step, W, dense.space)
+    dense.package.riccati.couple_cost(records[0], dense.point)
+    cost.back_mixed(records[0], dense.point, dense.width, dense.scratch)
+    cost.back_states(records[0], dense.point, W, dense.scratch)
     np.testing.assert_allclose(dense.full(records), expected, rtol=1e-9, atol=1e-10)
     assert (records["xx"][0] == records["xx"][0].T).all()
 
@@ -206,17 +206,17 @@ def test_a_step_back(dense: Dense) -> None:
 def test_what_a_measurement_saves(dense: Dense) -> None:
     """V <- (I - Kf C)' V (I - Kf C), of the slopes of the dual cost."""
     adjoint, (covariance, S), (records, V) = dense.package.adjoint_blocks, dense.matrix(), dense.matrix()
-    dense.space.present[:] = 1.0
-    dense.package.blocks.see_parameters(covariance[0], dense.note, dense.space)
-    dense.package.blocks.measure(covariance[0], dense.note, dense.task, dense.width, dense.space)
+    dense.scratch.present[:] = 1.0
+    dense.package.blocks.project_parameters(covariance[0], dense.stage, dense.scratch)
+    dense.package.blocks.measure(covariance[0], dense.stage, dense.task, dense.width, dense.scratch)
     gain = np.linalg.solve(dense.C @ S @ dense.C.T + dense.R, dense.C @ S).T
-    adjoint.filter_loss(records[0], dense.note, dense.width, dense.space)
-    found = np.hstack([dense.space.loss_x, dense.space.loss_t[:, : dense.p]])
+    adjoint.filter_loss(records[0], dense.stage, dense.width, dense.scratch)
+    found = np.hstack([dense.scratch.loss_x, dense.scratch.loss_t[:, : dense.p]])
     np.testing.assert_allclose(found, (V @ gain).T, rtol=1e-9, atol=1e-10)
-    np.testing.assert_allclose(dense.space.inner_loss, gain.T @ V @ gain, rtol=1e-9, atol=1e-10)
-    adjoint.see_loss(dense.note, dense.space)
-    adjoint.look_back(records[0], dense.note, dense.width, dense.space)
-    adjoint.look_back_parameters(records[0], dense.note, dense.space)
+    np.testing.assert_allclose(dense.scratch.inner_loss, gain.T @ V @ gain, rtol=1e-9, atol=1e-10)
+    adjoint.project_loss(dense.stage, dense.scratch)
+    adjoint.adjoint_measurement(records[0], dense.stage, dense.width, dense.scratch)
+    adjoint.adjoint_measurement_parameters(records[0], dense.stage, dense.scratch)
     left = np.eye(dense.nz) - gain @ dense.C
     np.testing.assert_allclose(dense.full(records), left.T @ V @ left, rtol=1e-9, atol=1e-9)
 
@@ -225,24 +225,24 @@ def test_feedback_and_what_it_leads_to(dense: Dense) -> None:
     """L = -(U + B' K B)^-1 B' K A, the rows of the states of K (A + B L), and N <- (A + B L) N (A + B L)'."""
     cost, adjoint = dense.package.cost_blocks, dense.package.adjoint_blocks
     (records, K), (spread, N), nx = dense.matrix(), dense.matrix(), dense.nx
-    pull, U = np.zeros(1, dense.package.records.PULL)[0], dense.positive(dense.nu)
-    dense.space.free[:] = 1.0
-    cost.effort(records[0], dense.step, dense.width, dense.space)
-    cost.effort_parameters(dense.step, dense.task, dense.space)
-    dense.space.Huu[:] += U
-    cost.solve_effort(dense.width, dense.space)
-    adjoint.feedback(pull, dense.width, dense.space)
+    gradient, U = np.zeros(1, dense.package.records.GRADIENT)[0], dense.positive(dense.nu)
+    dense.scratch.free[:] = 1.0
+    cost.effort(records[0], dense.point, dense.width, dense.scratch)
+    cost.effort_parameters(dense.point, dense.task, dense.scratch)
+    dense.scratch.Huu[:] += U
+    cost.solve_effort(dense.width, dense.scratch)
+    adjoint.feedback(gradient, dense.width, dense.scratch)
     L = -np.linalg.solve(U + dense.B.T @ K @ dense.B, dense.B.T @ K @ dense.A)
-    np.testing.assert_allclose(np.hstack([pull.Lx, pull.Lt[:, : dense.p]]), L, rtol=1e-9, atol=1e-10)
-    pull.reach_x[:], pull.reach_t[:, : dense.p] = K[:nx, :nx], K[:nx, nx:]
-    adjoint.carry_rows(pull.reach_x, pull.reach_t, dense.step, dense.task, dense.space)
-    adjoint.close_rows(pull, dense.width, dense.space)
+    np.testing.assert_allclose(np.hstack([gradient.gain_x, gradient.gain_t[:, : dense.p]]), L, rtol=1e-9, atol=1e-10)
+    gradient.closed_loop_x[:], gradient.closed_loop_t[:, : dense.p] = K[:nx, :nx], K[:nx, nx:]
+    adjoint.carry_rows(gradient.closed_loop_x, gradient.closed_loop_t, dense.point, dense.task, dense.scratch)
+    adjoint.close_rows(gradient, dense.width, dense.scratch)
     closed = dense.A + dense.B @ L
-    reach = np.hstack([pull.reach_x, pull.reach_t[:, : dense.p]])
+    reach = np.hstack([gradient.closed_loop_x, gradient.closed_loop_t[:, : dense.p]])
     np.testing.assert_allclose(reach, (K @ closed)[:nx], rtol=1e-9, atol=1e-9)
-    adjoint.answer(spread[0], pull, dense.width, dense.space)
-    np.testing.assert_allclose(dense.space.Huu, L @ N @ L.T, rtol=1e-9, atol=1e-10)
-    adjoint.move_spread(spread[0], dense.step, dense.task, dense.space)
+    adjoint.apply_gain(spread[0], gradient, dense.width, dense.scratch)
+    np.testing.assert_allclose(dense.scratch.Huu, L @ N @ L.T, rtol=1e-9, atol=1e-10)
+    adjoint.propagate_closed_loop(spread[0], dense.point, dense.task, dense.scratch)
     np.testing.assert_allclose(dense.full(spread), closed @ N @ closed.T, rtol=1e-8, atol=1e-9)
 
 
@@ -270,12 +270,12 @@ class Values(Dense):
         self.size = self.nx + self.own
         self.met = slice(self.nx + self.live, self.nx + self.live + r.NR)  # values of the dynamics
         self.seen = slice(self.nx + self.live + r.NR, self.size)  # values of the measurement
-        self.scatter(self.space, "nothing")
-        self.scatter(self.note, "h_x")
-        self.space.present[:] = 1.0
+        self.scatter(self.scratch, "zeros")
+        self.scatter(self.stage, "h_x")
+        self.scratch.present[:] = 1.0
         self.F, self.G = np.eye(self.size), np.zeros((self.size, self.nu))
-        self.F[: self.nx, : self.nx], self.F[rows, self.met] = self.step.f_x, np.eye(r.NR)
-        self.G[: self.nx] = self.step.f_u
+        self.F[: self.nx, : self.nx], self.F[rows, self.met] = self.point.f_x, np.eye(r.NR)
+        self.G[: self.nx] = self.point.f_u
         self.H = np.zeros((self.ny, self.size))
         self.H[:, : self.nx], self.H[seen, self.seen] = self.C[:, : self.nx], np.eye(r.NHR)
 
@@ -295,7 +295,7 @@ class Values(Dense):
 
     def held(self, full: np.ndarray, width: int | None = None) -> Any:
         """The first values of a matrix as a record."""
-        record, width, nx = np.zeros(1, self.package.records.BLOCKS)[0], self.own if width is None else width, self.nx
+        record, width, nx = np.zeros(1, self.package.records.GAUSSIAN)[0], self.own if width is None else width, self.nx
         self.scatter(record)
         record.xx[:], record.xt[:, :width] = full[:nx, :nx], full[:nx, nx : nx + width]
         record.tt[:width, :width] = full[nx : nx + width, nx : nx + width]
@@ -314,24 +314,24 @@ class Values(Dense):
         """Take a measurement into the note; returns the gain of the filter."""
         S, blocks = self.symmetric(), self.package.blocks
         record = self.held(S)
-        self.package.lowrank.see(record, self.live, self.space)
-        blocks.measure(record, self.note, self.task, self.live, self.space)
+        self.package.lowrank.project_values(record, self.live, self.scratch)
+        blocks.measure(record, self.stage, self.task, self.live, self.scratch)
         return np.linalg.solve(self.H @ S @ self.H.T + self.R, self.H @ S).T
 
-    def answer(self, K: np.ndarray, pull: Any) -> tuple[np.ndarray, np.ndarray]:
+    def apply_gain(self, K: np.ndarray, gradient: Any) -> tuple[np.ndarray, np.ndarray]:
         """Let the inputs answer to the cost-to-go K; returns M and the feedback."""
         cost, U = self.package.cost_blocks, self.positive(self.nu)
-        self.space.free[:] = 1.0
-        cost.effort(self.held(K, self.live), self.step, self.live, self.space)
-        self.package.lowrank.effort_values(self.live, self.space)
-        self.space.Huu[:] += U
-        cost.solve_effort(self.own, self.space)
-        self.package.adjoint_blocks.feedback(pull, self.own, self.space)
+        self.scratch.free[:] = 1.0
+        cost.effort(self.held(K, self.live), self.point, self.live, self.scratch)
+        self.package.lowrank.effort_values(self.live, self.scratch)
+        self.scratch.Huu[:] += U
+        cost.solve_effort(self.own, self.scratch)
+        self.package.adjoint_blocks.feedback(gradient, self.own, self.scratch)
         curvature, mixed = U + self.G.T @ K @ self.G, self.G.T @ K @ self.F
         return np.linalg.solve(np.linalg.cholesky(curvature), mixed), -np.linalg.solve(curvature, mixed)
 
-    def pull(self) -> Any:
-        record = np.zeros(1, self.package.records.PULL)[0]
+    def gradient(self) -> Any:
+        record = np.zeros(1, self.package.records.GRADIENT)[0]
         self.scatter(record)
         return record
 
@@ -367,9 +367,9 @@ def test_what_a_measurement_saves_in_low_rank_form(values: Values) -> None:
     """V' = (I - Kf C)' V (I - Kf C), in which the values of the measurement appear."""
     adjoint, gain, V = values.package.adjoint_blocks, values.measure(), values.symmetric(values.met, values.seen)
     record = values.held(V, values.live)
-    adjoint.filter_loss(record, values.note, values.live, values.space)
-    adjoint.look_back(record, values.note, values.live, values.space)
-    values.package.value_blocks.look_back_values(record, values.note, values.live, values.space)
+    adjoint.filter_loss(record, values.stage, values.live, values.scratch)
+    adjoint.adjoint_measurement(record, values.stage, values.live, values.scratch)
+    values.package.value_blocks.adjoint_measurement_values(record, values.stage, values.live, values.scratch)
     left = np.eye(values.size) - gain @ values.H
     written = np.delete(np.arange(values.size), values.met)
     found, expected = (one[np.ix_(written, written)] for one in (values.read(record, values.own), left.T @ V @ left))
@@ -383,16 +383,16 @@ def test_slopes_by_the_covariance_in_low_rank_form(values: Values) -> None:
     cost, saved = values.held(K, live), values.held(V)
     saved.xt[:, values.met.start - nx : values.met.stop - nx] = np.nan  # not there yet
     before = cost.copy()
-    blocks.carry_values(cost, saved, values.step, live, values.space)
-    rows = values.rows(values.space.rows_x, values.space.rows_t)
+    blocks.carry_values(cost, saved, values.point, live, values.scratch)
+    rows = values.rows(values.scratch.rows_x, values.scratch.rows_t)
     np.testing.assert_allclose(rows, ((K - V) @ values.F)[:nx], rtol=1e-11, atol=1e-12)
     E = values.F.T @ (K - V) @ values.F
-    blocks.write_values(cost, saved, live, values.space)
+    blocks.write_values(cost, saved, live, values.scratch)
     expected = E[nx:, nx:].copy()
     expected[:live, :live] = before.tt[:live, :live]  # as it was
     np.testing.assert_allclose(cost.tt[: values.own, : values.own], expected, rtol=1e-11, atol=1e-12)
     assert (cost.xt == before.xt).all()
-    blocks.write_mixed(cost, values.step, values.own, values.space)
+    blocks.write_mixed(cost, values.point, values.own, values.scratch)
     np.testing.assert_allclose(cost.xt[:, : values.own], E[:nx, nx:], rtol=1e-11, atol=1e-12)
     assert (cost.xx == before.xx).all()
 
@@ -400,33 +400,33 @@ def test_slopes_by_the_covariance_in_low_rank_form(values: Values) -> None:
 def test_a_step_back_in_low_rank_form(values: Values) -> None:
     """K (A + B L), and V = A' V' A - M' M."""
     blocks, cost, nx = values.package.value_blocks, values.package.cost_blocks, values.nx
-    K, V, pull = values.symmetric(values.met, values.seen), values.symmetric(values.met), values.pull()
-    M, L = values.answer(K, pull)
-    blocks.keep_reach(values.held(K, values.live), values.step, values.live, pull, values.space)
-    reach = values.rows(pull.reach_x, pull.reach_t)
+    K, V, gradient = values.symmetric(values.met, values.seen), values.symmetric(values.met), values.gradient()
+    M, L = values.apply_gain(K, gradient)
+    blocks.store_closed_loop_rows(values.held(K, values.live), values.point, values.live, gradient, values.scratch)
+    reach = values.rows(gradient.closed_loop_x, gradient.closed_loop_t)
     np.testing.assert_allclose(reach, (K @ (values.F + values.G @ L))[:nx], rtol=1e-9, atol=1e-10)
     record, expected = values.held(V), values.F.T @ V @ values.F - M.T @ M
-    blocks.back_saved(record, values.live, values.space)
+    blocks.back_saved(record, values.live, values.scratch)
     np.testing.assert_allclose(record.tt[: values.own, : values.own], expected[nx:, nx:], rtol=1e-9, atol=1e-10)
     np.testing.assert_allclose(record.xt[:, : values.own], (V @ values.F)[:nx, nx:], rtol=1e-12)
-    cost.back_mixed(record, values.step, values.own, values.space)
-    cost.back_states(record, values.step, values.space.nothing, values.space)
+    cost.back_mixed(record, values.point, values.own, values.scratch)
+    cost.back_states(record, values.point, values.scratch.zeros, values.scratch)
     np.testing.assert_allclose(values.read(record, values.own), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_the_spread_in_low_rank_form(values: Values) -> None:
     """N <- (A + B L) N (A + B L)' - q' q: in `adjoint_lowrank` it has the other sign."""
     blocks, nx, kept = values.package.value_blocks, values.nx, values.nx + values.live
-    N, pull = values.symmetric(), values.pull()
-    _, L = values.answer(values.symmetric(values.met, values.seen), pull)
+    N, gradient = values.symmetric(), values.gradient()
+    _, L = values.apply_gain(values.symmetric(values.met, values.seen), gradient)
     record, closed = values.held(N), values.F + values.G @ L
-    values.package.adjoint_blocks.answer(record, pull, values.own, values.space)
-    blocks.move_values(record, values.step, values.live, values.space)
+    values.package.adjoint_blocks.apply_gain(record, gradient, values.own, values.scratch)
+    blocks.move_values(record, values.point, values.live, values.scratch)
     moved = (closed @ N @ closed.T)[:kept, :kept]
     np.testing.assert_allclose(values.read(record, values.live), moved, rtol=1e-9, atol=1e-9)
     before, q = record.copy(), values.random.normal(size=(values.ny, values.live))
-    values.note.qt[:, : values.live] = q
-    blocks.learn_values(record, values.note, values.live)
+    values.stage.qt[:, : values.live] = q
+    blocks.learn_values(record, values.stage, values.live)
     np.testing.assert_allclose(values.read(record, values.live)[nx:, nx:], moved[nx:, nx:] - q.T @ q, rtol=1e-9)
     assert (record.xx == before.xx).all()
     assert (record.xt == before.xt).all()

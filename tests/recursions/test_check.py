@@ -95,11 +95,11 @@ def _slope_row(model: Model, package: Any, form: str = SLOPE) -> Any:
 
 
 def _spoil(package: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    tilt = getattr(package.calls, name)
+    dual_gradient = getattr(package.calls, name)
 
-    def spoiled(k: int, end: int, slot: int, belief: Any, desk: Any) -> None:
-        tilt(k, end, slot, belief, desk)
-        desk.notes["tilt_u"] *= 1.0 + 1e-6
+    def spoiled(k: int, end: int, buffer: int, belief: Any, workspace: Any) -> None:
+        dual_gradient(k, end, buffer, belief, workspace)
+        workspace.stages["gradient_u"] *= 1.0 + 1e-6
 
     monkeypatch.setattr(package.calls, name, spoiled)
 
@@ -123,7 +123,7 @@ def test_slopes_agree_with_differences_of_many_digits(
     package = interpret(model)
     sound = _slope_row(model, package)
     assert sound.passed and sound.error < 1e-12
-    _spoil(package, "tilt", monkeypatch)
+    _spoil(package, "dual_gradient", monkeypatch)
     assert not _slope_row(model, package).passed
 
 
@@ -147,7 +147,7 @@ def test_slopes_of_plans_whose_values_stand_for_parameters(
     package, form = interpret(model), f"{SLOPE}, lowrank"
     assert [r.block for r in check_recursions(model, package) if not r.passed] == []
     assert _slope_row(model, package, form).error < 1e-12
-    _spoil(package, "tilt_lowrank", monkeypatch)
+    _spoil(package, "dual_gradient_lowrank", monkeypatch)
     assert not _slope_row(model, package, form).passed
 
 
@@ -179,7 +179,7 @@ def test_slopes_with_a_gaussian_process_are_those_of_the_gram_form(
     assert [r for r in results if not r.passed] == []
     (row,) = [r for r in results if r.block == SLOPE]
     assert row.error < 1e-8
-    _spoil(rail[1], "tilt_lowrank", monkeypatch)
+    _spoil(rail[1], "dual_gradient_lowrank", monkeypatch)
     (row,) = [r for r in check_recursions(*rail) if r.block == SLOPE]
     assert not row.passed
 
@@ -192,19 +192,19 @@ def test_slopes_of_values_for_which_there_is_no_room_are_differences(
     package, steps = rail[1], 8
     numbers, R = package.numbers, package.records
     noise = (numbers[key] for key in ("process_noise", "measurement_noise", "transition", "drift"))
-    task = R.make_task(*noise, np.array([[-np.inf], [np.inf]]), numbers["data"].copy())
+    task = R.make_settings(*noise, np.array([[-np.inf], [np.inf]]), numbers["data"].copy())
     for place in range(remembered):
         package.process.remember_g(np.array([0.1 * place, 0.5]), 0, task["numbers"][0], np.zeros(12), np.zeros(12))
     ones = np.stack([np.eye(2)] * (steps + 1))
-    weights = R.make_weights(ones, np.full((steps, 1, 1), 0.1), np.zeros((steps + 1, 2)))
-    desk = R.desk(steps, weights, task, 1, True)
+    weights = R.make_stage_costs(ones, np.full((steps, 1, 1), 0.1), np.zeros((steps + 1, 2)))
+    workspace = R.make_workspace(steps, weights, task, 1, True)
     held = R.make_belief(np.zeros(14), np.diag([0.1, 0.1, *np.zeros(12)]))
     inputs, found = 0.3 * np.cos(np.arange(steps))[:, None], []
-    for tilt in (package.calls.tilt, package.calls.tilt_lowrank):
-        package.calls.follow(0, steps, held, inputs, desk)
-        tilt(0, steps, 0, held, desk)
+    for dual_gradient in (package.calls.dual_gradient, package.calls.dual_gradient_lowrank):
+        package.calls.follow(0, steps, held, inputs, workspace)
+        dual_gradient(0, steps, 0, held, workspace)
         assert int(package.process.room_for(steps, task["numbers"][0])) == exact  # what the plan met is forgotten
-        found.append(slope_by_inputs(desk, steps))
+        found.append(slope_by_inputs(workspace, steps))
     assert np.abs(found[0]).max() > 1e-3
     np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
     assert np.array_equal(found[1], found[0]) != exact

@@ -25,15 +25,15 @@ def test_the_others_are_tried_where_only_what_uncertainty_costs_has_no_value(
     c.cost = c.cost._replace(bounds=np.array([[-1.0], [1.0]]))
     own, decision = c.package.dual_cost, c.package.decision
 
-    def cost(k: int, end: int, belief: Any, desk: Any, candidates: np.ndarray, out: np.ndarray) -> int:
+    def cost(k: int, end: int, belief: Any, workspace: Any, candidates: np.ndarray, out: np.ndarray) -> int:
         if math.isnan(candidates[0, 0]):
             candidates[0, 0] = 0.9
             return int(own.write_row(out[0], nominal, 1.0, math.inf, 1, False, 0, 0))
         return int(own.write_row(out[0], 1.0 + (candidates[0, 0] - 0.25) ** 2, 1.0, 0.5, 0, False, 0, 0))
 
     table, u = c.package.candidates.table(), np.zeros(1)
-    place = c.package.candidates.Case(0, c.horizon, c.held, c.desk())
-    status = decision.decide(cost, True, 0.1, place, table, u)
+    place = c.package.candidates.Case(0, c.horizon, c.held, c.make_workspace())
+    status = decision.decide(cost, True, np.full(1, 0.1), place, table, u)
     assert (status == c.package.nominal.NOT_FINITE) is not found
     assert u[0] == pytest.approx(0.25 if found else 0.9, abs=1e-3)
 
@@ -53,8 +53,8 @@ def test_planned_has_no_input_where_no_plan_has_a_cost(case: Make) -> None:
     c = case("unstable", horizon=3)
     c.belief = dense.Belief(np.array([0.5, -0.3, 1.0]), np.diag([0.0, 0.0, 1e308]))
     records, row, u = c.package.records, np.zeros(c.package.dual_cost.OUT), np.zeros(1)
-    desk = records.desk(c.horizon, records.make_weights(*c.cost[:3]), c.task, 1, True)
+    workspace = records.make_workspace(c.horizon, records.make_stage_costs(*c.cost[:3]), c.task, 1, True)
     with np.errstate(all="ignore"):
-        status = c.package.planned.choose(0, c.horizon, c.held, desk, u, row)
+        status = c.package.planned.choose(0, c.horizon, c.held, workspace, u, row)
     assert status == c.package.nominal.NOT_FINITE
     assert math.isfinite(row[c.package.dual_cost.OUT_NOMINAL]) and row[c.package.dual_cost.OUT_COST] == math.inf

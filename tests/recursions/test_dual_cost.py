@@ -59,10 +59,10 @@ def test_low_rank_equals_dense(case: Make, name: str, k: int, learning: bool) ->
 
 def test_low_rank_refuses_more_values_than_fit(case: Make) -> None:
     c = case("larger", horizon=9)
-    calls, desk, out = c.package.calls, c.desk(), np.full((1, c.package.dual_cost.OUT), 7.0)
+    calls, workspace, out = c.package.calls, c.make_workspace(), np.full((1, c.package.dual_cost.OUT), 7.0)
     assert c.cost_of("lowrank", 0, some_inputs(c, 0))[1] == np.inf
-    assert calls.begin(0, 9, c.held, desk) == c.package.nominal.CONVERGED
-    assert calls.lowrank(0, 9, c.held, desk, np.zeros((1, 1)), out) == c.package.nominal.BAD_ARGUMENT
+    assert calls.begin(0, 9, c.held, workspace) == c.package.nominal.CONVERGED
+    assert calls.lowrank(0, 9, c.held, workspace, np.zeros((1, 1)), out) == c.package.nominal.BAD_ARGUMENT
     assert (out == 7.0).all()
 
 
@@ -126,10 +126,10 @@ def test_caution_and_probing_are_all_of_the_uncertain_part(case: Make, name: str
 
 def batch(c: Case, function: str, k: int, candidates: np.ndarray, **settings: float) -> np.ndarray:
     """Results of a cost after preparing the decision."""
-    desk, calls, N = c.desk(tolerance=1e-13, **settings), c.package.calls, c.package.nominal
-    assert calls.begin(k, c.horizon, c.held, desk) == N.CONVERGED
+    workspace, calls, N = c.make_workspace(tolerance=1e-13, **settings), c.package.calls, c.package.nominal
+    assert calls.begin(k, c.horizon, c.held, workspace) == N.CONVERGED
     out = np.zeros((len(candidates), c.package.dual_cost.OUT))
-    assert getattr(calls, function)(k, c.horizon, c.held, desk, candidates, out) == N.CONVERGED
+    assert getattr(calls, function)(k, c.horizon, c.held, workspace, candidates, out) == N.CONVERGED
     return out
 
 
@@ -153,7 +153,7 @@ def test_the_bonus_is_the_spread_that_the_input_can_change(case: Make) -> None:
     delay = c.package.INPUT_DELAY
     out = batch(c, "bonus", 0, candidates, bonus=3.0)
     _, inputs = dense.best_plan(c.reference, c.noise, c.cost, 0, c.belief.mean, candidates[0])
-    expected = dense.parameter_spread(c.reference, c.noise, 0, c.belief, inputs, delay)
+    expected = dense.parameter_variance(c.reference, c.noise, 0, c.belief, inputs, delay)
     assert delay == 3
     assert out[0, 2] == pytest.approx(expected, rel=1e-6)
     assert out[0, 0] == pytest.approx(out[0, 1] + 3.0 * out[0, 2], rel=1e-14)
@@ -215,7 +215,7 @@ def test_linear_and_known_gives_the_exact_cost(case: Make) -> None:
     c.noise = dense.Noise(np.array([[0.1]]), np.zeros((1, 1)), np.zeros((0, 0)), np.zeros((0, 0)))
     c.cost = dense.Cost(np.ones((3, 1, 1)), np.ones((2, 1, 1)), np.zeros((3, 1)), np.array([[-np.inf], [np.inf]]))
     u = np.zeros(1)
-    c.package.calls.certainty_equivalent(0, 2, c.held, c.desk(), u)
+    c.package.calls.certainty_equivalent(0, 2, c.held, c.make_workspace(), u)
     found = batch(c, "structured", 0, u[None])[0, 0]
     last = 1.0 + 1.0 - 4.0 / 5.0  # K_1, since K_2 = 1
     first = 1.0 + last - (2.0 * last) ** 2 / (1.0 + 4.0 * last)
@@ -230,10 +230,10 @@ def test_cost_to_go_tends_to_the_algebraic_solution(case: Make) -> None:
     W, U = c.semidefinite(2, 1.0) + 0.1 * np.eye(2), np.array([[0.4]])
     open_bounds = np.array([[-np.inf], [np.inf]])
     c.cost = dense.Cost(np.tile(W, (201, 1, 1)), np.tile(U, (200, 1, 1)), np.zeros((201, 2)), open_bounds)
-    desk = c.desk()
-    c.package.calls.follow(0, 200, c.held, np.zeros((200, 1)), desk)
-    c.package.calls.jd_structured(0, 200, np.int64(0), np.int64(1), c.held, desk)
-    K = desk.forms["xx"][1]
+    workspace = c.make_workspace()
+    c.package.calls.follow(0, 200, c.held, np.zeros((200, 1)), workspace)
+    c.package.calls.jd_structured(0, 200, np.int64(0), np.int64(1), c.held, workspace)
+    K = workspace.forms["xx"][1]
     limit = solve_discrete_are(np.array([[1.0, 0.1], [0.0, 0.9]]), np.array([[0.0], [1.0]]), W, U)
     assert pytest.approx(limit, rel=1e-10) == K
 
@@ -248,15 +248,22 @@ def test_orders_agree_without_second_derivatives(case: Make) -> None:
 def test_time_and_sizes_that_do_not_fit_are_a_status(case: Make) -> None:
     c = case("toy")
     calls, bad, out = c.package.calls, c.package.nominal.BAD_ARGUMENT, np.full((1, c.package.dual_cost.OUT), 7.0)
-    desk, one = c.desk(), np.zeros((1, 1))
-    short = desk._replace(notes=desk.notes[:-1])
-    cheap = desk._replace(weights=desk.weights[:-1])
-    for k, end, used in ((5, 5, desk), (-1, 5, desk), (0, 0, desk), (0, 6, desk), (0, 5, short), (0, 5, cheap)):
+    workspace, one = c.make_workspace(), np.zeros((1, 1))
+    short = workspace._replace(stages=workspace.stages[:-1])
+    cheap = workspace._replace(stage_costs=workspace.stage_costs[:-1])
+    for k, end, used in (
+        (5, 5, workspace),
+        (-1, 5, workspace),
+        (0, 0, workspace),
+        (0, 6, workspace),
+        (0, 5, short),
+        (0, 5, cheap),
+    ):
         assert calls.begin(k, end, c.held, used) == bad
         assert calls.structured(k, end, c.held, used, one, out) == bad
         assert np.isnan(calls.follow(k, end, c.held, np.zeros((6, 1)), used))
-    assert calls.structured(0, 5, c.held, desk, np.zeros((2, 1)), out) == bad
-    assert np.isnan(calls.follow(0, 5, c.held, np.zeros((3, 1)), desk))
+    assert calls.structured(0, 5, c.held, workspace, np.zeros((2, 1)), out) == bad
+    assert np.isnan(calls.follow(0, 5, c.held, np.zeros((3, 1)), workspace))
     assert (out == 7.0).all()
 
 

@@ -28,7 +28,7 @@ class Filter:
         self.belief = c.held
         if c.package.SQUARE_ROOT:
             c.package.square_root.factorise(self.belief)
-        self.tray, self.stats = self.module.tray(c.task), np.zeros(3)
+        self.filter_workspace, self.stats = self.module.make_filter_workspace(c.task), np.zeros(3)
 
     @property
     def z(self) -> np.ndarray:
@@ -41,13 +41,13 @@ class Filter:
         return self.c.package.records.read_covariance(self.belief)
 
     def predict(self, k: int, u: np.ndarray) -> None:
-        self.module.predict(k, self.belief, u, self.tray)
+        self.module.predict(k, self.belief, u, self.filter_workspace)
 
     def update(self, k: int, y: np.ndarray, kind: str = "update") -> int:
-        return int(getattr(self.module, kind)(k, self.belief, y, self.tray, self.stats))
+        return int(getattr(self.module, kind)(k, self.belief, y, self.filter_workspace, self.stats))
 
     def step(self, k: int, u: np.ndarray, y: np.ndarray) -> int:
-        return int(self.module.step(k, self.belief, u, y, self.tray))
+        return int(self.module.step(k, self.belief, u, y, self.filter_workspace))
 
 
 @pytest.mark.parametrize(
@@ -244,14 +244,16 @@ def test_long_runs_stay_covariances(compiled: Callable[[Model], LoadedPackage], 
     truth = np.concatenate([[0.0, 0.0], 0.05 * random.normal(size=300)])
     belief = records.make_belief(np.zeros(302), np.diag(np.concatenate([np.full(2, 1e-6), np.full(300, 1e6)])))
     motion, bounds = (package.numbers["transition"], package.numbers["drift"]), np.array([[-np.inf], [np.inf]])
-    tray = module.tray(records.make_task(1e-8 * np.eye(2), 1e-6 * np.eye(2), *motion, bounds, data))
+    filter_workspace = module.make_filter_workspace(
+        records.make_settings(1e-8 * np.eye(2), 1e-6 * np.eye(2), *motion, bounds, data)
+    )
     work, f = np.zeros(package.WORK), np.zeros(2)
     for k in range(steps):
         u = np.array([-0.3 * truth[0] - 0.5 * truth[1] + 0.3 * np.sin(0.001 * k * (1.0 + 0.1 * np.sin(0.01 * k)))])
         package.kernels.dynamics(k, truth, u, data, work, f)
         truth[:2] = f
         y = truth[:2] + 1e-3 * random.normal(size=2)
-        assert module.step(k, belief, u, y, tray) == 0
+        assert module.step(k, belief, u, y, filter_workspace) == 0
         if k in (10, 100, 1000, 10_000, steps - 1):
             P = records.read_covariance(belief)
             assert np.isfinite(belief["z"]).all()

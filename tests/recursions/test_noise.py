@@ -32,13 +32,16 @@ def test_known_noise_by_time_is_the_time_varying_kalman_filter(interpret: Callab
     )
     package = interpret(model)
     task = _task(package)
-    tray, belief = package.filter.tray(task), package.records.make_belief(np.array([1.0, -0.5]), np.diag([0.5, 0.2]))
+    filter_workspace, belief = (
+        package.filter.make_filter_workspace(task),
+        package.records.make_belief(np.array([1.0, -0.5]), np.diag([0.5, 0.2])),
+    )
     A, B, C = np.array([[1.0, 0.5], [0.0, 0.9]]), np.array([0.0, 1.0]), np.array([[1.0, 0.0]])
     mean, P = np.array([1.0, -0.5]), np.diag([0.5, 0.2])
     random = np.random.default_rng(0)
     for time in range(8):
         push, y = random.normal(size=1), random.normal(size=1)
-        package.filter.step(time, belief, push, y, tray)
+        package.filter.step(time, belief, push, y, filter_workspace)
         mean = A @ mean + B * push
         P = A @ P @ A.T + np.diag([0.01, 0.02 + 0.01 * np.sin(time) ** 2])
         S = C @ P @ C.T + 0.1 / (2 + time)
@@ -51,8 +54,8 @@ def test_known_noise_by_time_is_the_time_varying_kalman_filter(interpret: Callab
 def test_the_iterated_update_keeps_the_noise_of_the_prediction(case: Make) -> None:
     c = case("lit_iterated")
     y = np.array([0.3, -0.4])
-    tray, held = c.package.filter.tray(c.task), c.held
-    c.package.filter.update(2, held, y, tray, np.zeros(3))
+    filter_workspace, held = c.package.filter.make_filter_workspace(c.task), c.held
+    c.package.filter.update(2, held, y, filter_workspace, np.zeros(3))
     exact = dense.update_iterated(c.reference, c.noise, 2, c.belief, y)
     assert held["z"][0] == pytest.approx(exact.mean, rel=1e-8)
     assert c.package.records.read_covariance(held) == pytest.approx(exact.covariance, rel=1e-7, abs=1e-10)
@@ -62,7 +65,7 @@ def test_the_iterated_update_keeps_the_noise_of_the_prediction(case: Make) -> No
 
 def _task(package: Any) -> Any:
     """A task whose noise is that of no point yet."""
-    return package.records.make_task(
+    return package.records.make_settings(
         np.eye(package.NX), np.eye(package.NY), 1.0, 0.0, np.array([[-9.0], [9.0]]), np.zeros(package.DATA)
     )
 
@@ -88,25 +91,25 @@ def test_a_step_without_a_covariance_leaves_no_finite_belief(
     package = _trouble(interpret, process_noise=noise)
     for start in (good, bad):
         belief = package.records.make_belief(np.array([start, 0.0]), np.eye(2))
-        package.filter.predict(0, belief, np.zeros(1), package.filter.tray(_task(package)))
+        package.filter.predict(0, belief, np.zeros(1), package.filter.make_filter_workspace(_task(package)))
         assert np.isfinite(package.records.read_covariance(belief)).all() == (start == good)
 
 
 def test_a_plan_to_where_measurements_have_no_noise_has_no_cost(interpret: Callable[[Model], Any]) -> None:
     package = _trouble(interpret, measurement_noise=[1 - x, 0.1])
     records = package.records
-    weights = records.make_weights(np.eye(2)[None].repeat(3, 0), np.ones((2, 1, 1)), np.zeros((3, 2)))
-    desk, held = records.desk(2, weights, _task(package)), records.make_belief(np.zeros(2), np.eye(2))
+    weights = records.make_stage_costs(np.eye(2)[None].repeat(3, 0), np.ones((2, 1, 1)), np.zeros((3, 2)))
+    workspace, held = records.make_workspace(2, weights, _task(package)), records.make_belief(np.zeros(2), np.eye(2))
     for last, fine in ((0.5, True), (3.0, False)):
-        package.calls.follow(0, 2, held, np.array([[0.2], [last]]), desk)
-        assert np.isfinite(package.calls.jd_structured(0, 2, 0, 1, held, desk)[0]) == fine
+        package.calls.follow(0, 2, held, np.array([[0.2], [last]]), workspace)
+        assert np.isfinite(package.calls.jd_structured(0, 2, 0, 1, held, workspace)[0]) == fine
 
 
 def test_an_update_without_a_covariance_says_so_and_leaves_the_belief(interpret: Callable[[Model], Any]) -> None:
     package = _trouble(interpret, measurement_noise=[1 - x, 0.1])
-    tray = package.filter.tray(_task(package))
+    filter_workspace = package.filter.make_filter_workspace(_task(package))
     for kind in ("update", "update_consider"):
         belief = package.records.make_belief(np.array([2.0, 0.0]), np.eye(2))
-        status = getattr(package.filter, kind)(0, belief, np.zeros(2), tray, np.zeros(3))
+        status = getattr(package.filter, kind)(0, belief, np.zeros(2), filter_workspace, np.zeros(3))
         assert status == package.filter.NOT_FINITE
         assert belief["z"][0].tolist() == [2.0, 0.0]

@@ -23,7 +23,7 @@ def least_squares_inputs(c: Case, k: int, first: np.ndarray) -> np.ndarray:
 
     def residuals(free: np.ndarray) -> np.ndarray:
         inputs = np.vstack([first[None], free.reshape(steps - 1, m)])
-        states = dense.rollout(c.reference, c.noise, k, c.belief.mean, inputs)
+        states = dense.forward_pass(c.reference, c.noise, k, c.belief.mean, inputs)
         parts = []
         for i, z in enumerate(states):
             root = np.linalg.cholesky(c.cost.state[k + i] + 1e-300 * np.eye(c.reference.nx))
@@ -48,7 +48,7 @@ def test_affine_plan_is_the_least_squares_solution(case: Make, name: str, k: int
     expected = least_squares_inputs(c, k, first)
     assert status == c.package.nominal.CONVERGED
     assert inputs == pytest.approx(expected, rel=1e-9, abs=1e-10)
-    states = dense.rollout(c.reference, c.noise, k, c.belief.mean, expected)
+    states = dense.forward_pass(c.reference, c.noise, k, c.belief.mean, expected)
     assert cost == pytest.approx(dense.nominal_cost(c.reference, c.cost, k, states, expected), rel=1e-12)
 
 
@@ -78,7 +78,7 @@ def test_bounds_are_kept_and_optimal(case: Make, name: str, bound: float) -> Non
     assert inputs == pytest.approx(expected, abs=1e-3)
     # clipping the free plan would not have done
     clipped = np.clip(free, -bound, bound)
-    states = dense.rollout(c.reference, c.noise, 0, c.belief.mean, clipped)
+    states = dense.forward_pass(c.reference, c.noise, 0, c.belief.mean, clipped)
     assert cost < dense.nominal_cost(c.reference, c.cost, 0, states, clipped) - 1e-6
     assert cost > free_cost
 
@@ -113,28 +113,28 @@ def test_a_candidate_does_not_depend_on_those_before_it(case: Make) -> None:
 
 def costs_of(c: Case, candidates: np.ndarray) -> np.ndarray:
     """The rows of results of candidates, after the certainty-equivalent plan."""
-    calls, desk, out = c.package.calls, c.desk(), np.zeros((len(candidates), c.package.dual_cost.OUT))
-    calls.certainty_equivalent(0, c.horizon, c.held, desk, np.zeros(1))
-    calls.structured(0, c.horizon, c.held, desk, candidates, out)
+    calls, workspace, out = c.package.calls, c.make_workspace(), np.zeros((len(candidates), c.package.dual_cost.OUT))
+    calls.certainty_equivalent(0, c.horizon, c.held, workspace, np.zeros(1))
+    calls.structured(0, c.horizon, c.held, workspace, candidates, out)
     return out
 
 
 def test_the_certainty_equivalent_input_minimises_over_the_first_input_too(case: Make) -> None:
     c = case("cart")
     u = np.zeros(1)
-    cost, status, _ = c.package.calls.certainty_equivalent(0, c.horizon, c.held, c.desk(tolerance=1e-13), u)
+    cost, status, _ = c.package.calls.certainty_equivalent(0, c.horizon, c.held, c.make_workspace(tolerance=1e-13), u)
     assert status == c.package.nominal.CONVERGED
     assert cost == pytest.approx(c.plan(0, u)[0], rel=1e-12)
     assert c.plan(0, u + 1e-3)[0] > cost
     assert c.plan(0, u - 1e-3)[0] > cost
 
 
-def test_a_plan_that_leaves_the_numbers_is_a_status(case: Make) -> None:
+def test_a_plan_that_is_not_finite_is_a_status(case: Make) -> None:
     c = case("cart")
     c.belief = c.belief._replace(mean=np.full(c.reference.nz, 1e200))
-    calls, desk = c.package.calls, c.desk()
-    calls.begin(0, c.horizon, c.held, desk)
-    cost, status, _, _ = calls.plan_through(0, c.horizon, np.zeros(1), desk)
+    calls, workspace = c.package.calls, c.make_workspace()
+    calls.begin(0, c.horizon, c.held, workspace)
+    cost, status, _, _ = calls.plan_through(0, c.horizon, np.zeros(1), workspace)
     assert cost == np.inf
     assert status == c.package.nominal.NOT_FINITE
 
@@ -151,13 +151,13 @@ def test_no_cost_at_all_moves_nothing(case: Make) -> None:
 
 def test_a_limit_of_iterations_is_reported(case: Make) -> None:
     c = case("cart")
-    calls, desk = c.package.calls, c.desk(iterations=1.0, tolerance=0.0)
-    calls.begin(0, c.horizon, c.held, desk)
-    assert calls.plan_through(0, c.horizon, np.ones(1), desk)[1] == c.package.nominal.ITERATION_LIMIT
+    calls, workspace = c.package.calls, c.make_workspace(iterations=1.0, tolerance=0.0)
+    calls.begin(0, c.horizon, c.held, workspace)
+    assert calls.plan_through(0, c.horizon, np.ones(1), workspace)[1] == c.package.nominal.ITERATION_LIMIT
 
 
 def recount(c: Case, inputs: np.ndarray) -> float:
-    states = dense.rollout(c.reference, c.noise, 0, c.belief.mean, inputs)
+    states = dense.forward_pass(c.reference, c.noise, 0, c.belief.mean, inputs)
     return dense.nominal_cost(c.reference, c.cost, 0, states, inputs)
 
 
@@ -199,7 +199,7 @@ def test_the_start_decides_between_plans_on_either_side_of_a_kink(case: Make) ->
 
 def held_at(c: Case, value: float) -> float:
     """The cost of one input that never changes."""
-    return float(c.package.calls.follow(0, c.horizon, c.held, np.full((c.horizon, 1), value), c.desk()))
+    return float(c.package.calls.follow(0, c.horizon, c.held, np.full((c.horizon, 1), value), c.make_workspace()))
 
 
 def certain_plan(c: Case, start: float, reference: float, bound: float) -> tuple[float, int, np.ndarray]:
@@ -208,9 +208,9 @@ def certain_plan(c: Case, start: float, reference: float, bound: float) -> tuple
     c.belief = c.belief._replace(mean=np.array([start, 1.0]))
     costs = np.ones((T + 1, 1, 1)), np.full((T, 1, 1), 1e-4), np.full((T + 1, 1), reference)
     c.cost = dense.Cost(*costs, np.array([[-bound], [bound]]))
-    desk, first = c.desk(), np.zeros(1)
-    cost, status, slot = c.package.calls.certainty_equivalent(0, T, c.held, desk, first)
-    return cost, status, desk.plan["u"][slot, :T].copy()
+    workspace, first = c.make_workspace(), np.zeros(1)
+    cost, status, buffer = c.package.calls.certainty_equivalent(0, T, c.held, workspace, first)
+    return cost, status, workspace.plan["u"][buffer, :T].copy()
 
 
 def test_there_is_a_plan_while_inputs_at_their_bounds_are_finite(case: Make) -> None:
@@ -238,37 +238,37 @@ def test_an_input_that_has_no_slope_where_it_rests_is_tried_elsewhere(case: Make
     c.belief = c.belief._replace(mean=np.array([1.0, 0.0, 0.8]))
     weights = np.tile(np.eye(2), (T + 1, 1, 1)), np.tile(0.01 * np.eye(2), (T, 1, 1))
     c.cost = dense.Cost(*weights, np.tile([4.0, 0.5], (T + 1, 1)), np.array([[-bound, -bound], [bound, bound]]))
-    desk, first = c.desk(tolerance=1e-12), np.zeros(2)
-    cost, status, slot = c.package.calls.certainty_equivalent(0, T, c.held, desk, first)
-    inputs = desk.plan["u"][slot, :T].copy()
+    workspace, first = c.make_workspace(tolerance=1e-12), np.zeros(2)
+    cost, status, buffer = c.package.calls.certainty_equivalent(0, T, c.held, workspace, first)
+    inputs = workspace.plan["u"][buffer, :T].copy()
     assert status == c.package.nominal.CONVERGED and cost == pytest.approx(recount(c, inputs), rel=1e-12)
     starts = np.random.default_rng(0).uniform(-3.0, 3.0, (8, T, 2))
     found = [
         dense.best_plan(c.reference, c.noise, c.cost, 0, c.belief.mean, s[0], start=s)[0] for s in [*starts, inputs]
     ]
     assert cost <= min(found) * (1.0 + 1e-6)
-    assert c.package.calls.plan_through(0, T, first, desk)[0] == pytest.approx(cost, rel=1e-9)
+    assert c.package.calls.plan_through(0, T, first, workspace)[0] == pytest.approx(cost, rel=1e-9)
 
 
 def test_a_first_plan_is_not_that_of_the_nearest_valley(case: Make) -> None:
     """The first ripple is too low; from rest one ends there, from the bound in one that is high enough."""
     c = case("ripples", horizon=2)
     nearest, _, _ = certain_plan(c, start=0.0, reference=3.6, bound=20.0)
-    desk, first = c.desk(), np.zeros(1)
-    cost, _, slot = c.package.settled.settle(0, 2, c.held, desk, first)
-    inputs = desk.plan["u"][slot, :2].copy()
+    workspace, first = c.make_workspace(), np.zeros(1)
+    cost, _, buffer = c.package.ce_solver.solve_ce(0, 2, c.held, workspace, first)
+    inputs = workspace.plan["u"][buffer, :2].copy()
     assert cost == pytest.approx(recount(c, inputs), rel=1e-12) and cost < nearest - 0.2
     np.testing.assert_array_equal(first, inputs[0])
-    np.testing.assert_array_equal(desk.shelf["u"][0, :2], inputs)
+    np.testing.assert_array_equal(workspace.stored_plans["u"][0, :2], inputs)
 
 
 def test_a_plan_that_has_not_converged_is_repeated_by_its_policy(case: Make) -> None:
     """Candidates start from it: a step that nobody has tried might lead anywhere."""
     c = case("swing", horizon=8)
-    desk, first = c.desk(iterations=1.0, tolerance=0.0), np.zeros(1)
-    _, status, slot = c.package.calls.certainty_equivalent(0, c.horizon, c.held, desk, first)
+    workspace, first = c.make_workspace(iterations=1.0, tolerance=0.0), np.zeros(1)
+    _, status, buffer = c.package.calls.certainty_equivalent(0, c.horizon, c.held, workspace, first)
     assert status == c.package.nominal.ITERATION_LIMIT
-    plan, notes = desk.plan[slot, : c.horizon], desk.notes[: c.horizon]
-    repeated = np.einsum("jac,jc->ja", notes["policy"], plan["z"][:, : c.reference.nx]) + notes["offset"]
+    plan, stages = workspace.plan[buffer, : c.horizon], workspace.stages[: c.horizon]
+    repeated = np.einsum("jac,jc->ja", stages["policy_gain"], plan["z"][:, : c.reference.nx]) + stages["policy_offset"]
     assert repeated == pytest.approx(plan["u"], abs=1e-9)
-    assert np.abs(notes["push"]).max() > 1e-3  # which would have led elsewhere
+    assert np.abs(stages["feedforward"]).max() > 1e-3  # which would have led elsewhere

@@ -73,8 +73,8 @@ def test_the_kernels_of_a_cost_agree_with_many_digits(packages: dict[str, tuple[
     ("name", "module", "function"),
     [
         ("saddle", "objective", "make_convex"),
-        ("two_inputs", "curvature", "bend_end"),
-        ("two_inputs", "curvature", "bend_stage"),
+        ("two_inputs", "curvature", "add_hessian_of_end"),
+        ("two_inputs", "curvature", "add_hessian_of_stage"),
     ],
 )
 def test_a_cost_without_its_curvature_is_a_miss(
@@ -88,12 +88,12 @@ def test_a_cost_without_its_curvature_is_a_miss(
 def test_the_clipped_curvature_is_the_nearest_that_is_semidefinite(packages: dict[str, tuple[Model, Any]]) -> None:
     _, package = packages["saddle"]
     random = np.random.default_rng(0)
-    space, step = np.zeros(1, package.records.SPACE)[0], np.zeros(1, package.records.STEP)[0]
+    scratch, step = np.zeros(1, package.records.SCRATCH)[0], np.zeros(1, package.records.POINT)[0]
     for _ in range(20):
         root = random.normal(size=(3, 3))
         joint = root + root.T
         step.W[:], step.N[:], step.U[:] = joint[:2, :2], joint[2:, :2], joint[2:, 2:]
-        package.convex.make_convex(step, space)
+        package.convex.make_convex(step, scratch)
         got = np.block([[step.W, step.N.T], [step.N, step.U]])
         values, vectors = np.linalg.eigh(joint)
         np.testing.assert_allclose(got, (vectors * np.maximum(values, 0)) @ vectors.T, atol=1e-13)
@@ -115,16 +115,16 @@ def _decision(package: Any, arrays: tuple[Any, ...], ends: Any = None) -> tuple[
     """Jbar of the best plan and Jd at order 1, from x = (1, -2) known."""
     records, calls = package.records, package.calls
     zeros = np.zeros(0)
-    task = records.make_task(Q, np.zeros((2, 2)), zeros, zeros, np.array([[-np.inf], [np.inf]]), zeros)
+    task = records.make_settings(Q, np.zeros((2, 2)), zeros, zeros, np.array([[-np.inf], [np.inf]]), zeros)
     if ends is not None:
         task["ends"] = ends
-    desk = records.desk(STEPS, records.make_weights(*arrays), task, order=2)
+    workspace = records.make_workspace(STEPS, records.make_stage_costs(*arrays), task, order=2)
     belief = records.make_belief(np.array([1.0, -2.0]), np.zeros((2, 2)))
     first = np.zeros(1)
-    _, _, _ = calls.certainty_equivalent(0, STEPS, belief, desk, first)
-    cost, status, slot, _ = calls.plan_through(0, STEPS, first, desk)
+    _, _, _ = calls.certainty_equivalent(0, STEPS, belief, workspace, first)
+    cost, status, buffer, _ = calls.plan_through(0, STEPS, first, workspace)
     assert status == package.nominal.CONVERGED
-    return cost, calls.jd_structured(0, STEPS, slot, 1, belief, desk)[0]
+    return cost, calls.jd_structured(0, STEPS, buffer, 1, belief, workspace)[0]
 
 
 def _exact(r: np.ndarray, s: np.ndarray) -> float:
@@ -176,17 +176,17 @@ def test_a_price_without_curvature_drives_an_input_to_its_bound(interpret: Calla
         Model([x], [p], [0.5 * x + p], name="price").asked(Objective(Terms((-3.0 * p + 0.1 * x,), False)))
     )
     records, zeros = package.records, np.zeros(0)
-    task = records.make_task(np.zeros((1, 1)), np.zeros((1, 1)), zeros, zeros, np.array([[-2.0], [5.0]]), zeros)
-    weights = records.make_weights(
+    task = records.make_settings(np.zeros((1, 1)), np.zeros((1, 1)), zeros, zeros, np.array([[-2.0], [5.0]]), zeros)
+    weights = records.make_stage_costs(
         np.zeros((4, 1, 1)), np.zeros((3, 1, 1)), np.zeros((4, 1)), 0.0, 0.0, np.ones((3, 1))
     )
-    desk = records.desk(3, weights, task)
+    workspace = records.make_workspace(3, weights, task)
     u = np.zeros(1)
-    cost, status, slot = package.calls.certainty_equivalent(
-        0, 3, records.make_belief(np.ones(1), np.zeros((1, 1))), desk, u
+    cost, status, buffer = package.calls.certainty_equivalent(
+        0, 3, records.make_belief(np.ones(1), np.zeros((1, 1))), workspace, u
     )
     assert status == package.nominal.CONVERGED
-    assert desk.plan["u"][slot, :3, 0].tolist() == [5.0, 5.0, 5.0]
+    assert workspace.plan["u"][buffer, :3, 0].tolist() == [5.0, 5.0, 5.0]
     assert cost == pytest.approx(-45.0 + 0.1 * (1.0 + 5.5 + 7.75))
 
 
@@ -219,11 +219,11 @@ def _bent() -> Model:
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("trajectory", "tune"),
-        ("covariances", "foresee"),
-        ("objective", "tune"),
-        ("curvature", "tune"),
-        ("lowrank", "foresee"),
+        ("trajectory", "set_signals"),
+        ("covariances", "observe_planned"),
+        ("objective", "set_signals"),
+        ("curvature", "set_signals"),
+        ("lowrank", "observe_planned"),
     ],
 )
 def test_a_signal_of_the_wrong_time_is_a_miss(

@@ -13,61 +13,63 @@ import pytest
 
 from symdual.checks import dense
 
-GENERATED = Path(__file__).parents[2] / "generated"
+from ..goldens import distinct
+
 TWIN = re.compile(r"checks\.(\w+)\.(\w+)")
 RECURSIONS = {
     "filter": ("predict_belief", "update_belief", "consider_belief"),
     "square_root": ("predict_factor", "learn"),
     "iterated": ("iterate",),
-    "trajectory": ("rollout", "follow", "state_cost", "input_cost"),
+    "trajectory": ("forward_pass", "follow", "state_cost", "input_cost"),
     "backward": ("backward",),
     "nominal": ("improve",),
-    "curvature": ("costates", "bend"),
-    "covariances": ("covariances", "parameter_spread"),
+    "curvature": ("costates", "hessians_along"),
+    "covariances": ("covariances", "parameter_variance"),
     "riccati": ("begin_back", "cost_to_go"),
     "dual_cost": ("uncertain_cost",),
     "lowrank": ("covariances_lowrank", "cost_to_go_lowrank"),
     "objective": ("expand_stage", "expand_end"),
-    "spread": ("spread",),
-    "spread_lowrank": ("spread_lowrank",),
-    "adjoint_lowrank": ("tilt",),
+    "closed_loop_covariance": ("closed_loop_covariance",),
+    "closed_loop_covariance_lowrank": ("closed_loop_covariance_lowrank",),
+    "adjoint_lowrank": ("dual_gradient",),
     "likelihood": ("forward",),
 }
 #: parts of others, and what splits Jd for an identity that a test holds it to
 NOBODYS = {"augmented", "semidefinite", "innovation_covariance", "parts"}
 
 
-def docstrings() -> dict[tuple[str, str], set[str]]:
+Docstrings = dict[tuple[str, str], set[str]]
+
+
+@pytest.fixture(scope="module")
+def docstrings(every_package: list[Path]) -> Docstrings:
     """The docstrings of the functions of all packages, by module and name."""
     found = defaultdict[tuple[str, str], set[str]](set)
-    for file in sorted(GENERATED.glob("*/*.py")):
+    for file, text in distinct(every_package):
         if file.stem == "kernels":
             continue
-        for node in ast.parse(file.read_text()).body:
+        for node in ast.parse(text).body:
             if isinstance(node, ast.FunctionDef):
                 found[file.stem, node.name].add(ast.get_docstring(node) or "")
     return found
 
 
-DOCSTRINGS = docstrings()
-
-
 @pytest.mark.parametrize("place", [(module, name) for module, names in RECURSIONS.items() for name in names])
-def test_a_recursion_names_its_twin(place: tuple[str, str]) -> None:
-    assert DOCSTRINGS[place]
-    assert all(TWIN.search(text) for text in DOCSTRINGS[place])
+def test_a_recursion_names_its_twin(place: tuple[str, str], docstrings: Docstrings) -> None:
+    assert docstrings[place]
+    assert all(TWIN.search(text) for text in docstrings[place])
 
 
-def test_twins_exist() -> None:
-    named = {twin for texts in DOCSTRINGS.values() for text in texts for twin in TWIN.findall(text)}
+def test_twins_exist(docstrings: Docstrings) -> None:
+    named = {twin for texts in docstrings.values() for text in texts for twin in TWIN.findall(text)}
     assert len(named) > 10
     for module, function in named:
         assert hasattr(importlib.import_module(f"symdual.checks.{module}"), function), f"checks.{module}.{function}"
 
 
-def test_dense_recursions_are_twins() -> None:
+def test_dense_recursions_are_twins(docstrings: Docstrings) -> None:
     own = {
         name for name, value in vars(dense).items() if inspect.isfunction(value) and value.__module__ == dense.__name__
     }
-    named = {twin[1] for texts in DOCSTRINGS.values() for text in texts for twin in TWIN.findall(text)}
+    named = {twin[1] for texts in docstrings.values() for text in texts for twin in TWIN.findall(text)}
     assert own - named == NOBODYS

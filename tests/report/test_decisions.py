@@ -66,9 +66,9 @@ def test_the_slider_moves_what_it_should(browser: Browser, page: Path, explained
         browser.run(f"const s = document.getElementById('step'); s.value = {k}; s.dispatchEvent(new Event('input'))")
         assert browser.run("return document.getElementById('now').textContent") == f"step {k} of {STEPS}"
         said = browser.run(INPUTS)
-        for text, story in zip(said, explained.values(), strict=True):
+        for text, episode in zip(said, explained.values(), strict=True):
             value = float(text.removeprefix("u = ").replace("−", "-"))  # noqa: RUF001
-            assert value == pytest.approx(story.decisions[k].u[0], rel=1e-3, abs=1e-3)
+            assert value == pytest.approx(episode.decisions[k].u[0], rel=1e-3, abs=1e-3)
         now = browser.run("return Number(document.querySelector('#states .mark.now').getAttribute('x1'))")
         points = browser.run("return document.querySelector('#states .line.truth').getAttribute('d').split('L').length")
         seen.append((now, points, browser.run(CHOSEN)))
@@ -80,10 +80,10 @@ def test_the_slider_moves_what_it_should(browser: Browser, page: Path, explained
 def test_the_marks_are_where_the_numbers_are(browser: Browser, page: Path, explained: Explained) -> None:
     """The mark of the chosen input, read back from its pixels through the range of the curve."""
     browser.open(page, 1280)
-    for at, story in zip(browser.run(CHOSEN), explained.values(), strict=True):
-        values = story.decisions[0].curves[0].values
+    for at, episode in zip(browser.run(CHOSEN), explained.values(), strict=True):
+        values = episode.decisions[0].curves[0].values
         read = values[0] + (at - 52) / (460 - 52 - 10) * (values[-1] - values[0])
-        assert read == pytest.approx(story.decisions[0].u[0], abs=2e-3 * np.ptp(values))
+        assert read == pytest.approx(episode.decisions[0].u[0], abs=2e-3 * np.ptp(values))
 
 
 def test_keys(browser: Browser, page: Path) -> None:
@@ -145,5 +145,5 @@ def test_a_script_that_is_not_ours_does_not_run(explained: Explained, browser: B
 
 def test_what_constraints_make_of_the_costs_is_said(explained: Explained, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "distance from the constraints" not in decisions_page(explained)
-    monkeypatch.setattr("symdual.report.decisions.limits_of", lambda package: ("x - 1 <= 0",))
+    monkeypatch.setattr("symdual.report.decisions.constraints_of", lambda package: ("x - 1 <= 0",))
     assert "distance from the constraints" in decisions_page(explained)

@@ -25,7 +25,10 @@ def test_a_scenario_says_what_is_to_be_done() -> None:
     scenario = Scenario(rail(), horizon=12, state_cost=[10.0, 0.0], reference=lambda k: [k, 0.0])
     shown = scenario._repr_html_()
     assert "12 steps" in shown and "x 10, v 0" in shown and "changes with time" in shown and "<math" in shown
-    assert repr(scenario) == "<Scenario without a name: 12 steps with <Model rail: states x, v, inputs u, 5 unknowns>>"
+    assert repr(scenario) == (
+        "<Scenario without a name: 12 steps with <Model rail: states x, v, "
+        "inputs u, unknowns mass, g_sin (2), g_cos (2)>>"
+    )
 
 
 def test_a_belief_has_names() -> None:

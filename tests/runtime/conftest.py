@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import symdual
-from symdual.export import backend, compilation
+from symdual.export import backend, compilation, compilers
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Problem, problem
 
@@ -132,8 +132,8 @@ def in_c(
 ) -> Iterator[Callable[[Path | str, str], Problem]]:
     """Return a function that gives the task of a model in a file, or in a text, through C, compiled quickly."""
     try:
-        compilation.compiler()
-    except compilation.NoCompiler as failure:
+        compilers.compiler()
+    except compilers.NoCompiler as failure:
         pytest.skip(str(failure))
 
     def run(source: Path | str, name: str) -> Problem:

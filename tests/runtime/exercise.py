@@ -36,18 +36,18 @@ def _task(package: LoadedPackage) -> Any:
     """No noise without variance, which would magnify what rounding does."""
     moved = package.numbers["transition"], package.numbers["drift"]
     noise = 0.1 * np.eye(package.NX), 0.2 * np.eye(package.NY), *moved
-    limits = np.array([[-1.0], [1.0]]) * np.full(package.NU, 2.0)
-    return package.records.make_task(*noise, limits, package.numbers["data"])
+    constraints = np.array([[-1.0], [1.0]]) * np.full(package.NU, 2.0)
+    return package.records.make_settings(*noise, constraints, package.numbers["data"])
 
 
 def _filter(package: LoadedPackage) -> Numbers:
     module, records, stats = package.filter, package.records, np.zeros(3)
-    belief, tray = records.make_belief(*_belief(package)), module.tray(_task(package))
+    belief, filter_workspace = records.make_belief(*_belief(package)), module.make_filter_workspace(_task(package))
     u, y, found = np.full(package.NU, 0.3), np.linspace(0.2, 0.7, package.NY), []
     for k in range(3):
         y[-1] = np.nan if k == 1 else 0.1 * k
-        module.predict(k, belief, u, tray)
-        status = module.update(k + 1, belief, y, tray, stats)
+        module.predict(k, belief, u, filter_workspace)
+        status = module.update(k + 1, belief, y, filter_workspace, stats)
         found += [status, *stats, *belief["z"][0], *records.read_covariance(belief).ravel()]
     return {"filter": found}
 
@@ -55,15 +55,15 @@ def _filter(package: LoadedPackage) -> Numbers:
 def _decision(package: LoadedPackage) -> Numbers:
     module, records, wanted = package.decision, package.records, np.linspace(1.0, 2.0, (HORIZON + 1) * package.NX)
     costs = np.stack([np.eye(package.NX)] * (HORIZON + 1)), np.stack([0.3 * np.eye(package.NU)] * HORIZON)
-    weights = records.make_weights(*costs, wanted.reshape(HORIZON + 1, package.NX))
-    desk, belief = records.desk(HORIZON, weights, _task(package)), records.make_belief(*_belief(package))
-    table, u = package.candidates.table(), np.zeros(package.NU)
+    weights = records.make_stage_costs(*costs, wanted.reshape(HORIZON + 1, package.NX))
+    workspace, belief = records.make_workspace(HORIZON, weights, _task(package)), records.make_belief(*_belief(package))
+    table, u, floor = package.candidates.table(), np.zeros(package.NU), np.full(package.NU, 0.3)
     if config.DISABLE_JIT:  # a function pointer cannot lead to code that is not compiled
-        case = package.candidates.Case(1, HORIZON, belief, desk)
-        status = module.decide(module._COSTS["structured"], True, 0.3, case, table, u)
+        case = package.candidates.Case(1, HORIZON, belief, workspace)
+        status = module.decide(module._COSTS["structured"], True, floor, case, table, u)
     else:
         address = module.cost_pointer("structured").address
-        status = module.decide_at(address, True, 0.3, 1, HORIZON, belief, desk, table, u)
+        status = module.decide_at(address, True, floor, 1, HORIZON, belief, workspace, table, u)
     # the first half of the rows is filled before the search follows valleys, where rounding may part the ways
     rows = slice(0, package.candidates.SIDE if package.NU == 1 else package.candidates.GLOBAL)
     return {

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import symdual
-from symdual.errors import ModelError, SymdualError
+from symdual.common.errors import ModelError, SymdualError
 from symdual.runtime.closed_loop import Settings, simulate
 from symdual.runtime.controller import controller
+from symdual.runtime.costs import cost_pointer, settings_of, stage_costs_of
 from symdual.runtime.planning import Planning
 from symdual.runtime.problem import Belief, Problem
 from symdual.runtime.results import Results
@@ -31,11 +33,11 @@ def folder(shared_models: Callable[[Path], Path]) -> Path:
 @pytest.fixture(scope="module")
 def in_c(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Problem]:
     """Return a function that gives the task of a model, translated to C, which compiles in no time."""
-    from symdual.export import compilation
+    from symdual.export import compilers
 
     try:
-        compilation.compiler()
-    except compilation.NoCompiler as failure:
+        compilers.compiler()
+    except compilers.NoCompiler as failure:
         pytest.skip(str(failure))
     return lambda name: symdual.problem(symdual.load(folder / name, backend="c"))
 
@@ -92,7 +94,48 @@ def test_choices_beside_constraints(in_c: Callable[[str], Problem], name: str) -
     task = in_c("narrow")
     found = simulate(task, [name], runs=4, settings=Settings(truth="prior"))[name]
     assert set(found.inputs.ravel()) <= {-1.0, 0.0, 1.0}
-    assert found.limits.shape == (4, 6, 2)
+    assert found.constraints.shape == (4, 6, 2)
+
+
+@pytest.mark.parametrize("model", ["valved", "narrow"])
+@pytest.mark.parametrize(("name", "kind"), [("ce", "ce"), ("dual", "structured"), ("planned", "planned")])
+def test_combinations_cost_the_same_in_every_order(
+    in_c: Callable[[str], Problem], model: str, name: str, kind: str
+) -> None:
+    """An alternative that is tried changes nothing for those after it."""
+    task = in_c(model)
+    package, steps, settings = task.package, task.horizon, settings_of(task, name, 1)
+    workspace = package.records.make_workspace(steps, stage_costs_of(task), settings, 1, planning=name == "planned")
+    held, address = package.records.make_belief(*task.prior[:2]), cost_pointer(task, kind, steps).address
+    table, u = package.candidates.table(), np.zeros(package.NU)
+    package.decision.decide_at(address, name != "planned", task.floors[0], 0, steps, held, workspace, table, u)
+    tried = table.candidates[package.candidates.DISCRETE_ROWS :][:3].copy()
+    before = workspace.stored_plans.copy()
+
+    def costs(order: tuple[int, ...]) -> list[float]:
+        """Of each combination, tried in an order."""
+        found = np.zeros((3, package.dual_cost.OUT))
+        for n in order:
+            package.decision.price_at(address, 0, steps, held, workspace, tried[n : n + 1].copy(), found[n : n + 1])
+        return list(found[:, package.dual_cost.OUT_COST])
+
+    wanted = costs((0, 1, 2))
+    assert len(set(wanted)) == 3  # or the test could not fail
+    for order in permutations(range(3)):
+        assert costs(order) == pytest.approx(wanted, rel=1e-9)
+    assert np.array_equal(workspace.stored_plans, before)
+
+
+@pytest.mark.parametrize("model", ["valved", "narrow"])
+@pytest.mark.parametrize(("name", "place"), [("ce", 0), ("planned", 1)])
+def test_the_stored_plan_is_the_one_applied(in_c: Callable[[str], Problem], model: str, name: str, place: int) -> None:
+    one = controller(in_c(model), name)
+    state = one.init()
+    for _ in range(3):
+        state, u, info = one.step(state, state.belief.mean[: one.problem.package.NY])
+        assert state.plans is not None
+        np.testing.assert_array_equal(state.plans["u"][place, 0], u)
+        np.testing.assert_array_equal(state.plans["u"][place, : len(info.planned_inputs)], info.planned_inputs)
 
 
 @pytest.mark.soak

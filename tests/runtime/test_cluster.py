@@ -24,7 +24,7 @@ from click.testing import CliRunner
 
 import symdual
 from symdual.commands import main
-from symdual.errors import SymdualError, SymdualWarning
+from symdual.common.errors import SymdualError, SymdualWarning
 from symdual.runtime.loading import LoadedPackage, load
 from symdual.runtime.problem import problem
 from symdual.runtime.results import Chunk
@@ -484,17 +484,17 @@ def test_a_parcel_carries_all_that_a_task_says(
             _place(tmp_path / package / own, code)
     there = _Delivered(content, tmp_path).sweep
     assert there.description == plan.description
-    here, drawn = (one.luck([Chunk("ce", 0, 3)]) for one in (plan, there))
+    here, drawn = (one.noise_draws([Chunk("ce", 0, 3)]) for one in (plan, there))
     assert all(np.array_equal(a, b) for a, b in zip(here, drawn, strict=True))
 
 
 def test_packages_through_c_stay_at_home(shared_models: Callable[[Path], Path]) -> None:
-    from symdual.export import compilation
+    from symdual.export import compilers
     from symdual.runtime.cluster import parcel
 
     try:
-        compilation.compiler()
-    except compilation.NoCompiler as missing:
+        compilers.compiler()
+    except compilers.NoCompiler as missing:
         pytest.skip(str(missing))
     folder = shared_models(ROOT / "tests/models/tasks.py")
     with pytest.raises(SymdualError, match="load valved with the backend numba"):

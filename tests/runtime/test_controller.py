@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from symdual.errors import SymdualError
+from symdual.common.errors import SymdualError
 from symdual.runtime.controller import NAMES, Controller, State, controller
 from symdual.runtime.costs import cost_kind
 from symdual.runtime.loading import LoadedPackage
@@ -245,7 +245,7 @@ def test_a_search_without_limit_is_refused(toy: Problem, name: str) -> None:
     with pytest.raises(SymdualError, match=r'search over the input "u" has no limit.*singular at step 1'):
         controller(free, name)
     assert controller(free, "ce").act().shape == (1,)
-    held = replace(free, limits=np.array([[-1.5], [1.5]]))
+    held = replace(free, input_bounds=np.array([[-1.5], [1.5]]))
     assert abs(controller(held, name).act()[0]) <= 1.5
 
 
@@ -302,7 +302,7 @@ def test_probing_makes_dual_bolder_than_cautious(toy: Problem) -> None:
 def test_beb_is_ce_when_the_input_never_shows(quick_offset_package: LoadedPackage) -> None:
     task = problem(quick_offset_package)
     assert quick_offset_package.INPUT_DELAY == 0
-    assert cost_kind(task, "beb", 1, 4) == "certain"
+    assert cost_kind(task, "beb", 1, 4) == "ce"
     assert np.array_equal(controller(task, "beb").act(), controller(task, "ce").act())
 
 

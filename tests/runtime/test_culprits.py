@@ -10,7 +10,7 @@ import sympy as sp
 
 import symdual
 from symdual import Model, Scenario, SymdualError, unknown
-from symdual.errors import SymdualWarning
+from symdual.common.errors import SymdualWarning
 from symdual.runtime.culprits import fault_of_model
 from symdual.runtime.problem import Belief, Problem
 

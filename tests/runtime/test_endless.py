@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import symdual
-from symdual.errors import SymdualError
-from symdual.export import compilation
+from symdual.common.errors import SymdualError
+from symdual.export import compilers
 from symdual.runtime.closed_loop import Settings, simulate
 from symdual.runtime.controller import controller
 from symdual.runtime.problem import Problem
@@ -35,8 +35,8 @@ TASKS = {
 @pytest.fixture(scope="module", params=list(TASKS))
 def task(request: pytest.FixtureRequest, shared_models: Callable[[Path], Path]) -> Problem:
     try:
-        compilation.compiler()
-    except compilation.NoCompiler as missing:
+        compilers.compiler()
+    except compilers.NoCompiler as missing:
         pytest.skip(str(missing))
     file, name, changes = TASKS[request.param]
     return symdual.problem(symdual.load(shared_models(MODELS / file) / name, backend="c")).changed(**changes)  # type: ignore[arg-type]

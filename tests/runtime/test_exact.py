@@ -12,11 +12,12 @@ import pytest
 from scipy import integrate, optimize, special
 
 import symdual
-from symdual.errors import SymdualError
+from symdual.common.arrays import Array
+from symdual.common.errors import SymdualError
 from symdual.runtime import exact, nested_quadrature
 from symdual.runtime.controller import State, controller
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Array, Belief, Problem, problem
+from symdual.runtime.problem import Belief, Problem, problem
 
 
 def last_value(x: float, m: float, v: float) -> float:
@@ -322,7 +323,7 @@ def test_it_follows_a_reference(toy: Problem) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"limits": np.array([[-1.0], [1.0]])}, "the input must have no bounds"),
+        ({"input_bounds": np.array([[-1.0], [1.0]])}, "the input must have no bounds"),
         ({"prior": Belief(np.ones(2), np.eye(2))}, "the start must be known"),
         ({"input_cost": np.zeros((2, 1, 1))}, "the input cost must be positive|has no limit"),
     ],

@@ -13,8 +13,8 @@ import symdual
 from symdual.runtime.closed_loop import Settings, simulate
 from symdual.runtime.explained import Explained
 from symdual.runtime.explained import explained as looked_at
-from symdual.runtime.foresight import Foresight
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.planned_options import PlannedOptions
 from symdual.runtime.problem import Problem
 from symdual.runtime.sweep import sweep
 
@@ -57,32 +57,32 @@ def explained(toy_package: LoadedPackage) -> Explained:
 @pytest.mark.parametrize("name", ["ce", "cautious", "dual"])
 def test_it_is_the_run_of_the_simulation(explained: Explained, name: str) -> None:
     held = symdual.simulate(explained.plan.problem, name, RUN + 1, SEED, truth="prior")[name]
-    story = explained[name]
-    np.testing.assert_allclose(story.states, held.states[RUN], rtol=1e-9)
-    np.testing.assert_allclose([d.u for d in story.decisions], held.inputs[RUN], rtol=1e-7, atol=1e-9)
-    np.testing.assert_allclose([b.mean for b in story.beliefs], held.means[RUN], rtol=1e-8)
-    np.testing.assert_array_equal(story.truths[0], held.truths[RUN])
-    assert story.failure is None
+    episode = explained[name]
+    np.testing.assert_allclose(episode.states, held.states[RUN], rtol=1e-9)
+    np.testing.assert_allclose([d.u for d in episode.decisions], held.inputs[RUN], rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose([b.mean for b in episode.beliefs], held.means[RUN], rtol=1e-8)
+    np.testing.assert_array_equal(episode.truths[0], held.truths[RUN])
+    assert episode.failure is None
 
 
 @pytest.mark.parametrize(
     ("file", "model", "controllers"),
     [
         ("examples/light_dark.py", "light_dark", ("ce",)),  # noise that depends
-        ("tests/models/tasks.py", "squeezed", ("planned", "oracle")),  # parameters that jump, simulated futures
+        ("tests/models/tasks.py", "squeezed", ("planned", "oracle")),  # parameters that jump, rollouts
     ],
 )
 def test_it_is_the_run_of_the_simulation_whatever_happens_there(
     in_c: Callable[[Path | str, str], Problem], file: str, model: str, controllers: tuple[str, ...]
 ) -> None:
     task = in_c(ROOT / file, model)
-    settings = Settings(foresight=Foresight(look_ahead=False, samples=8))
-    stories = looked_at(sweep(task, controllers, RUN + 1, SEED, settings), RUN, points=2)
+    settings = Settings(planned_options=PlannedOptions(look_ahead=False, samples=8))
+    looked = looked_at(sweep(task, controllers, RUN + 1, SEED, settings), RUN, points=2)
     episodes = simulate(task, list(controllers), RUN + 1, SEED, settings)
     for name, held in episodes.items():
-        np.testing.assert_allclose(stories[name].states, held.states[RUN], rtol=1e-9, err_msg=name)
-        np.testing.assert_allclose([d.u for d in stories[name].decisions], held.inputs[RUN], rtol=1e-7, atol=1e-9)
-        np.testing.assert_allclose([b.mean for b in stories[name].beliefs], held.means[RUN], rtol=1e-8)
+        np.testing.assert_allclose(looked[name].states, held.states[RUN], rtol=1e-9, err_msg=name)
+        np.testing.assert_allclose([d.u for d in looked[name].decisions], held.inputs[RUN], rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose([b.mean for b in looked[name].beliefs], held.means[RUN], rtol=1e-8)
 
 
 def test_the_chosen_input_has_the_least_cost(explained: Explained) -> None:
@@ -108,9 +108,9 @@ def test_the_curves_are_of_the_order_of_the_decision(in_c: Callable[[Path | str,
 def test_beside_a_wall_the_chosen_input_has_the_least_cost_over_each_input(
     in_c: Callable[[Path | str, str], Problem],
 ) -> None:
-    stories = looked_at(sweep(in_c(PUSHED, "pushed"), ["ce", "cautious", "dual"], 1, SEED), 0, points=201)
-    for name, story in stories.items():
-        for decision in story.decisions:
+    episodes = looked_at(sweep(in_c(PUSHED, "pushed"), ["ce", "cautious", "dual"], 1, SEED), 0, points=201)
+    for name, episode in episodes.items():
+        for decision in episode.decisions:
             assert [curve.input for curve in decision.curves] == ["u", "v"]
             for value, curve in zip(decision.u, decision.curves, strict=True):
                 certain, still = curve.certainty_equivalent, curve.certainty_equivalent + curve.caution
@@ -120,7 +120,7 @@ def test_beside_a_wall_the_chosen_input_has_the_least_cost_over_each_input(
                 if name == "dual":
                     found = np.interp(value, curve.values, curve.probing)
                     assert found == pytest.approx(decision.parts.probing, rel=0.1, abs=1e-3)
-    assert stories["dual"].decisions[0].parts.probing < -0.005
+    assert episodes["dual"].decisions[0].parts.probing < -0.005
 
 
 def test_beside_a_wall_the_parts_are_those_by_hand(in_c: Callable[[Path | str, str], Problem]) -> None:
@@ -129,9 +129,9 @@ def test_beside_a_wall_the_parts_are_those_by_hand(in_c: Callable[[Path | str, s
     `planned` itself counts w (E max(0, x' - 1)^2 - max(0, g)^2) in the place of w Phi sigma^2.
     """
     task = in_c(PUSHED, "pushed").changed(horizon=1)
-    stories = looked_at(sweep(task, ["ce", "dual", "planned"], 1, SEED), 0)
-    for name, story in stories.items():
-        quantile, (decision,) = 0.0 if name == "ce" else NormalDist().inv_cdf(0.95), story.decisions
+    episodes = looked_at(sweep(task, ["ce", "dual", "planned"], 1, SEED), 0)
+    for name, episode in episodes.items():
+        quantile, (decision,) = 0.0 if name == "ce" else NormalDist().inv_cdf(0.95), episode.decisions
         for a, curve in enumerate(decision.curves):
             u = np.repeat(decision.u[None], len(curve.values), axis=0)
             u[:, a] = curve.values
@@ -174,15 +174,15 @@ def test_the_outlook_is_that_of_the_filter(explained: Explained) -> None:
 
 
 def test_the_plan_begins_with_the_input(explained: Explained) -> None:
-    for story in explained.values():
-        for decision in story.decisions:
+    for episode in explained.values():
+        for decision in episode.decisions:
             np.testing.assert_allclose(decision.plan_inputs[0], decision.u, rtol=1e-6, atol=1e-9)
             np.testing.assert_allclose(decision.plan_states[0], decision.belief.mean[:1])
             assert len(decision.plan_inputs) == 4 - decision.k
 
 
-def test_where_the_plant_leaves_the_numbers_the_story_ends(toy_package: LoadedPackage) -> None:
+def test_where_the_plant_is_not_finite_the_info_ends(toy_package: LoadedPackage) -> None:
     task = symdual.problem(toy_package).changed(start={"x": 1e200}, truth={"b": 1e150})
-    story = symdual.explain(task, "ce")["ce"]
-    assert story.failure is not None and "not finite" in story.failure
-    assert len(story.states) < 3 + 1
+    episode = symdual.explain(task, "ce")["ce"]
+    assert episode.failure is not None and "not finite" in episode.failure
+    assert len(episode.states) < 3 + 1

@@ -13,9 +13,9 @@ import pytest
 import sympy as sp
 
 from symdual import Model, Scenario, previous, signal, unknown
-from symdual.errors import SymdualError
+from symdual.common.errors import SymdualError
+from symdual.runtime.constraints import violated_at_start
 from symdual.runtime.faults import fault_along, require_finite
-from symdual.runtime.limits import violated_at_start
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Problem, from_numbers
 from symdual.spec.loading import gathered
@@ -43,8 +43,8 @@ def boiler(interpreted: Callable[[Model], Any]) -> Callable[..., Problem]:
 
     def make(bounds: Mapping[Any, Any] | None = None, **asked: Any) -> Problem:
         motion = [pressure + gain * fire - 0.2 * steam - 0.05 * feed, level + 0.1 * feed - 0.02 * steam]
-        limits = {fire: (0.0, 2.0), feed: (-1.0, 3.0)} if bounds is None else bounds
-        model = Model([pressure, level], [fire, feed], motion, bounds=limits, time=k, name="boiler")
+        constraints = {fire: (0.0, 2.0), feed: (-1.0, 3.0)} if bounds is None else bounds
+        model = Model([pressure, level], [fire, feed], motion, bounds=constraints, time=k, name="boiler")
         given = {"start": [10.0, 1.0], "signals": {steam: 2.0}} | asked
         ((name, own),) = gathered(Scenario(model, 6, **given)).scenarios.items()
         found = interpreted(own.model)
@@ -155,7 +155,7 @@ WALLS = {
 
 def test_only_what_no_input_can_keep_is_violated_at_the_start(boiler: Callable[..., Problem]) -> None:
     task = boiler(constraints=list(WALLS))
-    texts = [text for text, excess in zip(task.package.LIMITS, WALLS.values(), strict=True) if excess is not None]
+    texts = [text for text, excess in zip(task.package.CONSTRAINTS, WALLS.values(), strict=True) if excess is not None]
     excesses = [excess for excess in WALLS.values() if excess is not None]
     expected = [f"{text} is violated by {excess} at the start" for text, excess in zip(texts, excesses, strict=True)]
     said = violated_at_start(task)

@@ -41,6 +41,11 @@ def test_runs_by_name(simulation: Simulation) -> None:
         simulation.to_pandas("rans")
 
 
+def test_episodes_show_what_their_axes_are(simulation: Simulation) -> None:
+    assert repr(simulation["dual"]) == "<Episodes: 4 runs of 2 steps; belief on x, b; truths of b>"
+    assert simulation["dual"].last_belief(1).names == ("x", "b")
+
+
 def test_names_along_axes(simulation: Simulation) -> None:
     assert simulation.names("oracle", "belief") == ["x", "b"]
     assert simulation.names("dual", "input") == ["u"]

@@ -21,10 +21,10 @@ import sympy as sp
 import symdual
 import symdual.api
 from symdual import Model, SymdualError, features
+from symdual.common.errors import PackageError, SymdualWarning
 from symdual.derive.derivation import derive
 from symdual.emit.package import package
 from symdual.emit.write import exclusive, write
-from symdual.errors import PackageError, SymdualWarning
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 

@@ -11,7 +11,7 @@ import pytest
 
 import symdual
 from symdual import SymdualError, SymdualWarning
-from symdual.export import compilation
+from symdual.export import compilers
 from symdual.runtime.closed_loop import Settings, draw, run, simulate
 from symdual.runtime.problem import Problem, problem
 from symdual.runtime.replay import read_recording, replay
@@ -57,14 +57,14 @@ def test_without_a_light_there_is_nothing_to_go_for(lit: Problem) -> None:
 def test_the_true_system_draws_from_the_noise_at_its_true_state(lit: Problem) -> None:
     """y - x of the episodes is what was drawn, times the deviation at the true state; the controller sees only y."""
     settings = Settings(truth="prior")
-    luck = draw(lit, settings, np.random.SeedSequence(0).spawn(6))
-    e = run(lit, "ce", luck, settings)
+    noise_draws = draw(lit, settings, np.random.SeedSequence(0).spawn(6))
+    e = run(lit, "ce", noise_draws, settings)
     x = e.states[:, :, 0]
     moved = x[:, 1:] - x[:, :-1] - e.inputs[:, :, 0]
-    assert moved == pytest.approx(1e-2 * luck.process[:, :, 0], rel=1e-9)
+    assert moved == pytest.approx(1e-2 * noise_draws.process[:, :, 0], rel=1e-9)
     # one update from the belief of the prior, by hand
     P, R = 0.5 + 1e-4, 0.05 + 0.1 * (e.means[:, 0, 0] + e.inputs[:, 0, 0] - 4.0) ** 2
-    y = x[:, 1] + np.sqrt(0.05 + 0.1 * (x[:, 1] - 4.0) ** 2) * luck.measurement[:, 0, 0]
+    y = x[:, 1] + np.sqrt(0.05 + 0.1 * (x[:, 1] - 4.0) ** 2) * noise_draws.measurement[:, 0, 0]
     predicted = e.means[:, 0, 0] + e.inputs[:, 0, 0]
     assert e.means[:, 1, 0] == pytest.approx(predicted + P / (P + R) * (y - predicted), rel=1e-9)
 
@@ -144,20 +144,20 @@ scenario = Scenario(calm, 4, start=1.0, plant=rough)
 def test_constant_noise_in_a_world_whose_noise_depends(tmp_path: Path) -> None:
     """Through C, which compiles sooner."""
     try:
-        compilation.compiler()
-    except compilation.NoCompiler as missing:
+        compilers.compiler()
+    except compilers.NoCompiler as missing:
         pytest.skip(str(missing))
     file = tmp_path / "calm.py"
     file.write_text(CALM)
     symdual.generate(file, tmp_path)
     task, settings = problem(symdual.load(tmp_path / "calm", backend="c")), Settings()
-    luck = draw(task, settings, np.random.SeedSequence(1).spawn(3))
-    e = run(task, "ce", luck, settings)
+    noise_draws = draw(task, settings, np.random.SeedSequence(1).spawn(3))
+    e = run(task, "ce", noise_draws, settings)
     x, u = e.states[:, :, 0], e.inputs[:, :, 0]
-    assert x[:, 1:] == pytest.approx(x[:, :-1] + u + np.abs(1 + u) * luck.process[:, :, 0], rel=1e-9)
+    assert x[:, 1:] == pytest.approx(x[:, :-1] + u + np.abs(1 + u) * noise_draws.process[:, :, 0], rel=1e-9)
     own = replace(task, plant=task.package)  # the model itself as the plant: its noise is drawn as it is
-    luck = draw(own, settings, np.random.SeedSequence(1).spawn(3))
-    e = run(own, "ce", luck, settings)
+    noise_draws = draw(own, settings, np.random.SeedSequence(1).spawn(3))
+    e = run(own, "ce", noise_draws, settings)
     x, u = e.states[:, :, 0], e.inputs[:, :, 0]
-    assert x[:, 1:] == pytest.approx(x[:, :-1] + u + luck.process[:, :, 0], rel=1e-9)
-    assert luck.process[:, :, 0].std() < 0.5
+    assert x[:, 1:] == pytest.approx(x[:, :-1] + u + noise_draws.process[:, :, 0], rel=1e-9)
+    assert noise_draws.process[:, :, 0].std() < 0.5

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import symdual
-from symdual.errors import SymdualError
+from symdual.common.errors import SymdualError
 from symdual.runtime.closed_loop import simulate
 from symdual.runtime.controller import controller
 from symdual.runtime.faults import require_finite
@@ -115,7 +115,7 @@ def test_the_cost_of_a_foreign_plant_is_that_of_the_belief(task: Problem) -> Non
     ],
 )
 def test_bad_numbers_are_refused(task: Problem, changes: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(symdual.errors.SymdualError, match=sentence):
+    with pytest.raises(symdual.common.errors.SymdualError, match=sentence):
         task.changed(**changes)
 
 

@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 
-from symdual import SymdualError
-from symdual.runtime.places import cache_folder
+from symdual import SymdualError, SymdualWarning
+from symdual.common import errors
+from symdual.runtime import places
+from symdual.runtime.places import cache_folder, is_private, private_folder, scratch
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -28,6 +30,8 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(places, "_OF_PROCESSES", {})
+    errors.SAID.clear()
     return tmp_path / "tmp"
 
 
@@ -91,15 +95,95 @@ def test_a_folder_of_somebody_else_is_not_trusted(
         if planted == "owner":
             own = os.getuid()
             folder.rename(temporary / f"symdual-{own + 1}")
-            monkeypatch.setattr("os.getuid", lambda: own + 1)
-    with pytest.raises(SymdualError, match="set XDG_CACHE_HOME to a folder that can be written"):
-        cache_folder()
+            temporary.chmod(0o1777)
+            monkeypatch.setattr("os.geteuid", lambda: own + 1)
+            monkeypatch.setattr(places, "_temporary", lambda: temporary)  # which is of another owner too
+    with pytest.warns(SymdualWarning, match=f"{folder.name.rpartition('-')[0]}.* is not a folder of your own"):
+        found = cache_folder()
+    assert (
+        found.parent == temporary and found.name.startswith("symdual-") and stat.S_IMODE(found.stat().st_mode) == 0o700
+    )
+    assert cache_folder() == found != folder  # as long as the process lives
 
 
 def test_no_place_at_all_names_the_variable_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/dev/null")
     monkeypatch.setattr(tempfile, "tempdir", "/dev/null")
     with pytest.raises(SymdualError, match=r"no place for what symdual keeps: .*; set XDG_CACHE_HOME"):
+        cache_folder()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="users have numbers")
+@pytest.mark.parametrize("loose", ["cache", "symdual", "above"])
+def test_a_folder_that_others_may_write_is_not_used(
+    tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch, loose: str
+) -> None:
+    base = tmp_path / "above" / "cache"
+    (base / "symdual").mkdir(parents=True)
+    {"cache": base, "symdual": base / "symdual", "above": tmp_path / "above"}[loose].chmod(0o777)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(base))
+    with pytest.warns(
+        SymdualWarning, match=f"others may write to {base}/symdual or replace it; .* goes to {temporary}"
+    ):
+        assert cache_folder() == temporary / f"symdual-{os.getuid()}"
+    assert cache_folder() == temporary / f"symdual-{os.getuid()}"  # which is said once
+    (tmp_path / "above").chmod(0o1777)  # like /tmp: what belongs to others cannot be replaced
+    base.chmod(0o755)
+    (base / "symdual").chmod(0o755)
+    assert cache_folder() == base / "symdual"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="users have numbers")
+def test_who_else_may_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "folder"
+    assert is_private(folder)
+    folder.mkdir(mode=0o755)
+    assert is_private(folder)
+    (tmp_path / "file").write_text("")
+    assert not is_private(tmp_path / "file")
+    folder.chmod(0o775)
+    monkeypatch.setattr(places, "_is_of_one", lambda group: True)
+    assert is_private(folder)  # a group of the user alone, as many systems have it
+    monkeypatch.setattr(places, "_is_of_one", lambda group: False)
+    assert not is_private(folder)
+    with pytest.raises(SymdualError, match=f"others may write to {folder}"):
+        private_folder(folder)
+    folder.chmod(0o755)
+    own = os.geteuid()
+    monkeypatch.setattr("os.geteuid", lambda: own + 1)
+    assert not is_private(folder)
+
+
+def test_a_link_is_followed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "one")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "link"))
+    assert cache_folder() == tmp_path / "one/symdual"
+    (tmp_path / "one/symdual").symlink_to(tmp_path / "private")
+    (tmp_path / "private").mkdir()
+    (tmp_path / "one").chmod(0o777)  # anybody may turn the link elsewhere
+    assert cache_folder() == tmp_path / "private"
+
+
+@pytest.mark.parametrize("wish", ["off", " OFF "])
+def test_without_a_cache_everything_goes_with_the_process(
+    wish: str, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SYMDUAL_CACHE", wish)
+    folder = cache_folder()
+    assert folder.parent == temporary and folder == cache_folder()
+    with scratch() as own:
+        assert own.parent == folder and stat.S_IMODE(own.stat().st_mode) == 0o700
+    assert not own.exists()
+    places._remove(os.getpid() + 1, folder)  # what a forked process does at its end
+    assert folder.exists()
+    places._remove(os.getpid(), folder)
+    assert not folder.exists()
+
+
+def test_another_wish_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SYMDUAL_CACHE", "no")
+    with pytest.raises(SymdualError, match='SYMDUAL_CACHE may be "on" or "off", not "no"'):
         cache_folder()
 
 
@@ -127,7 +211,7 @@ def test_an_arbitrary_user_in_a_folder_that_only_can_be_read() -> None:
         here, place = Path(folder) / "here", Path(folder) / "tmp"
         here.mkdir()
         place.mkdir()
-        for open_folder, mode in ((Path(folder), 0o755), (here, 0o755), (place, 0o777)):
+        for open_folder, mode in ((Path(folder), 0o755), (here, 0o755), (place, 0o1777)):
             open_folder.chmod(mode)
         (Path(folder) / "closed").mkdir(mode=0o700)
         alone["HOME"] = f"{folder}/closed"

@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from symdual.errors import SymdualError
+from symdual.common.errors import SymdualError
 from symdual.paper.experiments.extra import regret, with_prior
 from symdual.runtime import evaluate
 from symdual.runtime.closed_loop import Settings, draw, run, simulate
 from symdual.runtime.controller import State, controller
-from symdual.runtime.foresight import Foresight
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.planned_options import PlannedOptions
 from symdual.runtime.problem import Belief, Problem, problem
 
 SIGN = """
@@ -27,7 +27,7 @@ sign = Model([x], [u], [x + b * u], process_noise=1e-2, measurement_noise=1e-2)
 scenario = Scenario(sign, horizon=10, input_cost=0.1, start=2.0)
 """
 
-# from rest it leaves the numbers within seven steps, and so does what is best for its linearisation
+# from rest it is not finite within seven steps, and so does what is best for its linearisation
 RUNAWAY = """
 import sympy as sp
 from symdual import Model, Scenario, unknown
@@ -148,8 +148,8 @@ def test_a_plan_that_starts_outside_the_numbers_is_found_step_by_step(
     assert all(not episodes.outcomes.any() for episodes in found.values())
 
 
-def test_the_story_tells_what_was_tried_and_what_was_chosen(sign: Problem) -> None:
-    planned = controller(sign, "planned", foresight=Foresight(samples=0))
+def test_the_info_tells_what_was_tried_and_what_was_chosen(sign: Problem) -> None:
+    planned = controller(sign, "planned", planned_options=PlannedOptions(samples=0))
     state, u, info = planned.step(planned.init())
     told = info.planned
     assert told is not None
@@ -161,7 +161,7 @@ def test_the_story_tells_what_was_tried_and_what_was_chosen(sign: Problem) -> No
     assert info.parts.certainty_equivalent + info.parts.caution + info.parts.probing == pytest.approx(best.cost)
     np.testing.assert_array_equal(info.planned_inputs[0], u)
     assert state.plans is not None
-    without = controller(sign, "planned", foresight=Foresight(starts=1, look_ahead=False, samples=0))
+    without = controller(sign, "planned", planned_options=PlannedOptions(starts=1, look_ahead=False, samples=0))
     _, u, info = without.step(without.init())
     assert info.planned is not None
     assert info.planned.looks == ()
@@ -169,9 +169,9 @@ def test_the_story_tells_what_was_tried_and_what_was_chosen(sign: Problem) -> No
     assert sum(np.isfinite(s.improved) for s in info.planned.starts) == 1
 
 
-def test_the_story_tells_how_sure_the_race_was(sign: Problem) -> None:
+def test_the_info_tells_how_sure_the_race_was(sign: Problem) -> None:
     """The default leads the list; a rival wins only beyond a standard error, and its plan is the one that is kept."""
-    planned = controller(sign, "planned", foresight=Foresight(samples=32, seed=3))
+    planned = controller(sign, "planned", planned_options=PlannedOptions(samples=32, seed=3))
     state, u, info = planned.step(planned.init())
     told = info.planned
     assert told is not None
@@ -180,9 +180,9 @@ def test_the_story_tells_how_sure_the_race_was(sign: Problem) -> None:
     np.testing.assert_array_equal(winner.u, u)
     np.testing.assert_array_equal(info.planned_inputs[0], u)
     assert (winner.u == default.u).all() or winner.gap + winner.error < 0.0
-    again = controller(sign, "planned", foresight=Foresight(samples=32, seed=3)).act()
+    again = controller(sign, "planned", planned_options=PlannedOptions(samples=32, seed=3)).act()
     np.testing.assert_array_equal(again, u)
-    other = controller(sign, "planned", foresight=Foresight(samples=32, seed=4))
+    other = controller(sign, "planned", planned_options=PlannedOptions(samples=32, seed=4))
     race = other.step(other.init())[2].planned.race  # type: ignore[union-attr]
     assert [one.cost for one in race] != [one.cost for one in told.race]
     sure = controller(sign.changed(prior_mean={"b": 1.0}, prior_covariance={"b": 1e-6}), "planned")
@@ -210,16 +210,16 @@ def test_steps_are_pure_and_can_be_stored(sign: Problem) -> None:
 def test_an_episode_in_python_is_the_compiled_one(sign: Problem) -> None:
     """The compiled loop keeps plans as `State` does, and forgets them when the next episode begins."""
     known = replace(sign, truth=np.array([0.7]))
-    luck = draw(known, Settings(), np.random.SeedSequence(4).spawn(2))
-    episodes = run(known, "planned", luck, Settings())
+    noise_draws = draw(known, Settings(), np.random.SeedSequence(4).spawn(2))
+    episodes = run(known, "planned", noise_draws, Settings())
     for n in range(2):
-        planned = controller(known, "planned", foresight=Foresight(seed=int(luck.seeds[n])))
-        state, x, y = planned.init(), luck.starts[n], None
+        planned = controller(known, "planned", planned_options=PlannedOptions(seed=int(noise_draws.seeds[n])))
+        state, x, y = planned.init(), noise_draws.starts[n], None
         for k in range(known.horizon):
             state, u, _ = planned.step(state, y)
             np.testing.assert_allclose(u, episodes.inputs[n, k], rtol=1e-7, atol=1e-9)
-            x = evaluate.dynamics(known.package, x, u, luck.truths[n]) + luck.process[n, k]
-            y = x + luck.measurement[n, k]
+            x = evaluate.dynamics(known.package, x, u, noise_draws.truths[n]) + noise_draws.process[n, k]
+            y = x + noise_draws.measurement[n, k]
 
 
 def test_the_number_of_threads_changes_nothing(sign: Problem) -> None:
@@ -299,7 +299,36 @@ def test_a_search_takes_no_guess_and_starts_are_counted(toy: Problem) -> None:
         controller(toy, "dual").init(guess=np.zeros((2, 1)))
     for wrong in (0, 9, 2.5):
         with pytest.raises(SymdualError, match="starts must be"):
-            controller(toy, "planned", foresight=Foresight(starts=wrong))  # type: ignore[arg-type]
+            controller(toy, "planned", planned_options=PlannedOptions(starts=wrong))  # type: ignore[arg-type]
     for wrong in (-1, 5000, 0.5):
         with pytest.raises(SymdualError, match="samples must be"):
-            controller(toy, "planned", foresight=Foresight(samples=wrong))  # type: ignore[arg-type]
+            controller(toy, "planned", planned_options=PlannedOptions(samples=wrong))  # type: ignore[arg-type]
+
+
+# two tanks in a row: a plan that drains the first one runs into the root of a level below zero
+TANKS = """
+import sympy as sp
+from symdual import Model, Scenario, unknown
+h1, h2, pump = sp.symbols("h1 h2 pump")
+drain, inflow = unknown("drain", 1.0, 0.04), unknown("inflow", 6.0, 1.5)
+flow = [inflow * pump - sp.sqrt(h1), sp.sqrt(h1) - drain * sp.sqrt(h2)]
+tanks = Model([h1, h2], [pump], derivatives=flow, step=0.5, method="rk4", process_noise=1e-2, measurement_noise=0.1)
+task = dict(horizon=20, reference=[0.0, 4.0], state_cost=[0.0, 1.0], input_cost=0.1, start=[3.0, 6.0])
+scenario = Scenario(tanks, **task)
+"""
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 1.0), (-np.inf, np.inf)])
+@pytest.mark.parametrize("name", ["ce", "dual", "planned"])
+def test_a_plan_that_leaves_the_domain_of_the_model_is_none_while_another_start_is_finite(
+    make_quickly: Callable[[str, str], LoadedPackage], name: str, bounds: tuple[float, float]
+) -> None:
+    """At rest the first tank is empty after some steps, and the cheapest plan keeps it as empty as it can be."""
+    task = problem(make_quickly("tanks", TANKS)).changed(bounds={"pump": bounds})
+    empty = Belief(np.array([1.52, 6.21, 0.54, 6.0]), np.diag(np.square([0.12, 0.24, 0.12, 1.2])))
+    one = controller(task, name)
+    _, _, info = one.step(State(2, empty, None))
+    theta = empty.mean[2:]
+    for x, u in zip(info.planned_states, info.planned_inputs, strict=False):
+        step = evaluate.jacobian(task.package, x, u, theta)
+        assert np.isfinite(step.f).all() and np.isfinite(step.f_x).all()

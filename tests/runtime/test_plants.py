@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from symdual.errors import SymdualError
+from symdual.common.arrays import Array
+from symdual.common.errors import SymdualError
 from symdual.runtime.closed_loop import Settings, draw, run
 from symdual.runtime.controller import controller
 from symdual.runtime.plants import GymPlant, PlantEnded, run_foreign
-from symdual.runtime.problem import Array, Problem
+from symdual.runtime.problem import Problem
 
 
 @dataclass
@@ -37,9 +38,9 @@ class Line:
 
 def test_a_foreign_plant_is_steered_as_in_the_compiled_loop(toy: Problem) -> None:
     settings = Settings(window=2, length=6)
-    luck = draw(toy, settings, np.random.SeedSequence(0).spawn(1))
-    compiled = run(toy, "dual", luck, settings)
-    episode = run_foreign(controller(toy, "dual", window=2), Line(luck.process[0, :, 0]), steps=6)
+    noise_draws = draw(toy, settings, np.random.SeedSequence(0).spawn(1))
+    compiled = run(toy, "dual", noise_draws, settings)
+    episode = run_foreign(controller(toy, "dual", window=2), Line(noise_draws.process[0, :, 0]), steps=6)
     assert episode.failure is None
     np.testing.assert_allclose(episode.inputs, compiled.inputs[0], rtol=1e-9)
     np.testing.assert_allclose(episode.means, compiled.means[0], rtol=1e-9)
@@ -116,7 +117,7 @@ def test_pendulum_as_a_plant() -> None:
     gymnasium = pytest.importorskip("gymnasium")
     environment = gymnasium.make("Pendulum-v1", max_episode_steps=3)
     plant = GymPlant(environment, pendulum_angle)
-    assert plant.limits.tolist() == [[-2.0], [2.0]]
+    assert plant.input_bounds.tolist() == [[-2.0], [2.0]]
     first = plant.reset(7)
     again = plant.reset(7)
     assert np.array_equal(first, again)
@@ -139,7 +140,7 @@ def test_discrete_actions_are_choices() -> None:
     gymnasium = pytest.importorskip("gymnasium")
     environment = gymnasium.make("CartPole-v1")
     plant = GymPlant(environment)
-    assert plant.choices == [0.0, 1.0] and plant.limits.tolist() == [[0.0], [1.0]]
+    assert plant.choices == [0.0, 1.0] and plant.input_bounds.tolist() == [[0.0], [1.0]]
     still = plant.reset(0)
     pushed = plant.step(np.array([1.0]))
     assert pushed[1] > still[1]  # to the right

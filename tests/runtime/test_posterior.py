@@ -17,12 +17,13 @@ from symdual.checks.processes import ProcessTask
 from symdual.checks.recursions import check_recursions
 from symdual.checks.slopes import SLOPE
 from symdual.commands import main
-from symdual.errors import SymdualError
+from symdual.common.arrays import Array
+from symdual.common.errors import SymdualError
 from symdual.runtime.closed_loop import Settings, draw, run, simulate
 from symdual.runtime.controller import State, controller
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import MemoryWarning, by_values, posterior, remembered
-from symdual.runtime.problem import Array, Belief, Problem, problem
+from symdual.runtime.problem import Belief, Problem, problem
 from symdual.runtime.replay import read_recording, replay
 from symdual.runtime.results import Chunk, Results
 from symdual.runtime.summary import summarise
@@ -172,10 +173,13 @@ def test_order_two_has_the_slopes_as_further_unknowns(hill_package: LoadedPackag
     exact = dense.dual_cost(reference, noise, cost, k, known, inputs, order=2)
     assert not exact.fallback
     records, calls = hill_package.records, hill_package.calls
-    given = records.make_task(task._Q, task._R, task._D, task._Xi, cost.bounds, belief.memory)
-    desk, held = records.desk(steps, records.make_weights(*cost[:3]), given, order=2), records.make_belief(*belief[:2])
-    calls.follow(k, k + steps, held, inputs, desk)
-    uncertain, _ = calls.jd_structured(k, k + steps, 0, 2, held, desk)
+    given = records.make_settings(task._Q, task._R, task._D, task._Xi, cost.bounds, belief.memory)
+    workspace, held = (
+        records.make_workspace(steps, records.make_stage_costs(*cost[:3]), given, order=2),
+        records.make_belief(*belief[:2]),
+    )
+    calls.follow(k, k + steps, held, inputs, workspace)
+    uncertain, _ = calls.jd_structured(k, k + steps, 0, 2, held, workspace)
     assert uncertain == pytest.approx(exact.uncertain, rel=1e-6)
     first = dense.dual_cost(reference, noise, cost, k, known, inputs, order=1)
     assert abs(first.uncertain / exact.uncertain - 1) > 1e-3  # the terms in question are there
@@ -253,19 +257,19 @@ class Filter:
     def __init__(self, package: LoadedPackage, start: float = 0.0) -> None:
         self._package = package
         bounds = np.array([package.numbers["lower"], package.numbers["upper"]])
-        task = package.records.make_task(*package.noise, bounds, package.numbers["data"])
-        self._tray = package.filter.tray(task)
+        task = package.records.make_settings(*package.noise, bounds, package.numbers["data"])
+        self._filter_workspace = package.filter.make_filter_workspace(task)
         mean = np.zeros(package.NZ)
         mean[0] = start
         self._held = package.records.make_belief(mean, np.zeros((package.NZ, package.NZ)))
 
     def step(self, k: int, u: Array, y: Array) -> None:
-        self._package.filter.step(k, self._held, u, y, self._tray)
+        self._package.filter.step(k, self._held, u, y, self._filter_workspace)
 
     @property
     def belief(self) -> Belief:
         covariance = self._package.records.read_covariance(self._held)
-        return Belief(self._held["z"][0].copy(), covariance, self._tray.task["numbers"][0].copy())
+        return Belief(self._held["z"][0].copy(), covariance, self._filter_workspace.settings["numbers"][0].copy())
 
 
 def _filtered(package: LoadedPackage, inputs: Array, measured: Array, start: float = 0.0) -> Belief:
@@ -314,11 +318,11 @@ def test_a_function_has_no_true_parameters(hill: Problem) -> None:
 
 
 def test_all_controllers_run_and_the_loop_is_that_of_python(hill: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
-    luck = draw(hill, Settings(), np.random.SeedSequence(1).spawn(3))
+    noise_draws = draw(hill, Settings(), np.random.SeedSequence(1).spawn(3))
     for name in ("ce", "cautious", "beb", "dual"):
-        episodes = run(hill, name, luck, Settings())
+        episodes = run(hill, name, noise_draws, Settings())
         monkeypatch.setattr("numba.get_num_threads", lambda: 1)
-        again = run(hill, name, luck, Settings())
+        again = run(hill, name, noise_draws, Settings())
         np.testing.assert_array_equal(episodes.inputs, again.inputs)
         np.testing.assert_array_equal(episodes.memories, again.memories)
         assert (episodes.outcomes == 0).all()
@@ -327,7 +331,7 @@ def test_all_controllers_run_and_the_loop_is_that_of_python(hill: Problem, monke
         for k in range(hill.horizon):
             state, u, _ = chosen.step(state, y)
             np.testing.assert_allclose(u, episodes.inputs[0, k], atol=1e-4)
-            y = episodes.states[0, k + 1] + luck.measurement[0, k]
+            y = episodes.states[0, k + 1] + noise_draws.measurement[0, k]
             state = State(state.k, state.belief, episodes.inputs[0, k])
         state, _ = chosen.update(state, y)
         last = episodes.last_belief(0)
@@ -424,7 +428,7 @@ def test_a_sweep_says_once_what_was_not_kept(hill: Problem, tmp_path: Path) -> N
     assert combined.min() > 0 and f": {int(combined.sum())} of its values" in expected
 
     def two_chunks(plan: Sweep, pending: list[Chunk]) -> Iterator[tuple[Chunk, bytes]]:
-        yield from [plan.payloads([chunk], plan.luck([chunk]))[0] for chunk in pending[:2]]
+        yield from [plan.payloads([chunk], plan.noise_draws([chunk]))[0] for chunk in pending[:2]]
         raise KeyboardInterrupt
 
     plan = sweep(hill, ["ce", "oracle"], runs, settings=settings)

@@ -15,7 +15,7 @@ import sympy as sp
 
 import symdual
 from symdual import Model, constant, features
-from symdual.errors import SymdualError
+from symdual.common.errors import SymdualError
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Belief, Problem, problem
 
@@ -33,18 +33,41 @@ def test_a_scenario_becomes_arrays(toy: Problem) -> None:
     assert toy.start.tolist() == [1.0]
 
 
+def test_names_stand_for_places_in_all_that_is_about_unknowns(pair_package: LoadedPackage) -> None:
+    task = problem(pair_package)
+    truth, names = [0.5, 0.3, -0.5], {"d": -0.5, "b": 0.5, "c": 0.3}
+    assert task.for_oracle(names).prior.mean.tolist() == task.for_oracle(np.array(truth)).prior.mean.tolist()
+    x, u = [1.0, 2.0], [0.1, 0.2]
+    moved = symdual.evaluate.dynamics(pair_package, x, u, names)
+    assert moved.tolist() == symdual.evaluate.dynamics(pair_package, x, u, truth).tolist()
+    with pytest.raises(SymdualError, match='theta has no value for "c"'):
+        symdual.evaluate.dynamics(pair_package, x, u, {"b": 0.5, "d": 0.1})
+    with pytest.raises(SymdualError, match='theta names "e", which is none of b, c, d'):
+        symdual.evaluate.dynamics(pair_package, x, u, names | {"e": 0.5})
+
+
+def test_a_belief_is_asked_by_name(pair_package: LoadedPackage) -> None:
+    prior = problem(pair_package).prior
+    assert prior["d"] == (-0.5, pytest.approx(2.0**0.5)) and prior["q"].mean == -1.0
+    assert prior[0] is prior.mean and prior[-1] is prior.names
+    with pytest.raises(SymdualError, match='the belief says nothing of "e", only of p, q, b, c, d'):
+        prior["e"]
+
+
 def test_the_bounds_are_the_models_unless_others_are_given(toy: Problem) -> None:
     assert toy.bounds.tolist() == [[-np.inf], [np.inf]]
-    assert replace(toy, limits=np.array([[-2.0], [0.5]])).bounds.tolist() == [[-2.0], [0.5]]
+    assert replace(toy, input_bounds=np.array([[-2.0], [0.5]])).bounds.tolist() == [[-2.0], [0.5]]
 
 
 def test_the_oracle_knows_plant_and_truth_and_keeps_the_bounds(toy: Problem, offset_package: LoadedPackage) -> None:
-    limits = np.array([[-2.0], [0.5]])
-    known = replace(toy, plant=offset_package, truth=np.array([0.3]), limits=limits).for_oracle(np.array([0.7]))
+    input_bounds = np.array([[-2.0], [0.5]])
+    known = replace(toy, plant=offset_package, truth=np.array([0.3]), input_bounds=input_bounds).for_oracle(
+        np.array([0.7])
+    )
     assert known.package.module is offset_package.module
     assert known.prior.mean.tolist() == [1.0, 0.7]
     assert not known.prior.covariance.any()
-    assert known.bounds.tolist() == limits.tolist()
+    assert known.bounds.tolist() == input_bounds.tolist()
 
 
 # ------------------------------------------------------------------------------------------------ other numbers
@@ -101,7 +124,7 @@ def test_changes_of_all_at_once_are_those_of_a_scenario(pair_package: LoadedPack
     expected[0, 1] = expected[1, 0] = 0.5
     assert other.prior.covariance.tolist() == expected.tolist()
     assert other.truth is not None and other.truth.tolist() == [1.0, 2.0, 3.0]
-    assert other.limits is not None and other.limits.tolist() == [[-1.0, -2.0], [1.0, 2.0]]
+    assert other.input_bounds is not None and other.input_bounds.tolist() == [[-1.0, -2.0], [1.0, 2.0]]
     assert task.changed(horizon=2).state_cost.tolist() == task.state_cost[:3].tolist()
     assert replace(task, truth=None).changed(truth={"b": 1.0, "c": 2.0, "d": 3.0}).truth is not None
 
@@ -150,7 +173,7 @@ def test_the_constants_of_the_model_and_of_a_plant_that_is_the_model(
         ({"truth": {"b": "many"}}, "truth of \"b\" must be numbers, but is 'many'"),
         ({"bounds": {"w": (0, 1)}}, 'bounds names "w", which is not an input'),
         ({"bounds": {"u": 3.0}}, r'the bounds of "u" must be a pair \(lower, upper\), but are 3.0'),
-        ({"bounds": {"u": (1.0, -1.0)}}, "limits must have lower bounds that are below the upper bounds"),
+        ({"bounds": {"u": (1.0, -1.0)}}, "input_bounds must have lower bounds that are below the upper bounds"),
         ({"bonus": -1.0}, "bonus and dual_weight must be finite and not negative"),
     ],
 )
@@ -215,8 +238,8 @@ def test_extending_holds_the_last_values(toy: Problem) -> None:
 def test_a_singular_input_cost_has_a_floor_of_zero_whatever_the_rounding(pair_package: LoadedPackage) -> None:
     task = problem(pair_package)
     flat = np.repeat(np.array([[0.1, 0.3], [0.3, 0.9]])[None], task.horizon, axis=0)  # rank one, eigenvalue 1e-17
-    assert replace(task, input_cost=flat).floors.tolist() == [0.0] * task.horizon
-    assert task.floors.tolist() == pytest.approx([0.1] * task.horizon)
+    assert replace(task, input_cost=flat).floors.tolist() == [[0.0, 0.0]] * task.horizon
+    assert task.floors == pytest.approx(np.full((task.horizon, 2), 0.1))
 
 
 @pytest.mark.parametrize(
@@ -229,8 +252,8 @@ def test_a_singular_input_cost_has_a_floor_of_zero_whatever_the_rounding(pair_pa
         ({"reference": "far"}, "reference must be an array of numbers"),
         ({"truth": np.array([np.inf])}, "truth contains a value that is NaN or infinite"),
         ({"truth": np.zeros(2)}, r"truth must have shape \(1,\)"),
-        ({"limits": np.array([[1.0], [-1.0]])}, "limits must have lower bounds that are below"),
-        ({"limits": np.array([[np.nan], [1.0]])}, "limits must have lower bounds that are below"),
+        ({"input_bounds": np.array([[1.0], [-1.0]])}, "input_bounds must have lower bounds that are below"),
+        ({"input_bounds": np.array([[np.nan], [1.0]])}, "input_bounds must have lower bounds that are below"),
         ({"prior": Belief(np.ones(2), np.diag([1.0, -1.0]))}, "the covariance of the belief is not positive"),
         ({"prior": Belief(np.ones(2), np.array([[1.0, 0.5], [0.0, 1.0]]))}, "the belief is not symmetric"),
         ({"prior": Belief(np.array([1.0, np.nan]), np.eye(2))}, "the belief contains a value that is NaN"),

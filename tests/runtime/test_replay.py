@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from symdual.commands import main
-from symdual.errors import SymdualError
+from symdual.common.errors import SymdualError
 from symdual.runtime import replay as replaying
 from symdual.runtime.closed_loop import Settings, draw, run
 from symdual.runtime.controller import State, controller
@@ -48,7 +48,7 @@ def test_the_belief_is_that_of_the_loop(toy: Problem, tmp_path: Path) -> None:
 def test_gaps_in_measurements_and_rows(toy: Problem, tmp_path: Path) -> None:
     text = "x,time,u,note\n1.0,0,0.5,a\n,1,0.5,b\nNaN,2,0.5,\n2.6,3,0.1,\n"
     dense = read_recording(written(tmp_path, text), toy.package)
-    assert dense.ignored == ["note"]
+    assert dense.ignored == ("note",)
     assert np.isnan(dense.measurements[1:3]).all()
     # leaving the unmeasured rows out says the same: the input holds
     sparse = read_recording(written(tmp_path, "time,u,x\n0,0.5,1.0\n3,0.1,2.6\n4,0.1,2.7\n5,0,2.8\n"), toy.package)
@@ -59,8 +59,8 @@ def test_gaps_in_measurements_and_rows(toy: Problem, tmp_path: Path) -> None:
 
 def test_a_good_model_is_consistent_and_a_bad_one_is_named(toy: Problem, tmp_path: Path) -> None:
     settings = Settings(window=2, length=300)
-    luck = draw(toy, settings, np.random.SeedSequence(4).spawn(1))
-    episode = run(toy, "ce", luck, settings)
+    noise_draws = draw(toy, settings, np.random.SeedSequence(4).spawn(1))
+    episode = run(toy, "ce", noise_draws, settings)
 
     def verdict(noise: float) -> str:
         x = episode.states[0, :, 0] + noise * np.random.default_rng(0).standard_normal(301)
@@ -181,7 +181,10 @@ def test_measurements_whose_likelihoods_add_up_to_no_number_are_named(toy: Probl
 
 def test_headers_do_not_steer_the_terminal(toy_package: LoadedPackage, tmp_path: Path) -> None:
     table = "time,u,x,\x1b[2Jnote,été\n0,1,1,5,6\n"
-    assert read_recording(written(tmp_path, table), toy_package).ignored == ["'\\x1b[2Jnote'", "été"]
+    assert read_recording(written(tmp_path, table), toy_package).ignored == (
+        "'\\x1b[2Jnote'",
+        "été",
+    )
 
 
 TOY = Path(__file__).parents[2] / "symdual/paper/models/toy.py"

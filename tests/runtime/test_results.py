@@ -11,13 +11,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from symdual.errors import SymdualError
+from symdual.common import archives
+from symdual.common.archives import array_member, data_offsets, text_member, write_archive
+from symdual.common.errors import SymdualError
 from symdual.runtime.checkpoints import Checkpoints, kept, owner
 from symdual.runtime.results import FIELDS, FORMAT, Chunk, Description, Results, described, remains, write_results
-from symdual.whole_file import archive
-from symdual.whole_file.archive import array_member, data_offsets, text_member, write_archive
 
-SIZES = {"time": 4, "step": 3, "state": 2, "input": 1, "belief": 5, "parameter": 3, "process": 1, "loss": 3, "limit": 2}
+SIZES = {
+    "time": 4,
+    "step": 3,
+    "state": 2,
+    "input": 1,
+    "belief": 5,
+    "parameter": 3,
+    "process": 1,
+    "loss": 3,
+    "constraint": 2,
+}
 CHUNKS = [Chunk(name, start, min(start + 4, 10)) for start in (0, 4, 8) for name in ("dual", "ce")]
 TASK = {"reference": np.ones((4, 2)), "state_cost": np.ones((4, 2, 2)), "input_cost": np.ones((3, 1, 1))}
 
@@ -32,7 +42,7 @@ def description(seed: int = 0) -> Description:
         "horizon": 3,
         "names": {"states": ["p", "q"], "inputs": ["u"], "measurements": ["p", "q"], "unknowns": ["a", "b", "c"]},
         "outcomes": ["finished"],
-        "limits": ["p <= 1", "q <= 1"],
+        "constraints": ["p <= 1", "q <= 1"],
     }
     return Description(identity, ("dual", "ce"), 10, {"dual": SIZES, "ce": SIZES | {"belief": 3}})
 
@@ -82,7 +92,7 @@ def test_description_survives_json() -> None:
 
 @pytest.mark.parametrize("limit", [zipfile.ZIP64_LIMIT, 200], ids=["small", "large"])
 def test_offsets_are_where_the_bytes_lie(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, limit: int) -> None:
-    monkeypatch.setattr(archive.zipfile, "ZIP64_LIMIT", limit)
+    monkeypatch.setattr(archives.zipfile, "ZIP64_LIMIT", limit)
     contents = [b"0123456789abcdef" * 2, b"x" * 8 * 50, b"y" * 8 * 3]
     members = [text_member("about.json", contents[0])]
     members.append(array_member("large", "<f8", (5, 10), lambda: (contents[1][:100], contents[1][100:])))

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from symdual.runtime.constraints import chosen_weights
 from symdual.runtime.controller import controller
-from symdual.runtime.limits import chosen_weights
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import problem
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import symdual
-from symdual.errors import SymdualError, SymdualWarning
+from symdual.common.errors import SymdualError, SymdualWarning
 from symdual.runtime.closed_loop import simulate
 from symdual.runtime.controller import Controller, controller
 from symdual.runtime.loading import LoadedPackage

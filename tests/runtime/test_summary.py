@@ -13,8 +13,9 @@ import pytest
 from rich.console import Console
 
 from symdual.report import figures
-from symdual.report.figures import COLOURS, sweep_figure
-from symdual.report.sweeps import summary_table
+from symdual.report.figures import sweep_figure
+from symdual.report.palette import LOOKS
+from symdual.report.sweeps import rows, summary_table
 from symdual.runtime.result_fields import REASONS, normalised_errors
 from symdual.runtime.results import FIELDS, FORMAT, Chunk, Description, Results, write_results
 from symdual.runtime.summary import Summary, consistency, summarise
@@ -29,7 +30,7 @@ SIZES = {
     "parameter": 2,
     "process": 1,
     "loss": 3,
-    "limit": 0,
+    "constraint": 0,
 }
 TASK = {"reference": np.zeros((5, 1)), "state_cost": np.ones((5, 1, 1)), "input_cost": np.ones((4, 1, 1))}
 
@@ -87,6 +88,42 @@ def test_means_standard_errors_and_paired_differences(tmp_path: Path) -> None:
     assert dual.difference.error == pytest.approx(2 / np.sqrt(3))
     assert dual.better == pytest.approx(2 / 3)
     assert ce.difference is None and ce.better is None and not ce.failed
+
+
+def test_a_mean_of_survivors_is_marked_and_explained(tmp_path: Path) -> None:
+    path = stored(
+        tmp_path / "r.npz",
+        dual={"costs": [4.0, np.nan, 4.0, np.nan], "outcomes": [0, 1, 0, 2]},
+        ce={"costs": [8.0, 8.0, 2.0, np.nan], "outcomes": [0, 0, 0, 1]},
+        planned={"costs": [8.0, 8.0, 8.0, 8.0]},
+    )
+    summary = summary_of(path)
+    dual, _, planned = summary.controllers
+    said = "\n".join(summary.sentences())
+    assert "* dual: L / T and std are of the 2 of 4 episodes that finished" in said
+    assert "dual: minus ce compares the 2 runs that both finished" in said
+    assert "better in 33 % of the runs that one of them finished" in said  # of three runs, one
+    assert dual.better == 0.5 and dual.better_with_failures == pytest.approx(1 / 3)
+    assert planned.better_with_failures == pytest.approx(1 / 4) and "* planned" not in said
+    assert [row[1].endswith("*") for row in rows(summary)] == [True, True, False]
+    written = summary.to_json()
+    assert [c["partial"] for c in written["controllers"]] == [True, True, False]
+    assert [c["runs"] for c in written["controllers"]] == [4, 4, 4] and written["sentences"] == summary.sentences()
+
+
+def test_a_controller_that_does_clearly_worse_than_ce_is_named(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    costs = 20.0 + random.standard_normal(50)
+    given = {
+        "ce": {"costs": costs},
+        "planned": {"costs": costs + 80.0 + 10.0 * random.standard_normal(50)},
+        "dual": {"costs": costs + 0.5 + 0.1 * random.standard_normal(50)},  # beyond chance, but two per cent
+        "cautious": {"costs": costs + 4.0 + 40.0 * random.standard_normal(50)},  # much, but by chance
+    }
+    summary = summary_of(stored(tmp_path / "r.npz", **given))
+    (said,) = [s for s in summary.sentences() if "worse" in s]
+    assert said.startswith("planned did clearly worse than ce: L / T is higher by 20") and said.endswith("over 50 runs")
+    assert [c["clearly_worse"] for c in summary.to_json()["controllers"]] == [False, True, False, False]
 
 
 def test_without_ce_the_first_controller_is_the_baseline(tmp_path: Path) -> None:
@@ -215,7 +252,7 @@ def test_normalised_errors_do_not_depend_on_their_company() -> None:
 def test_normalised_errors_leave_out_what_is_known_exactly() -> None:
     covariances = np.array([np.diag([4.0, 0.0]), np.diag([1e-13, 1e-13]), np.zeros((2, 2))])
     errors = np.array([[2.0, 7.0], [1.0, 1.0], [1.0, 1.0]])
-    values = normalised_errors(errors, covariances, scale=1.0)
+    values = normalised_errors(errors, covariances, np.ones(2))
     assert values[0] == 1.0 and np.isnan(values[1:]).all()
 
 
@@ -240,7 +277,7 @@ def test_figure_is_the_same_for_the_same_sweep(tmp_path: Path) -> None:
         first, second = (sweep_figure(results, summary, tmp_path / name) for name in ("a.png", "b.png"))
     content = first.read_bytes()
     assert content.startswith(b"\x89PNG") and content == second.read_bytes()
-    assert len({COLOURS[name] for name in given}) == 5
+    assert len({LOOKS[name].colour for name in given}) == 5
 
 
 def test_a_figure_says_what_it_has_no_room_for() -> None:

@@ -18,7 +18,9 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from symdual import Model, api, features
-from symdual.errors import SymdualError
+from symdual.common.archives import array_member, text_member, write_archive
+from symdual.common.errors import SymdualError
+from symdual.common.package_folders import locked
 from symdual.runtime import checkpoints as checkpoints_module
 from symdual.runtime import threads
 from symdual.runtime.closed_loop import Settings, simulate
@@ -28,8 +30,6 @@ from symdual.runtime.results import Chunk, Results
 from symdual.runtime.summary import summarise
 from symdual.runtime.sweep import Doing, Sweep, run_sweep, sweep
 from symdual.runtime.threads import on_this_machine
-from symdual.whole_file.archive import array_member, text_member, write_archive
-from symdual.whole_file.packages import locked
 
 RUNS = 40  # two whole chunks and a half one
 PLAIN = "toy/results.npz"
@@ -60,7 +60,7 @@ class Recorded:
         for chunk in reversed(pending):
             if self._left is not None and len(self.done) >= self._left:
                 raise self._stopped_by
-            yield from plan.payloads([chunk], plan.luck([chunk]))
+            yield from plan.payloads([chunk], plan.noise_draws([chunk]))
             self.done.append(chunk)
 
 
@@ -271,8 +271,8 @@ FORGED: dict[str, Callable[[dict[str, Any]], Any]] = {
     "the horizon is true": lambda about: about | {"horizon": True},
     "outcomes are numbers": lambda about: about | {"outcomes": [1, 2]},
     "no outcomes": lambda about: about | {"outcomes": []},
-    "constraints are a number": lambda about: about | {"limits": 3},
-    "constraints of another task": lambda about: about | {"limits": ["x <= 1"]},
+    "constraints are a number": lambda about: about | {"input_bounds": 3},
+    "constraints of another task": lambda about: about | {"input_bounds": ["x <= 1"]},
     "processes are numbers": lambda about: about | {"processes": {"g": 3}},
     "a process lacks its room": lambda about: about | {"processes": {"g": {"memory": 4}}},
     "names of another model": lambda about: about | {"names": about["names"] | {"states": ["x", "y"]}},
@@ -382,7 +382,10 @@ def test_results_of_another_format_are_not_replaced(plan: Sweep, undisturbed: by
 
 
 def other_sweeps(toy: Problem) -> dict[str, Sweep]:
-    dearer, bounded = replace(toy, input_cost=2.0 * toy.input_cost), replace(toy, limits=np.array([[-1.0], [1.0]]))
+    dearer, bounded = (
+        replace(toy, input_cost=2.0 * toy.input_cost),
+        replace(toy, input_bounds=np.array([[-1.0], [1.0]])),
+    )
     return {
         "seed 0, not 1": sweep(toy, ["dual", "ce"], RUNS, seed=1),
         "truth scenario, not prior": sweep(toy, ["dual", "ce"], RUNS, settings=Settings("prior")),
@@ -445,7 +448,7 @@ def test_force_forgets_what_was_interrupted(plan: Sweep, undisturbed: bytes, tmp
 def test_a_full_disk_is_named_and_what_is_done_is_kept(
     plan: Sweep, undisturbed: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write, writes = checkpoints_module.write_whole, []
+    write, writes = checkpoints_module.write_atomically, []
 
     def no_room(file: Path, content: bytes) -> None:
         writes.append(file)
@@ -454,7 +457,7 @@ def test_a_full_disk_is_named_and_what_is_done_is_kept(
         write(file, content)
 
     with monkeypatch.context() as patched:
-        patched.setattr(checkpoints_module, "write_whole", no_room)
+        patched.setattr(checkpoints_module, "write_atomically", no_room)
         with pytest.raises(SymdualError, match="No space left on device; the 2 chunks that are done are kept"):
             run_sweep(plan, tmp_path, Recorded())
     again = Recorded()
@@ -603,7 +606,7 @@ def test_memory_follows_a_stretch_of_runs_not_all_of_them(
     assert min(peaks[2:]) - peaks[1] < 0.5 * path.stat().st_size
 
 
-def test_luck_does_not_depend_on_the_threads_of_the_matrix_library(toy: Problem, tmp_path: Path) -> None:
+def test_draws_does_not_depend_on_the_threads_of_the_matrix_library(toy: Problem, tmp_path: Path) -> None:
     import sympy as sp
 
     x, u = sp.symbols("x u")
@@ -621,5 +624,5 @@ def test_luck_does_not_depend_on_the_threads_of_the_matrix_library(toy: Problem,
     drawn = []
     for count in (1, 2, 4):
         with threadpool_limits(count):
-            drawn.append(plan.luck([Chunk("ce", 0, 4)]).truths.tobytes())
+            drawn.append(plan.noise_draws([Chunk("ce", 0, 4)]).truths.tobytes())
     assert len(set(drawn)) == 1

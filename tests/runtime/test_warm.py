@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 import symdual
-from symdual.errors import SymdualError, SymdualWarning
-from symdual.runtime import compiled, warm
+from symdual.common import errors
+from symdual.common.errors import SymdualError, SymdualWarning
+from symdual.runtime import sealed_cache as compiled
+from symdual.runtime import warm
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.readiness import works_for
 from symdual.runtime.warm import Doing, Expected, Work, missing
@@ -47,7 +49,7 @@ def keep(folder: Path, function: str) -> None:
     )
 
 
-PARTS = ["certain+structured", "decision+filter", "episode"]
+PARTS = ["ce+structured", "decision+filter", "episode"]
 
 
 def missing_parts(folder: Path) -> list[str]:
@@ -65,19 +67,19 @@ def test_what_is_missing(tmp_path: Path, cart: Path, cache: Path) -> None:
 @pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
 @pytest.mark.parametrize("left", [0, 30])
 def test_what_is_damaged_is_missing_and_is_said(cart: Path, cache: Path, suffix: str, left: int) -> None:
-    compiled._SAID.clear()
+    errors.SAID.clear()
     (file,) = (cart / "__pycache__").glob(f"decision._certain*{suffix}")
     file.write_bytes(file.read_bytes()[:left])
     with pytest.warns(
         SymdualWarning, match=f"compiled code in {cart / '__pycache__'} was damaged; it is compiled again"
     ):
-        assert missing_parts(cart) == ["certain+structured", "filter", "episode"]
+        assert missing_parts(cart) == ["ce+structured", "filter", "episode"]
     assert not file.exists()
 
 
 def test_what_was_compiled_from_another_source_or_for_another_python_is_missing(cart: Path, cache: Path) -> None:
     (cart / "decision.py").write_text("another source")
-    assert missing_parts(cart) == ["certain+structured", "decision+filter", "episode"]
+    assert missing_parts(cart) == ["ce+structured", "decision+filter", "episode"]
     keep(cart, "episode.episodes")
     (file,) = (cart / "__pycache__").glob("episode*.nbi")
     file.rename(file.with_name("episode.episodes-3.py27.nbi"))
@@ -93,7 +95,7 @@ def test_parts_of_controllers(toy_package: LoadedPackage, cache: Path, monkeypat
     monkeypatch.setattr("symdual.runtime.readiness.missing", lambda folder, parts: [Work(folder, p) for p in parts])
     task = symdual.problem(toy_package)
     parts = [work.part for work in works_for(task, ["dual", "ce", "planned"], episodes=True)]
-    assert parts == ["certain+structured", "planned", "decision+filter", "episode"]
+    assert parts == ["ce+structured", "planned", "decision+filter", "episode"]
     assert [work.part for work in works_for(task, ["exact"])] == ["decision+filter"]
 
 

@@ -10,7 +10,7 @@ import pytest
 import sympy as sp
 
 from symdual import covariances
-from symdual.errors import ModelError
+from symdual.common.errors import ModelError
 from symdual.spec.covariances import Covariance, expression, numeric
 from symdual.spec.features import gaussian_process
 from symdual.spec.symbols import matern

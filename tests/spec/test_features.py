@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 from symdual import features
-from symdual.errors import ModelError
+from symdual.common.errors import ModelError
 from symdual.spec.symbols import FeatureSum, Unknown
 
 x, y = sp.symbols("x y")

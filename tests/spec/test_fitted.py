@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 
 from symdual import features
-from symdual.errors import ModelError, SymdualError
+from symdual.common.errors import ModelError, SymdualError
 from symdual.spec.fitted import read, write
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from symdual.errors import ModelError
+from symdual.common.errors import ModelError
 from symdual.spec.loading import load_model_file, source_text
 
 HEAD = """\

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,10 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from symdual import Model, constant, features, logistic, unknown
-from symdual.errors import ModelError
+from symdual import Model, Scenario, constant, features, logistic, unknown
+from symdual.common.errors import ModelError
 from symdual.spec.names import RESERVED
+from symdual.spec.symbols import Unknown
 
 x, v, u, k = sp.symbols("x v u k")
 
@@ -332,14 +334,57 @@ def test_bounds() -> None:
 # -------------------------------------------------------------------- what a model holds
 
 
-def test_unknowns_come_in_natural_order_before_the_families() -> None:
-    th = {n: unknown(f"th{n}", mean=n, variance=0.1 * n) for n in (10, 2, 1)}
+def test_unknowns_come_as_they_are_declared_before_the_families() -> None:
+    th = {n: unknown(f"th{n}", mean=n, variance=0.1 * n) for n in (2, 10, 1)}
     net = features.logistic("net", x, locations=[0.0, 1.0], mean=[5.0, 6.0], slope_mean=[7.0, 8.0], slope_variance=0.3)
     model = Model([x], [u], [x + th[10] * u + th[2] + th[1] * net], drift=0.1)
-    assert model.unknown_names == ("th1", "th2", "th10", "net_v[0]", "net_v[1]", "net_w[0]", "net_w[1]")
-    assert model.prior_mean.tolist() == [1.0, 2.0, 10.0, 5.0, 6.0, 7.0, 8.0]
-    np.testing.assert_allclose(model.prior_covariance, [0.1, 0.2, 1.0, 1.0, 1.0, 0.3, 0.3])
+    assert model.unknown_names == ("th2", "th10", "th1", "net_v[0]", "net_v[1]", "net_w[0]", "net_w[1]")
+    assert model.prior_mean.tolist() == [2.0, 10.0, 1.0, 5.0, 6.0, 7.0, 8.0]
+    np.testing.assert_allclose(model.prior_covariance, [0.2, 1.0, 0.1, 1.0, 1.0, 0.3, 0.3])
     assert model.drift is not None and model.drift.shape == (7,)
+    assert repr(model).endswith("unknowns th2, th10, th1, net_v (2), net_w (2)>")
+
+
+def test_families_come_as_they_are_declared() -> None:
+    late, early = (features.fourier(name, x, count=2) for name in ("z", "a"))
+    assert Model([x], [u], [x + early * u + late]).unknown_names == ("z_sin[0]", "z_cos[0]", "a_sin[0]", "a_cos[0]")
+
+
+def test_a_model_does_not_take_over_the_order_of_another_one() -> None:
+    def made(*names: str) -> Model:
+        own = {name: unknown(name, 1.0, 0.5) for name in names}
+        return Model([x], [u], [x + own["a"] * u + own["b"] * x])  # equal expressions, which SymPy remembers
+
+    assert made("b", "a").unknown_names == ("b", "a")
+    assert made("a", "b").unknown_names == ("a", "b")
+    assert made("b", "a").unknown_names == ("b", "a")
+
+
+def test_an_unknown_that_is_declared_again_is_the_same_and_keeps_its_place() -> None:
+    b = unknown("b", 1.0, 0.5)
+    model = Model([x, v], [u], [x + unknown("a") * u - b * v, v + unknown("b", 1.0, 0.5) * u], observation=[x * b])
+    assert model.unknowns[0] == b and model.unknown_names == ("b", "a")
+    assert set().union(*(e.atoms(Unknown) for e in model.dynamics)) == set(model.unknowns)
+    limited = Scenario(model, 3, constraints=[x <= unknown("b", 1.0, 0.5)])
+    assert limited.objective is not None and limited.objective.constraints[0].atoms(Unknown) == {b}
+
+
+def test_an_unknown_keeps_its_place_when_it_is_pickled() -> None:
+    b, a = unknown("b"), unknown("a")
+    travelled = pickle.loads(pickle.dumps([x + a * u + b, b]))
+    assert travelled[1] == b and Model([x], [u], [travelled[0]]).unknown_names == ("b", "a")
+
+
+def test_what_moves_unknowns_may_be_given_by_their_names() -> None:
+    z, a = unknown("z"), unknown("a")
+    family = features.rbf("g", x, [0.0, 1.0])
+    model = Model([x], [u], [x + a * u + z + family], transition={"a": 0.5}, drift={z: 0.1, "g": [0.2, 0.3]})
+    assert model.transition is not None and model.transition.tolist() == [1.0, 0.5, 1.0, 1.0]
+    assert model.drift is not None and model.drift.tolist() == [0.1, 0.0, 0.2, 0.3]
+    with pytest.raises(ModelError, match=r'drift names "zz", which is none of z, a, g; did you mean "z"'):
+        Model([x], [u], [x + a * u + z + family], drift={"zz": 0.1})
+    with pytest.raises(ModelError, match="drift is not positive semidefinite"):
+        Model([x], [u], [x + a * u], drift={"a": -0.1})
 
 
 def test_a_correlated_prior_makes_the_covariance_a_matrix() -> None:
@@ -426,8 +471,8 @@ def test_numbers_are_expressions() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"substeps": 0}, "substeps must be a whole number from 1 to 100, but is 0"),
-        ({"substeps": 2.5}, "substeps must be a whole number from 1 to 100, but is 2.5"),
+        ({"substeps": 0}, "substeps must be a whole number from 1 to 1000, but is 0"),
+        ({"substeps": 2.5}, "substeps must be a whole number from 1 to 1000, but is 2.5"),
     ],
 )
 def test_substeps_that_are_none(options: dict[str, Any], sentence: str) -> None:

@@ -10,9 +10,9 @@ import pytest
 import sympy as sp
 
 from symdual import Model, Scenario, constant, features, previous, signal, unknown
+from symdual.common.errors import ModelError
 from symdual.derive.derivation import derive
 from symdual.derive.structure import structure
-from symdual.errors import ModelError
 from symdual.spec.loading import load_model_file
 
 x, v, u = sp.symbols("x v u")
@@ -123,9 +123,9 @@ def test_a_plant_with_such_noise_is_known_to_its_model(tmp_path: Path) -> None:
     )
     models = load_model_file(file).models
     assert models["rough"].noise is not None
-    assert not models["rough"].noisy_plants
+    assert not models["rough"].plants_have_state_dependent_noise
     assert models["calm"].noise is None
-    assert models["calm"].noisy_plants
+    assert models["calm"].plants_have_state_dependent_noise
 
 
 def test_a_scenario_with_such_noise_has_numbers_of_its_own() -> None:

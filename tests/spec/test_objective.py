@@ -10,7 +10,7 @@ import pytest
 import sympy as sp
 
 from symdual import Model, Scenario, constant, features, unknown
-from symdual.errors import ModelError
+from symdual.common.errors import ModelError
 from symdual.spec.loading import load_model_file
 from symdual.spec.objective import Objective, Terms, merged
 

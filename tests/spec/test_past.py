@@ -11,9 +11,9 @@ import sympy as sp
 from mpmath import mpf
 
 from symdual import Model, Scenario, previous, unknown
+from symdual.common.errors import ModelError
 from symdual.derive.derivation import derive
 from symdual.emit.package import package
-from symdual.errors import ModelError
 from symdual.spec.loading import load_model_file
 
 x, v, u, w = sp.symbols("x v u w")
@@ -44,7 +44,7 @@ def test_the_code_is_that_of_states_that_remember() -> None:
 
 @pytest.mark.parametrize("method", ["euler", "rk4"])
 def test_in_continuous_time_the_past_moves_by_whole_steps(method: str) -> None:
-    from symdual.checks.exact import ExactModel
+    from symdual.many_digits.model import ExactModel
 
     model = Model([x], [u], derivatives=[-x + previous(u, 2)], step=0.5, method=method, name="m")
     assert [s.name for s in model.states] == ["x", "previous_u", "previous_u_2"]

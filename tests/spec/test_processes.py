@@ -10,7 +10,7 @@ import pytest
 import sympy as sp
 
 from symdual import Model, covariances, features, unknown
-from symdual.errors import ModelError
+from symdual.common.errors import ModelError
 
 x, w, u = sp.symbols("x w u")
 b = unknown("b", 1.0, 1.0)

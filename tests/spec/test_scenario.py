@@ -10,7 +10,7 @@ import pytest
 import sympy as sp
 
 from symdual import Model, Scenario, features, previous, signal, unknown
-from symdual.errors import ModelError
+from symdual.common.errors import ModelError
 
 x, v, u = sp.symbols("x v u")
 gain = unknown("gain", mean=1.0)
@@ -43,6 +43,14 @@ def test_prior_can_be_replaced() -> None:
     scenario = Scenario(MODEL, 2, prior_mean=[1, 2, 3], prior_covariance=[4, 5, 6])
     assert scenario.prior_mean.tolist() == [1, 2, 3]
     np.testing.assert_array_equal(scenario.prior_covariance, np.diag([4.0, 5.0, 6.0]))
+
+
+def test_prior_can_be_replaced_by_name() -> None:
+    scenario = Scenario(MODEL, 2, prior_mean={"bumps": [2, 3]}, prior_covariance={gain: 4.0, "bumps": [[2, 1], [1, 2]]})
+    assert scenario.prior_mean.tolist() == [1, 2, 3]
+    np.testing.assert_array_equal(scenario.prior_covariance, [[4, 0, 0], [0, 2, 1], [0, 1, 2]])
+    with pytest.raises(ModelError, match='prior_mean names "gian", which is none of gain, bumps; did you mean "gain"'):
+        Scenario(MODEL, 2, prior_mean={"gian": 2.0})
 
 
 @pytest.mark.parametrize(

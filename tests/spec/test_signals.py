@@ -10,7 +10,7 @@ import pytest
 import sympy as sp
 
 from symdual import Model, Scenario, column, signal, unknown
-from symdual.errors import ModelError, SymdualWarning
+from symdual.common.errors import ModelError, SymdualWarning
 from symdual.spec.loading import load_model_file
 
 x, u = sp.symbols("x u")
@@ -86,7 +86,7 @@ def test_names_of_signals_never_become_code() -> None:
 def test_signals_stand_together_behind_the_constants() -> None:
     late = Model([x], [u], [x + sun * u + unknown("b") * signal("alpha")], name="m")
     assert [s.name for s in late.signals] == ["alpha", "sun"]
-    heard = late.hearing([signal("zeta"), signal("beta")])
+    heard = late.with_signals([signal("zeta"), signal("beta")])
     assert [s.name for s in heard.signals] == ["alpha", "beta", "sun", "zeta"]
 
 

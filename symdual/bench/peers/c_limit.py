@@ -15,7 +15,8 @@ import numpy as np
 from symdual.bench import workload
 from symdual.bench.contender import Implementation
 from symdual.bench.peers.compiler import OPTIMISED, compiler, shared_library
-from symdual.bench.workload import Answer, Array, Workload
+from symdual.bench.workload import Answer, Workload
+from symdual.common.arrays import Array
 
 SOURCE: Final = Path(__file__).with_name("limit.c")
 # own joint sine and cosine instead of the vector library, several accumulators per reduction (gcc only)

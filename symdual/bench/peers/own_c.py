@@ -48,8 +48,8 @@ _ARGUMENTS: Final = {
     "diagonals": "real[NDIAG]",
     "left": "real[NPAIRS,NTHETA]",
     "right": "real[NPAIRS,NTHETA]",
-    "starts": "BLOCKS[1]",
-    "beliefs": "BLOCKS[1]",
+    "starts": "GAUSSIAN[1]",
+    "beliefs": "GAUSSIAN[1]",
     "out": "real[1]",
 }
 

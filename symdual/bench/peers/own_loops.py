@@ -33,7 +33,7 @@ dynamics, dynamics_jacobian, dynamics_hessian = (
     kernels.dynamics, kernels.dynamics_jacobian, kernels.dynamics_hessian
 )
 filter_step, restore = filter.step, blocks.copy
-certainty_equivalent, plan_through, follow = certain.certainty_equivalent, nominal.plan_through, trajectory.follow
+certainty_equivalent, plan_through, follow = ce_plan.certainty_equivalent, nominal.plan_through, trajectory.follow
 jd_structured = dual_cost.jd_structured
 jd_lowrank = dual_cost.jd_lowrank if dual_cost.LOWRANK else None
 JIT = {{"cache": True, "fastmath": {{"contract", "reassoc"}}, "error_model": "numpy"}}
@@ -70,36 +70,36 @@ def repeat_hessian(n, z, u, costate, data, work, core, mixed, effort, diagonals,
 
 
 @njit(**JIT)
-def repeat_ekf(n, starts, beliefs, u, y, tray):
+def repeat_ekf(n, starts, beliefs, u, y, filter_workspace):
     for _ in range(n):
         restore(starts[0], beliefs[0])
-        filter_step(0, beliefs, u, y, tray)
+        filter_step(0, beliefs, u, y, filter_workspace)
         barrier(u)
 
 
 @njit(**JIT)
-def repeat_structured(n, belief, desk, inputs, out):
+def repeat_structured(n, belief, workspace, inputs, out):
     steps = inputs.shape[0]
     for _ in range(n):
-        follow(0, steps, belief, inputs, desk)
-        out[0] = jd_structured(0, steps, 0, 1, belief, desk)[0]
+        follow(0, steps, belief, inputs, workspace)
+        out[0] = jd_structured(0, steps, 0, 1, belief, workspace)[0]
         barrier(out)
 
 
 @njit(**JIT)
-def repeat_lowrank(n, belief, desk, inputs, out):
+def repeat_lowrank(n, belief, workspace, inputs, out):
     steps = inputs.shape[0]
     for _ in range(n):
-        follow(0, steps, belief, inputs, desk)
-        out[0] = jd_lowrank(0, steps, 0, belief, desk)
+        follow(0, steps, belief, inputs, workspace)
+        out[0] = jd_lowrank(0, steps, 0, belief, workspace)
         barrier(out)
 
 
 @njit(**JIT)
-def plan_all(steps, belief, desk, u, candidates):
-    certainty_equivalent(0, steps, belief, desk, u)
+def plan_all(steps, belief, workspace, u, candidates):
+    certainty_equivalent(0, steps, belief, workspace, u)
     for i in range(candidates.shape[0]):
-        plan_through(0, steps, candidates[i], desk)
+        plan_through(0, steps, candidates[i], workspace)
 '''
 
 

@@ -21,8 +21,8 @@ from symdual.bench.workload import Answer, Workload
 
 if TYPE_CHECKING:
     from symdual import Model
-    from symdual.runtime.border import Desk, Records
     from symdual.runtime.loading import LoadedPackage
+    from symdual.runtime.package_interface import Records, Workspace
 
 
 def missing() -> str | None:
@@ -116,8 +116,8 @@ def ekf(work: Workload, package: LoadedPackage, repeated: ModuleType) -> Impleme
     back = np.argsort(place)
     records, covariance = package.records, np.ascontiguousarray(work.covariance[np.ix_(place, place)])
     start, belief = (records.make_belief(work.mean[place], covariance) for _ in range(2))
-    tray = package.filter.tray(planning(work, package).desk.task)
-    given = (np.array([work.control]), work.measurement, tray)
+    filter_workspace = package.filter.make_filter_workspace(planning(work, package).workspace.settings)
+    given = (np.array([work.control]), work.measurement, filter_workspace)
 
     def repeat(n: int) -> None:
         repeated.repeat_ekf(n, start, belief, *given)
@@ -129,22 +129,22 @@ def ekf(work: Workload, package: LoadedPackage, repeated: ModuleType) -> Impleme
 
 
 class Planning(NamedTuple):
-    """The belief and the desk of every planning function of a package, on the workload's numbers."""
+    """The belief and the workspace of every planning function of a package, on the workload's numbers."""
 
     belief: Records
-    desk: Desk
+    workspace: Workspace
 
 
 def planning(work: Workload, package: LoadedPackage) -> Planning:
-    """Return belief and desk for a plan over the whole horizon; the inputs are not bounded."""
+    """Return belief and workspace for a plan over the whole horizon; the inputs are not bounded."""
     place, records = order(work), package.records
     weights = np.zeros((workload.HORIZON + 1, 2, 2))
     weights[:, 0, 0], weights[:, 1, 1] = work.weights.T
     inputs = np.full((workload.HORIZON, 1, 1), workload.CONTROL_COST)
-    task = records.make_task(*package.noise, np.array([[-np.inf], [np.inf]]), package.numbers["data"])
-    costs = records.make_weights(weights, inputs, np.zeros((workload.HORIZON + 1, 2)))
+    task = records.make_settings(*package.noise, np.array([[-np.inf], [np.inf]]), package.numbers["data"])
+    costs = records.make_stage_costs(weights, inputs, np.zeros((workload.HORIZON + 1, 2)))
     belief = records.make_belief(work.mean[place], np.ascontiguousarray(work.covariance[np.ix_(place, place)]))
-    return Planning(belief, records.desk(workload.HORIZON, costs, task))
+    return Planning(belief, records.make_workspace(workload.HORIZON, costs, task))
 
 
 def dual_costs(work: Workload, package: LoadedPackage, repeated: ModuleType) -> list[Implementation]:

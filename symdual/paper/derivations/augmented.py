@@ -12,10 +12,11 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from symdual.common.arrays import Array
 from symdual.paper.case import Case, Computed, Convention, Correction, Derivation, Form, Printed
 from symdual.paper.derivations import draws, lettered, multistep
 from symdual.paper.derivations.filtering import Belief, predict, update
-from symdual.paper.derivations.gaussians import Array, moments
+from symdual.paper.derivations.gaussians import moments
 from symdual.paper.derivations.multistep import COLUMN, Steps
 from symdual.paper.machine import Indexed, counted
 from symdual.paper.matrices import Matrix, inverse, kronecker, stack, zeros

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.optimize import brentq, least_squares
 from scipy.stats import norm
 
+from symdual.common.arrays import Array
 from symdual.paper.case import (
     Case,
     Computed,
@@ -26,7 +27,6 @@ from symdual.paper.case import (
 )
 from symdual.paper.derivations import settings
 from symdual.paper.derivations.filtering import Belief, predict
-from symdual.paper.derivations.gaussians import Array
 from symdual.paper.machine import counted
 from symdual.paper.matrices import Matrix
 

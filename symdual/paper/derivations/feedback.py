@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from symdual.paper.derivations.gaussians import Array
+from symdual.common.arrays import Array
 from symdual.paper.derivations.least_squares import Problem, best_inputs, responses
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from symdual.paper.derivations.gaussians import Array
+from symdual.common.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,9 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from symdual.common.arrays import Array
 from symdual.paper.matrices import Matrix
-
-Array = NDArray[np.float64]
 
 
 def normal_nodes(count: int) -> tuple[Array, Array]:

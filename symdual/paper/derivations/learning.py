@@ -12,10 +12,11 @@ import numpy as np
 import sympy as sp
 from scipy import integrate, special
 
+from symdual.common.arrays import Array
 from symdual.paper.case import Case, Correction, Derivation, Form, Meant, Undecidable
 from symdual.paper.derivations import draws
 from symdual.paper.derivations.features import sigma
-from symdual.paper.derivations.gaussians import Array, moments, normal_nodes
+from symdual.paper.derivations.gaussians import moments, normal_nodes
 from symdual.paper.machine import Indexed, counted
 from symdual.paper.matrices import Matrix, identity, stack, zeros
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from symdual.common.arrays import Array
 from symdual.paper.derivations import draws
-from symdual.paper.derivations.gaussians import Array
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from functools import partial
 import numpy as np
 import sympy as sp
 
+from symdual.common.arrays import Array
 from symdual.paper.case import Case, Computed, Convention, Correction, Derivation, Form, Meant, Printed
 from symdual.paper.derivations import draws
-from symdual.paper.derivations.gaussians import Array, beside, expectation, moments, scalar_expectation
+from symdual.paper.derivations.gaussians import beside, expectation, moments, scalar_expectation
 from symdual.paper.machine import Indexed, counted
 from symdual.paper.matrices import Matrix, stack, vectorise
 

@@ -8,10 +8,11 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from symdual.common.arrays import Array
 from symdual.paper.case import Case, Convention, Correction, Derivation, Form
 from symdual.paper.derivations import draws, lettered
 from symdual.paper.derivations.filtering import Belief, predict, run, update
-from symdual.paper.derivations.gaussians import Array, beside
+from symdual.paper.derivations.gaussians import beside
 from symdual.paper.machine import counted
 from symdual.paper.matrices import Matrix, identity, inverse, kronecker, stack, zeros
 

@@ -9,9 +9,9 @@ from functools import partial
 import numpy as np
 import sympy as sp
 
+from symdual.common.arrays import Array
 from symdual.paper.case import Case, Computed, Convention, Correction, Derivation, Printed
 from symdual.paper.derivations import draws
-from symdual.paper.derivations.gaussians import Array
 from symdual.paper.derivations.least_squares import Problem, best_inputs, random_problem, tail, trajectory
 from symdual.paper.machine import Indexed, counted
 from symdual.paper.matrices import Matrix, identity, inverse, stack, zeros

@@ -7,11 +7,12 @@ from functools import partial
 
 import numpy as np
 
+from symdual.common.arrays import Array
 from symdual.paper.case import Case, Convention, Correction, Derivation, Form, Printed
 from symdual.paper.derivations import draws, expansion
 from symdual.paper.derivations.feedback import Noise, expected_cost, feedback_cost
 from symdual.paper.derivations.filtering import Belief, covariances, update
-from symdual.paper.derivations.gaussians import Array, beside, expectation
+from symdual.paper.derivations.gaussians import beside, expectation
 from symdual.paper.derivations.least_squares import (
     Problem,
     best_inputs,

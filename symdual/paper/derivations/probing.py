@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from symdual.common.arrays import Array
 from symdual.paper.case import Case, Computed, Convention, Derivation, Printed, Undecidable
 from symdual.paper.derivations.filtering import covariances
-from symdual.paper.derivations.gaussians import Array
 from symdual.paper.derivations.least_squares import Problem, best_inputs
 from symdual.paper.machine import counted
 from symdual.paper.matrices import Matrix, diagonal, root

@@ -10,11 +10,12 @@ from operator import matmul
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from symdual.common.arrays import Array
 from symdual.paper.case import Case, Correction, Derivation, Form, Printed, Single, Undecidable
 from symdual.paper.derivations import draws, expansion
 from symdual.paper.derivations.feedback import Noise, feedback_cost
 from symdual.paper.derivations.filtering import Belief, covariances, predict, run, update
-from symdual.paper.derivations.gaussians import Array, expectation, moments
+from symdual.paper.derivations.gaussians import expectation, moments
 from symdual.paper.derivations.least_squares import Problem, best_inputs, random_problem, responses, trajectory
 from symdual.paper.derivations.perturbation import SYSTEMS, system
 from symdual.paper.matrices import Matrix, zeros

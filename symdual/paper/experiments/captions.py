@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from symdual.common.arrays import Array
 from symdual.paper.experiments.run import Recorded
 from symdual.paper.experiments.table import Estimate, estimate
 from symdual.paper.experiments.words import SETS_IN, went_beyond
-from symdual.runtime.problem import Array
 
 READING = (
     "Darker means that more runs are there; the reference is dashed orange; shaded: the state costs nothing. Bottom: "

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from symdual.errors import SymdualError
+from symdual.common.errors import SymdualError
 from symdual.paper.experiments.outcome import Outcome, Report, Request, Tell, carry_out
 from symdual.paper.experiments.plan import TRUTHS, chosen
 from symdual.paper.experiments.run import require_writable

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from symdual.common.arrays import Array
 from symdual.runtime import exact
 from symdual.runtime.planning import Planning
-from symdual.runtime.problem import Array, Belief, Problem
+from symdual.runtime.problem import Belief, Problem
 
 
 def cost_curve(problem: Problem, name: str, inputs: Array) -> Array:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from symdual.common.arrays import Array
 from symdual.paper.experiments import prepare
 from symdual.paper.experiments.curves import with_prior
 from symdual.paper.experiments.plan import (
@@ -31,7 +32,7 @@ from symdual.runtime import evaluate, exact
 from symdual.runtime.closed_loop import simulate
 from symdual.runtime.controller import controller
 from symdual.runtime.posterior import posterior
-from symdual.runtime.problem import Array, Belief, Problem
+from symdual.runtime.problem import Belief, Problem
 
 if TYPE_CHECKING:
     from symdual.paper.experiments.outcome import Report, Request

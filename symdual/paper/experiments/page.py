@@ -7,12 +7,13 @@ import base64
 from markupsafe import Markup
 
 from symdual.paper.experiments import terminal, words
-from symdual.paper.experiments.figures.style import INK, LOOKS, Picture
+from symdual.paper.experiments.figures.style import LOOKS, Picture
 from symdual.paper.experiments.outcome import Outcome, sentences
 from symdual.paper.experiments.plan import COMMON_ASSUMPTIONS, Experiment
 from symdual.paper.experiments.study import Study
 from symdual.paper.experiments.table import Table
-from symdual.report.html import element, join, page, section, table
+from symdual.report.html import element, join, opening, page, section, table
+from symdual.report.palette import INK
 
 _STYLE = """
 figure { margin: 1rem 0 1.6rem; }
@@ -34,9 +35,7 @@ def render(outcome: Outcome) -> str:
     links += [(study.key, study.short) for study in outcome.studies]
     body = join(
         [
-            element("h1", "Dual control: the paper's experiments, run again"),
-            element("p", _lead(outcome), class_="lead"),
-            element("nav", *(element("a", word, href=f"#{key}") for key, word in links), aria_label="contents"),
+            opening("Dual control: the paper's experiments, run again", _lead(outcome), links),
             _summary(outcome),
             element("p", terminal.FOOTNOTE, class_="note"),
             *(_experiment(e, outcome) for e in request.experiments),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from symdual.errors import SymdualError
+from symdual.common.errors import SymdualError
 from symdual.paper.equations import EQUATIONS
 from symdual.paper.machine import evaluate
 from symdual.runtime.problem import Problem

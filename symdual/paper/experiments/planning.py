@@ -44,7 +44,7 @@ def planning(request: Request, problems: Mapping[str, Problem], runner: Runner) 
         "Plans that learn",
         "Plans that are made to learn",
         "Cost per step of `planned`, which minimises Jbar + Jd over all inputs of its plans, looks one step ahead and "
-        "lets simulated futures arbitrate, minus that of the best of ce, cautious, beb (tau .1, 1, 10, 100) and dual. "
+        "lets rollouts select, minus that of the best of ce, cautious, beb (tau .1, 1, 10, 100) and dual. "
         f"Truth from the prior, {runs} runs.",
         ("", "best of the others", "planned", "planned minus best"),
         tuple(rows),

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numba
 
 from symdual import api
-from symdual.errors import SymdualError
+from symdual.common.errors import SymdualError
 from symdual.paper.experiments.plan import TRUTHS, Arm
 from symdual.runtime.closed_loop import Settings, simulate
 from symdual.runtime.costs import cost_kind

@@ -1,7 +1,7 @@
 """Runs the arms of experiments as sweeps (`symdual.runtime.sweep`), which keep what is done and can go on with it.
 
 Arms that share their constants form one sweep. Run i of any sweep has child i of one `SeedSequence`: all arms meet the
-same luck, and the first 50 of 400 runs are the 50 runs.
+same random draws, and the first 50 of 400 runs are the 50 runs.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symdual.errors import SymdualError
+from symdual.common.arrays import Array
+from symdual.common.errors import SymdualError
 from symdual.paper.experiments.plan import TRUTHS, Arm
 from symdual.runtime.checkpoints import kept
 from symdual.runtime.closed_loop import Settings
 from symdual.runtime.posterior import loss_sentences
-from symdual.runtime.problem import Array, Problem
+from symdual.runtime.problem import Problem
 from symdual.runtime.results import Results
 from symdual.runtime.sweep import CHECKPOINTS, Doing, run_sweep, sweep
 from symdual.runtime.threads import on_this_machine

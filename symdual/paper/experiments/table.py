@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
+from symdual.common.arrays import Array
 from symdual.paper.experiments.plan import PUBLISHED, Arm, Experiment
 from symdual.paper.experiments.run import Recorded
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Array
 
 CHANCE = 0.0027  # probability beyond three standard deviations of a normal distribution
 
@@ -50,7 +50,7 @@ class Line:
 
     Args:
         cost: L / T over the runs that finished.
-        difference: cost minus that of ce with the same luck, run by run; None for ce itself.
+        difference: cost minus that of ce with the same random draws, run by run; None for ce itself.
         to_dual: the same beside dual.
         published: the paper's mean and standard deviation, where it has them and the truth is the paper's.
         failed: runs that did not finish.

@@ -12,6 +12,7 @@ from symdual.paper.experiments import words
 from symdual.paper.experiments.outcome import Outcome, sentences
 from symdual.paper.experiments.plan import COMMON_ASSUMPTIONS
 from symdual.paper.experiments.table import Estimate, Line, Table
+from symdual.report.grid import grid
 
 HEADER = ("controller", "paper", "mean", "std", "error", "minus ce", "NEES", "NIS")
 MARKS = {"yes": "green", "no": "yellow", "open": "dim"}
@@ -27,7 +28,7 @@ def show(console: Console, outcome: Outcome) -> None:
     for experiment in outcome.request.experiments:
         for truth in outcome.request.truths:
             table = outcome.tables[experiment.number, truth]
-            console.print(grid(table))
+            console.print(of_experiment(table))
             for sentence in sentences(table):
                 console.print(Padding(sentence, (0, 0, 0, 2)))
             console.print()
@@ -44,22 +45,17 @@ def show(console: Console, outcome: Outcome) -> None:
         console.print(Padding(f"{mark} {item.claim}: {item.measured}", (0, 0, 0, 2)))
     for study in outcome.studies:
         console.print(f"\n[bold]{study.title}[/]")
-        console.print(_plain(study.header, study.rows))
+        console.print(grid(study.header, study.rows))
         for sentence in study.findings:
             console.print(Padding(sentence, (0, 0, 0, 2)))
     console.print("\nTime: " + ", ".join(f"{name} {value:.1f} s" for name, value in outcome.seconds.items()))
 
 
-def grid(table: Table) -> Grid:
+def of_experiment(table: Table) -> Grid:
     """One table of an experiment."""
     truth = "the paper's truth" if table.truth == "paper" else "truth drawn from the prior"
     title = f"Exp {table.experiment.number}: {table.experiment.title} ({truth}, {table.runs} runs)"
-    drawn = Grid(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for position, name in enumerate(HEADER):
-        drawn.add_column(name, justify="left" if position == 0 else "right")
-    for line in table.lines:
-        drawn.add_row(*cells(line))
-    return drawn
+    return grid(HEADER, [cells(line) for line in table.lines], title)
 
 
 def cells(line: Line) -> tuple[str, ...]:
@@ -93,12 +89,3 @@ def shown(value: float, digits: int = 3) -> str:
 
 def _short(value: float) -> str:
     return f"{value:.2f}" if value < 10 else f"{value:.3g}"
-
-
-def _plain(header: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> Grid:
-    drawn = Grid(box=None, pad_edge=False)
-    for position, name in enumerate(header):
-        drawn.add_column(name, justify="left" if position == 0 else "right")
-    for row in rows:
-        drawn.add_row(*row)
-    return drawn

@@ -51,11 +51,11 @@ def measure(problem: Problem) -> Boxes:
     """Time the boxes; calls from Python cost a few microseconds each, which the small boxes contain."""
     package, end = problem.package, problem.horizon
     planning, table, u = Planning(problem), package.candidates.table(), np.zeros(package.NU)
-    pointers = {name: cost_pointer(problem, name, end) for name in ("certain", planning.kind)}
+    pointers = {name: cost_pointer(problem, name, end) for name in ("ce", planning.kind)}
 
     def decide(name: str) -> None:
-        head = (pointers[name].address, name != "certain", float(problem.floors[0]), 0, end)
-        package.decision.decide_at(*head, planning.belief, planning.desk, table, u)
+        head = (pointers[name].address, name != "ce", problem.floors[0], 0, end)
+        package.decision.decide_at(*head, planning.belief, planning.workspace, table, u)
 
     decide(planning.kind)
     count = int(table.report[package.candidates.REPORT_EVALUATIONS])
@@ -63,13 +63,13 @@ def measure(problem: Problem) -> Boxes:
 
     def plans(last: int) -> None:
         for row in tried:
-            package.calls.plan_through(0, last, row, planning.desk)
+            package.calls.plan_through(0, last, row, planning.workspace)
 
     def costs(rows: int) -> None:
         planning.begin()
         planning.costs(tried[:rows])
 
-    belief, tray = planning.belief.copy(), package.filter.tray(planning.task.copy())
+    belief, filter_workspace = planning.belief.copy(), package.filter.make_filter_workspace(planning.task.copy())
     statistics, y = np.zeros(3), np.zeros(package.NY)
     truth = np.concatenate([problem.start, np.zeros(problem.plant.NTHETA)])
     plant_work, after = np.zeros(problem.plant.WORK), np.zeros(package.NX)
@@ -77,15 +77,15 @@ def measure(problem: Problem) -> Boxes:
     kind = planning.kind
     seconds = _best(
         {
-            "certain": lambda: decide("certain"),
+            "certain": lambda: decide("ce"),
             "search": lambda: decide(kind),
             "plans": lambda: plans(end),
             "short plans": lambda: plans(1),
             "costs": lambda: costs(count),
             "one cost": lambda: costs(1),
             "plant": lambda: move(0, truth, u, problem.plant.numbers["data"], plant_work, after),
-            "predict": lambda: package.filter.predict(0, belief, u, tray),
-            "update": lambda: package.filter.update(1, belief, y, tray, statistics),
+            "predict": lambda: package.filter.predict(0, belief, u, filter_workspace),
+            "update": lambda: package.filter.update(1, belief, y, filter_workspace, statistics),
         }
     )
     each = {name: 1e6 * value for name, value in seconds.items()}

@@ -18,8 +18,8 @@ from symdual.paper.experiments.plan import PUBLISHED, PUBLISHED_RUNS
 from symdual.paper.experiments.run import Recorded
 from symdual.paper.experiments.table import CHANCE, Estimate, Line, Table, estimate
 from symdual.runtime import exact
+from symdual.runtime.consistency import judge
 from symdual.runtime.controller import controller
-from symdual.runtime.honesty import judge
 from symdual.runtime.problem import Problem
 
 FOUR = ("oracle", "dual", "ce", "beb")

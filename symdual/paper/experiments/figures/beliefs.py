@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from symdual.common.arrays import Array
 from symdual.paper.experiments.captions import of_beliefs
-from symdual.paper.experiments.figures.style import INK, LOOKS, REFERENCE, Picture, figure, picture
+from symdual.paper.experiments.figures.style import LOOKS, Picture, figure, picture
 from symdual.paper.experiments.run import Recorded
-from symdual.runtime.problem import Array, Problem
+from symdual.report.palette import HIGHLIGHT, INK
+from symdual.runtime.problem import Problem
 
 SHOWN = ("ce", "beb", "dual")
 NX = 2
@@ -66,6 +68,6 @@ def _belief(axes: Any, key: str, times: Array, mean: Array, variance: Array) -> 
 
 def _path(axes: Any, key: str, times: Array, reference: Array, path: Array) -> None:
     look = LOOKS[key]
-    axes.plot(times, reference, color=REFERENCE, linestyle=(0, (4, 2)), linewidth=1.3)
+    axes.plot(times, reference, color=HIGHLIGHT, linestyle=(0, (4, 2)), linewidth=1.3)
     axes.plot(times, path, color=look.colour, linewidth=1.0, marker=look.marker, markersize=3.0)
     axes.set(ylim=(-9, 7), yticks=[-5, -2, 2, 5])

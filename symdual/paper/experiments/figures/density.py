@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 
-from symdual.paper.experiments.figures.style import INK, LOOKS, REFERENCE, SOFT, Picture, figure, picture
+from symdual.common.arrays import Array
+from symdual.paper.experiments.figures.style import LOOKS, Picture, figure, picture
 from symdual.paper.experiments.run import Recorded
-from symdual.runtime.problem import Array, Problem
+from symdual.report.palette import HIGHLIGHT, INK, SOFT
+from symdual.runtime.problem import Problem
 
 FREE = ("loose", "free")  # names of phases in which the state costs nothing
 FINE = 16  # columns of the density in a step
@@ -101,13 +103,13 @@ def density(paths: Array, limits: tuple[float, float]) -> Array:
 
 def _panel(axes: Any, key: str, values: Array, brightest: float, reference: Array, limits: tuple[float, float]) -> None:
     look = LOOKS[key]
-    shades = LinearSegmentedColormap.from_list(key, ["#ffffff", look.colour, _darker(look.colour)])
+    shades = LinearSegmentedColormap.from_list(key, ["white", look.colour, _darker(look.colour)])
     steps = len(reference) - 1
     axes.imshow(
         values, cmap=shades, norm=PowerNorm(0.5, 0.0, brightest), aspect="auto", origin="lower",
         extent=(0, steps, *limits), interpolation="bilinear",
     )  # fmt: skip
-    axes.plot(range(steps + 1), reference, color=REFERENCE, linestyle=(0, (4, 2)), linewidth=1.2)
+    axes.plot(range(steps + 1), reference, color=HIGHLIGHT, linestyle=(0, (4, 2)), linewidth=1.2)
     axes.set(xlim=(0, steps), ylim=limits, yticks=range(10 * int(limits[0] / 10), int(limits[1]) + 1, 10))
     axes.text(
         0.006,

@@ -7,8 +7,9 @@ from typing import Any
 
 from matplotlib.patches import FancyBboxPatch, Polygon
 
-from symdual.paper.experiments.figures.style import INK, LOOKS, SOFT, Picture, figure, picture
+from symdual.paper.experiments.figures.style import LOOKS, Picture, figure, picture
 from symdual.paper.experiments.timing import Boxes
+from symdual.report.palette import EDGE, GROUND, INK, SOFT
 
 _WIDTH, _HEIGHT = 2.5, 0.82
 
@@ -81,7 +82,7 @@ def _box(axes: Any, x: float, y: float, words: str, microseconds: float | None) 
     axes.add_patch(
         FancyBboxPatch(
             (x - _WIDTH / 2, y - _HEIGHT / 2), _WIDTH, _HEIGHT, boxstyle="round,pad=0,rounding_size=0.1",
-            facecolor="#f2f4f6", edgecolor="#9aa1ab", linewidth=0.9,
+            facecolor=GROUND, edgecolor=EDGE, linewidth=0.9,
         )
     )  # fmt: skip
     lift = 0.0 if microseconds is None else 0.14
@@ -95,7 +96,7 @@ def _box(axes: Any, x: float, y: float, words: str, microseconds: float | None) 
 
 def _diamond(axes: Any, x: float, y: float, words: str) -> None:
     corners = [(x - 1.3, y), (x, y + 0.52), (x + 1.3, y), (x, y - 0.52)]
-    axes.add_patch(Polygon(corners, closed=True, facecolor="#f2f4f6", edgecolor="#9aa1ab", linewidth=0.9))
+    axes.add_patch(Polygon(corners, closed=True, facecolor=GROUND, edgecolor=EDGE, linewidth=0.9))
     axes.text(x, y, words, ha="center", va="center", fontsize=8.5)
 
 

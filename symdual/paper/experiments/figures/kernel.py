@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from symdual.paper.experiments.figures.style import INK, LOOKS, REFERENCE, SOFT, Picture, figure, picture
+from symdual.common.arrays import Array
+from symdual.paper.experiments.figures.style import LOOKS, Picture, figure, picture
+from symdual.report.palette import HIGHLIGHT, INK, SOFT
 from symdual.runtime.closed_loop import root
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Array
 
 LENGTHSCALE = 7.0  # that of Exp 2
 NOISE = 1e-2
@@ -82,7 +83,7 @@ def posterior(given: Array, across: Array, prior: Array) -> tuple[Array, Array]:
 def _process(axes: Any, mean: Array, covariance: Array, draws: Array) -> None:
     look = LOOKS["dual"]
     spread = 2.0 * np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    axes.plot(GRID, mean[:, None] + root(covariance) @ draws, color=REFERENCE, linestyle=(0, (4, 2)), linewidth=0.8)
+    axes.plot(GRID, mean[:, None] + root(covariance) @ draws, color=HIGHLIGHT, linestyle=(0, (4, 2)), linewidth=0.8)
     axes.plot(GRID, np.stack([mean - spread, mean + spread]).T, color=look.colour, linewidth=0.8)
     axes.plot(GRID, mean, color=look.colour, linewidth=2.0)
     axes.set(xlim=(GRID[0], GRID[-1]), ylim=(-3.2, 3.2), yticks=[-2, 0, 2])

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from symdual.common.arrays import Array
 from symdual.paper.experiments.figures.kernel import true_slope
-from symdual.paper.experiments.figures.style import INK, LOOKS, REFERENCE, Picture, figure, picture, styled
-from symdual.runtime.problem import Array
+from symdual.paper.experiments.figures.style import LOOKS, Picture, figure, picture, styled
+from symdual.report.palette import HIGHLIGHT, INK
 
 GRID = np.linspace(-14.0, 14.0, 141)
 FAR = 1.0  # distance from all visited positions that counts as never having been there
@@ -48,7 +49,7 @@ def nonparametric_figure(models: tuple[Learned, Learned], step_cost_of_ce: Array
         for model, key in zip(models, ("dual", "beb"), strict=True):
             look = LOOKS[key]
             panels[2].plot(steps, model.costs, color=look.colour, ls=look.line, marker=look.marker, label=model.label)
-        panels[2].plot(steps, step_cost_of_ce, color=REFERENCE, lw=1.0, ls=(0, (3, 1)), label="ce, exact kernel")
+        panels[2].plot(steps, step_cost_of_ce, color=HIGHLIGHT, lw=1.0, ls=(0, (3, 1)), label="ce, exact kernel")
         panels[2].set(title="mean cost of each step", xlabel="step", yscale="symlog")
         panels[2].legend(loc="upper left")
         return picture(

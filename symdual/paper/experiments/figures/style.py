@@ -1,4 +1,4 @@
-"""One look for all figures: the paper's colours, told apart also by line style, marker and lightness."""
+"""What the figures of the experiments have beyond the style of all figures, and how they are kept."""
 
 from __future__ import annotations
 
@@ -7,48 +7,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from symdual.errors import SymdualError
-from symdual.whole_file import write_whole
+from symdual.common.atomic_files import write_atomically
+from symdual.common.errors import SymdualError
+from symdual.report import drawing, palette
+from symdual.report.palette import EDGE, INK, SOFT
 
 WIDTH = 7.6  # inches
-INK, SOFT, REFERENCE = "#1c2330", "#6b7280", "#e8850c"
-
-
-class Look(NamedTuple):
-    """How a controller is drawn."""
-
-    colour: str
-    line: Any
-    marker: str
-    name: str
-
-
-LOOKS = {
-    "oracle": Look("#7a7a7a", (0, (1, 1.2)), "", "oracle"),
-    "ce": Look("#c4201d", (0, (5, 2)), "s", "certainty equivalent (ce)"),
-    "cautious": Look("#9a6fb0", (0, (2, 1.5)), "^", "cautious"),
-    "beb": Look("#2158b8", (0, (5, 1.5, 1, 1.5)), "D", "exploration bonus (beb)"),
-    "dual": Look("#0f9b62", "-", "o", "dual"),
-}
-"""The paper's colours: oracle gray, ce red, beb blue, dual green; the cautious controller has one more."""
+#: the controllers of the paper, and the cautious one
+LOOKS = {name: palette.LOOKS[name] for name in ("oracle", "ce", "cautious", "beb", "dual")}
 
 _SETTINGS: Any = {
+    **drawing.STYLE,
     "font.family": "DejaVu Sans",
-    "font.size": 9.0,
-    "axes.titlesize": 9.5,
-    "axes.titlelocation": "left",
-    "axes.labelsize": 9.0,
+    "axes.grid": False,
     "axes.labelcolor": INK,
-    "axes.edgecolor": "#9aa1ab",
-    "axes.linewidth": 0.8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
+    "axes.edgecolor": EDGE,
     "axes.titlepad": 5.0,
     "text.color": INK,
     "xtick.color": SOFT,
@@ -63,7 +42,6 @@ _SETTINGS: Any = {
     "figure.dpi": 160,
     "svg.fonttype": "path",
     "svg.hashsalt": "symdual",
-    "path.simplify": True,
 }
 
 
@@ -111,7 +89,7 @@ def save(pictures: list[Picture], folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for item in pictures:
-            write_whole(folder / f"{item.name}.png", item.png)
-            write_whole(folder / f"{item.name}.svg", item.svg)
+            write_atomically(folder / f"{item.name}.png", item.png)
+            write_atomically(folder / f"{item.name}.svg", item.svg)
     except OSError as failure:
         raise SymdualError(f"cannot write to the folder {folder}: {failure.strerror}") from failure

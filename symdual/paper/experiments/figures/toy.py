@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from symdual.common.arrays import Array
 from symdual.paper.experiments.curves import Samples, cost_curve, exact_curve, sampled_costs
-from symdual.paper.experiments.figures.style import INK, LOOKS, SOFT, Picture, figure, picture
-from symdual.runtime.problem import Array, Problem
+from symdual.paper.experiments.figures.style import LOOKS, Picture, figure, picture
+from symdual.report.palette import EDGE, HIGHLIGHT, INK, SOFT
+from symdual.runtime.problem import Problem
 
-HIGHLIGHT = "#e8850c"
 SHOWN = 40  # samples that are drawn
 MEAN: Any = {"color": INK, "linestyle": (0, (4, 2)), "linewidth": 1.8}
 """The mean of the draws looks the same in both panels."""
@@ -61,8 +62,8 @@ def _bumps(inputs: Array, curves: dict[str, Array]) -> str:
 def _samples(part: Any, sampled: Samples, mean: Array, grid: Array, expected: Array) -> None:
     axes = part.subplots()
     shown = sampled.costs[:: max(1, len(sampled.costs) // SHOWN)][:SHOWN]
-    axes.plot(sampled.inputs, shown.T, color="#9aa1ab", linewidth=0.5, alpha=0.7)
-    axes.plot([], [], color="#9aa1ab", linewidth=0.8, label="one draw each")
+    axes.plot(sampled.inputs, shown.T, color=EDGE, linewidth=0.5, alpha=0.7)
+    axes.plot([], [], color=EDGE, linewidth=0.8, label="one draw each")
     axes.plot(sampled.inputs, _typical(shown), color=HIGHLIGHT, linewidth=1.6, label="one of them")
     axes.plot(grid, expected, color=SOFT, linewidth=3.0, alpha=0.45, label="exact, by quadrature")
     axes.plot(sampled.inputs, mean, **MEAN, label=f"mean of {len(sampled.costs)} draws")

@@ -1,0 +1,182 @@
+"""How a controller that plans to learn goes about it, and the plans that it keeps from step to step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from symdual.common.arrays import Array
+from symdual.common.errors import SymdualError
+from symdual.runtime.evaluate import argument, whole_number
+from symdual.runtime.package_interface import Records, Workspace
+from symdual.runtime.problem import Problem
+
+MOST_STARTS = 8
+MOST_SAMPLES = 4096
+MOST_SEED = 2**31 - 1
+STORED = {"ce": 1, "planned": 3}  # places of stored plans that a controller keeps from step to step
+
+
+@dataclass(frozen=True)
+class PlannedOptions:
+    """How much `planned` does for a decision.
+
+    Args:
+        starts: how many of the plans to start from are improved, 1 to 8.
+        look_ahead: whether the first input is then chosen with the next measurement taken into account.
+        samples: rollouts that choose between plans whose first inputs differ, at most 4096; 0 for none. With
+            Gaussian processes, noise that depends, constraints and choices there are none.
+        seed: of these rollouts. Episodes of a sweep use their own.
+
+    >>> symdual.PlannedOptions(starts=2, look_ahead=False)
+    PlannedOptions(starts=2, look_ahead=False, samples=64, seed=0)
+    """
+
+    starts: int = 4
+    look_ahead: bool = True
+    samples: int = 64
+    seed: int = 0
+
+    def write(self, task: Records) -> None:
+        """Put the settings into the task of a controller."""
+        task["starts"] = whole_number(self.starts, "starts", most=MOST_STARTS)
+        task["looking"] = float(bool(self.look_ahead))
+        task["samples"] = whole_number(self.samples, "samples", least=0, most=MOST_SAMPLES)
+        task["seed"] = whole_number(self.seed, "the seed", least=0, most=MOST_SEED)
+
+
+USUAL = PlannedOptions()
+
+
+class Start(NamedTuple):
+    """A plan to start from: its first input, its cost J, and J after it was improved (NaN if it was not)."""
+
+    u: Array
+    cost: float
+    improved: float
+
+
+class Look(NamedTuple):
+    """A first input, and its cost with the next measurement taken into account."""
+
+    u: Array
+    cost: float
+
+
+class Contestant(NamedTuple):
+    """A plan in rollouts: its first input, and for how many steps it is followed before certainty equivalence.
+
+    `cost` is its mean cost in the first rollouts; `gap` what it costs more than the default in fresh ones, with its
+    standard error, NaN for one that did not get there.
+    """
+
+    u: Array
+    steps: int
+    cost: float
+    gap: float
+    error: float
+
+
+class Planned(NamedTuple):
+    """How a decision of `planned` came about.
+
+    `starts` are the certainty-equivalent plan, the plans of the step before where there were any, and plans through
+    other first inputs; `won` is the position of the one that became the best plan, whose first input is `plan_input`.
+    `looks` are the first inputs that were looked at one step ahead, in the order in which that was done. `race` are the
+    contestants of rollouts, empty where all first inputs agreed, and `race_won` is the position of the winner;
+    `no_race` says why there are none in such a task.
+    """
+
+    starts: tuple[Start, ...]
+    won: int
+    plan_input: Array
+    looks: tuple[Look, ...]
+    race: tuple[Contestant, ...] = ()
+    race_won: int | None = None
+    no_race: str = ""
+
+
+def told(workspace: Workspace) -> Planned | None:
+    """What the last decision has left in the decision log of a workspace; None where there was nothing to learn."""
+    decision_log = workspace.decision_log[0]
+    count, looks = int(decision_log["starts"]), int(decision_log["looks"])
+    if count == 0:
+        return None
+    starts = [
+        Start(
+            decision_log["start_u"][n].copy(), float(decision_log["start_cost"][n]), float(decision_log["plan_cost"][n])
+        )
+        for n in range(count)
+    ]
+    there = [n for n, start in enumerate(starts) if np.isfinite(start.cost)]
+    seen = tuple(Look(decision_log["look_u"][n].copy(), float(decision_log["look_cost"][n])) for n in range(looks))
+    won = there.index(int(decision_log["won"]))
+    why = _no_race(workspace)
+    race = () if why else _race(decision_log)
+    race_won = int(decision_log["entry_won"]) if race else None
+    return Planned(tuple(starts[n] for n in there), won, decision_log["plan_u"].copy(), seen, race, race_won, why)
+
+
+def _no_race(workspace: Workspace) -> str:
+    """Why no rollouts are simulated in a task; empty where they are."""
+    if "entries" in (workspace.decision_log.dtype.names or ()):
+        return ""
+    given = workspace.settings.dtype.names or ()
+    what = "unknown functions and noise that depends"
+    if "constraint_weights" in given or "combinations" in given:
+        what = "constraints" if "constraint_weights" in given else "choices"
+    return f"no rollouts were simulated to choose between plans: {what} cannot be simulated yet"
+
+
+def _race(decision_log: Any) -> tuple[Contestant, ...]:
+    return tuple(
+        Contestant(
+            decision_log["entry_u"][n].copy(),
+            int(decision_log["entry_follow"][n]),
+            *(float(decision_log[name][n]) for name in ("entry_cost", "entry_gap", "entry_error")),
+        )
+        for n in range(int(decision_log["entries"]))
+    )
+
+
+def lay_out(workspace: Workspace, plans: Records | None, shift: int) -> None:
+    """Store plans in a workspace, whose times differ by `shift` from the controller's."""
+    workspace.stored_plans["steps"] = 0.0
+    if plans is not None:
+        workspace.stored_plans[: len(plans)] = plans
+        workspace.stored_plans["begin"][: len(plans), 0] += shift
+
+
+def taken_up(workspace: Workspace, kind: str, shift: int) -> Records | None:
+    """A copy of the plans that a controller keeps, with the controller's own times."""
+    if kind not in STORED:
+        return None
+    plans: Records = workspace.stored_plans[: STORED[kind]].copy()
+    plans["begin"][:, 0] -= shift
+    return plans
+
+
+def first_plans(problem: Problem, kind: str, steps: int, guess: ArrayLike) -> Records:
+    """Plans that follow the inputs of a guess (steps, NU), as if they had been kept from the step before."""
+    package = problem.package
+    if kind not in STORED:
+        raise SymdualError("only the controllers oracle, ce and planned start from a guess; the others search")
+    inputs = argument(guess, (steps, package.NU), "the guess")
+    if not np.isfinite(inputs).all():
+        raise SymdualError("the guess has entries that are not finite")
+    outside = np.argwhere((inputs < problem.bounds[0]) | (inputs > problem.bounds[1]))
+    if outside.size:
+        step, index = outside[0]
+        name = {index: name for name, index in package.INPUTS.items()}[int(index)]
+        low, high = problem.bounds[:, index]
+        raise SymdualError(
+            f'the guess for the input "{name}" at step {step} is {inputs[step, index]:g}, '
+            f"outside its bounds {low:g} and {high:g}"
+        )
+    plans = np.zeros((STORED[kind], steps + 1), package.records.STORED)
+    plans["u"][:2, :steps] = inputs
+    plans["steps"][:2, 0] = steps
+    return plans

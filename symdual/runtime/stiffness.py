@@ -1,0 +1,55 @@
+"""Whether an explicit method can follow a model: its fastest rate, times the step, against the limit of the method.
+
+A rate is the absolute value of an eigenvalue of the slope of a model in continuous time. A package has the slope of its
+step only, f_x = 1 + h A + ..., with the length h among its numbers: one that is short enough gives A.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from symdual.common.arrays import Array
+from symdual.runtime import evaluate
+from symdual.runtime.loading import LoadedPackage
+
+CONSTRAINTS = {"euler": 2.0, "rk4": 2.785}  #: how large a decaying rate times the step may be before it grows instead
+_SHORT = 1e-3  # a step is short for a rate if their product is at most this
+_TRIES = 100  # of ever shorter steps: a model on its way out of the numbers may have any rate
+_MOST = 1000  # substeps that are proposed
+
+
+def fastest_rate(package: LoadedPackage, k: int, x: Array, u: Array, theta: Array) -> float:
+    """The largest |eigenvalue| of the slope by x of a model in continuous time; NaN where that is not finite."""
+    data, place = package.numbers["data"].copy(), package.DATA_ENTRIES["step_length"][0]
+    shorter = replace(package, numbers={**package.numbers, "data": data})
+    for _ in range(_TRIES):
+        data[place] *= _SHORT
+        slope = (evaluate.linearise(shorter, x, u, theta, k)[1] - np.eye(package.NX)) / data[place]
+        if np.isfinite(slope).all():
+            rate = float(np.abs(np.linalg.eigvals(slope)).max())
+            if rate * data[place] <= _SHORT:
+                return rate
+    return math.nan
+
+
+def too_fast(package: LoadedPackage, points: Iterable[tuple[int, Array, Array, Array]], where: str = "there") -> str:
+    """Where the step is first too long along points (k, x, u, theta), as the end of a sentence; empty if nowhere."""
+    if package.METHOD not in CONSTRAINTS:
+        return ""
+    limit, substeps = CONSTRAINTS[package.METHOD], package.SUBSTEPS
+    length = float(package.numbers["data"][package.DATA_ENTRIES["step_length"][0]])
+    for k, x, u, theta in points:
+        rate = fastest_rate(package, k, x, u, theta)
+        if rate * length / substeps > limit:
+            what, share = "substep" if substeps > 1 else "step", length / substeps
+            needed = math.ceil(rate * length / limit)
+            return (
+                f"; {package.METHOD} is not stable {where}: at step {k} the fastest rate is {rate:.4g}, times the "
+                f"{what} of {share:.4g} that is {rate * share:.3g}, and the limit is {limit:g}"
+                + (f" (substeps={needed} would keep it)" if needed <= _MOST else "")
+            )
+    return ""

@@ -1,0 +1,132 @@
+"""What a model has decides what its package has: with every pair of features all names are known, and all used."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symdual
+from symdual import Model, Scenario, features, signal, unknown
+
+from ..goldens import body
+from .test_used import unreached, uses
+
+x, v, u, w = sp.symbols("x v u w")
+#: features of models and scenarios, by the group of which a task has one
+CHOICES = {
+    "unknowns": ("scalar", "many", "process"),
+    "filter": ("plain", "square_root", "iterated"),
+    "observation": ("states", "curved", "of unknowns"),
+    "noise": ("constant", "depends"),
+    "signals": ("none", "one"),
+    "cost": ("quadratic", "squares", "values", "squares, then values", "values, then squares", "end only"),
+    "constraints": ("none", "states", "inputs", "unknowns"),
+    "inputs": ("one", "two", "discrete"),
+    "drift": ("none", "diagonal", "dense"),
+    "states": ("two", "ten"),
+}
+Pair = tuple[tuple[str, str], tuple[str, str]]
+
+
+def _possible(task: dict[str, str]) -> bool:
+    """A Gaussian process has a filter and noise of its own kind."""
+    plain = ("square_root", "depends", "diagonal", "dense")
+    return task["unknowns"] != "process" or not set(plain) & set(task.values())
+
+
+def _pairs(task: dict[str, str]) -> set[Pair]:
+    return set(itertools.combinations(task.items(), 2))
+
+
+def tasks() -> Iterator[dict[str, str]]:
+    """Few tasks among which every possible pair of features occurs."""
+    drawn, groups = random.Random(0), list(CHOICES)
+    missing = set[Pair]()
+    for first, second in itertools.combinations(groups, 2):
+        missing |= {((first, a), (second, b)) for a in CHOICES[first] for b in CHOICES[second]}
+    missing = {pair for pair in missing if _possible({"unknowns": "scalar"} | dict(pair))}
+    while missing:
+        first = dict(min(missing))
+        tried = [{g: first.get(g) or drawn.choice(CHOICES[g]) for g in groups} for _ in range(100)]
+        best = max(filter(_possible, tried), key=lambda task: len(_pairs(task) & missing))
+        missing -= _pairs(best)
+        yield best
+
+
+def scenario(task: dict[str, str], name: str) -> Scenario:
+    b = unknown("b", 1.0, 0.5)
+    term: sp.Expr = b * u
+    if task["unknowns"] == "many":
+        term += features.fourier("g", x, count=10, lengthscale=2.0)
+    elif task["unknowns"] == "process":
+        term += features.gaussian_process("g", x, lengthscale=1.0)
+    heard = signal("weather", usual=1.0) if task["signals"] == "one" else sp.Integer(0)
+    inputs = [u] if task["inputs"] != "two" else [u, w]
+    count = 11 if task["unknowns"] == "many" else 1
+    drift = {"none": None, "diagonal": 0.01, "dense": 0.01 * np.ones((count, count))}[task["drift"]]
+    observation = {
+        "states": None,
+        "curved": [sp.atan(x), x * v],
+        "of unknowns": [x + b * v, v],
+    }[task["observation"]]
+    others = sp.symbols("c:8") if task["states"] == "ten" else ()  # f_x is not written out then
+    steady = [0.1 * (x + v + sum(others))] * len(others)
+    model = Model(
+        states=[x, v, *others],
+        inputs=inputs,
+        dynamics=[x + 0.4 * v + 0.1 * heard, v + term + sum(inputs[1:]), *steady],
+        observation=observation,
+        process_noise=0.01
+        if task["noise"] == "constant"
+        else sp.diag(0.01 + 0.1 * x**2, *([0.01] * (1 + len(others)))),
+        measurement_noise=0.01,
+        filter=task["filter"],
+        drift=drift,
+        name=name,
+    )
+    asked: dict[str, Any] = {
+        "quadratic": {},
+        "squares": {"cost": [x - 1, u]},
+        "values": {"cost": 1 - sp.cos(x) + u**2},
+        "squares, then values": {"cost": [x - 1, u], "terminal_cost": sp.cosh(x)},
+        "values, then squares": {"cost": 1 - sp.cos(x) + u**2, "terminal_cost": [x]},
+        "end only": {"terminal_cost": [x * v]},
+    }[task["cost"]]
+    constraints = {"none": [], "states": [x <= 1], "inputs": [v + 0.1 * u <= 1], "unknowns": [b * x <= 3]}[
+        task["constraints"]
+    ]
+    if constraints:
+        asked["constraints"] = constraints
+    if task["inputs"] == "discrete":
+        asked["choices"] = {u: [-1.0, 0.0, 1.0]}
+    return Scenario(model, horizon=4, input_cost=0.1, **asked)
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A package for each task."""
+    folder = tmp_path_factory.mktemp("combinations")
+    for number, task in enumerate(tasks()):
+        symdual.generate(scenario(task, f"model_{number}"), folder)
+    return folder
+
+
+def test_all_names_are_known_and_used(packages: Path) -> None:
+    assert len(list(packages.iterdir())) > 20
+    command = [str(Path(sys.executable).with_name("ruff")), "check", "--isolated", "--no-cache", "--select=F,E9"]
+    done = subprocess.run([*command, "--output-format=concise", str(packages)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_all_functions_are_used(packages: Path) -> None:
+    for folder in sorted(packages.iterdir()):
+        assert unreached(uses(body(file.read_bytes()) for file in folder.glob("*.py"))) == set(), folder.name

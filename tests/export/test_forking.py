@@ -1,0 +1,258 @@
+"""Processes that are forked at any moment: while something is compiled, afterwards, while another thread has a lock."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import symdual
+from symdual.common.package_folders import locked
+from symdual.export import backend, compilation, kept
+from symdual.export.backend import CBackend
+from symdual.runtime import places
+from symdual.runtime.forking import Lock
+from symdual.runtime.threads import Background
+
+from .conftest import files_of
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+PATIENCE = 120.0  # seconds; what is stuck is stuck for ever
+TEXT = "int answer(void) { return 42; }\n"
+
+
+def in_child(work: Callable[[], object]) -> None:
+    """Do something in a forked process, which must end well."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            work()
+            status = 0
+        finally:
+            os._exit(status)
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            assert status == 0
+            return
+        time.sleep(0.02)
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    pytest.fail("the forked process is stuck")
+
+
+@pytest.fixture
+def held() -> Any:
+    """Return a function that lets another thread hold something for as long as the test lasts."""
+    over, threads = threading.Event(), []
+
+    def hold(lock: Any) -> None:
+        taken = threading.Event()
+
+        def work() -> None:
+            with lock:
+                taken.set()
+                over.wait()
+
+        threads.append(threading.Thread(target=work))
+        threads[-1].start()
+        taken.wait()
+
+    yield hold
+    over.set()
+    for thread in threads:
+        thread.join()
+
+
+@pytest.fixture
+def slow_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c_compiler: str) -> Path:
+    """A compiler that waits until a file is there, unless it is asked by another process than this one."""
+    go, command = tmp_path / "go", tmp_path / "slowcc"
+    command.write_text(
+        f"""#!/bin/sh
+case "$*" in *package.c*)
+    while [ $PPID = {os.getpid()} ] && [ ! -e {go} ] && [ -e {tmp_path}/slow ]; do sleep 0.05; done
+esac
+exec {c_compiler[0]} "$@"
+"""
+    )
+    command.chmod(0o755)
+    monkeypatch.setenv("CC", str(command))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    compilation.working()
+    (tmp_path / "slow").touch()
+    return go
+
+
+def test_a_fork_while_something_is_compiled(slow_compiler: Path) -> None:
+    waiting = [compilation.begun(TEXT.replace("42", str(n))) for n in range(8)]  # more than have a turn
+    in_child(lambda: [kept.loaded(one()) for one in waiting])
+    slow_compiler.touch()
+    assert [kept.loaded(one()).answer() for one in waiting] == list(range(8))
+
+
+def test_a_fork_while_a_library_is_waited_for(slow_compiler: Path) -> None:
+    """The thread that waits holds the lock of the library."""
+    c = CBackend("toy", files_of("toy"))
+    pointer = c.module("decision").cost_pointer("ce")
+    thread = threading.Thread(target=lambda: pointer.address)
+    thread.start()
+    (library,) = (library for _, library in c._parts.values())
+    while not library._loading._lock.locked():
+        time.sleep(0.01)
+    in_child(lambda: pointer.address)
+    slow_compiler.touch()
+    thread.join()
+    assert pointer.address
+
+
+def test_the_end_of_a_forked_process_leaves_the_compilers_of_its_parent_alone(slow_compiler: Path) -> None:
+    waiting = compilation.begun(TEXT)
+
+    def end_as_usual() -> None:
+        import atexit
+
+        atexit._run_exitfuncs()
+
+    in_child(end_as_usual)
+    slow_compiler.touch()
+    assert kept.loaded(waiting()).answer() == 42
+
+
+def test_a_fork_after_something_was_compiled(
+    package_of: Callable[[str], Path], c_compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backend, "_BACKENDS", {})
+    task = symdual.problem(symdual.load(package_of("toy"), backend="c"))
+    before = symdual.controller(task, "ce").act([0.1])
+
+    def work() -> None:
+        assert np.array_equal(symdual.controller(task, "ce").act([0.1]), before)  # compiled before
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+        symdual.controller(task, "cautious").act([0.1])  # and now
+
+    in_child(work)
+    assert np.array_equal(symdual.controller(task, "ce").act([0.1]), before)
+
+
+def _decide(task: Any) -> list[float]:
+    return [float(u) for u in symdual.controller(task, "dual").act([0.1])]
+
+
+def test_a_pool_of_forked_processes_decides(package_of: Callable[[str], Path], c_compiler: str) -> None:
+    task = symdual.problem(symdual.load(package_of("toy"), backend="c"))
+    here = _decide(task)
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map_async(_decide, [task] * 3).get(PATIENCE) == [here] * 3
+
+
+def test_a_lock_that_another_thread_holds_is_open_in_a_forked_process(held: Callable[[Any], None]) -> None:
+    lock = Lock()
+    held(lock)
+
+    def work() -> None:
+        with lock:
+            pass
+        with lock:  # it was closed properly
+            pass
+
+    in_child(work)
+
+
+def test_no_lock_is_made_that_is_not_renewed() -> None:
+    """Whoever needs one takes it from `forking`."""
+    root = Path(symdual.__file__).parent
+    files = [file for room in ("runtime", "export", "common") for file in (root / room).rglob("*.py")]
+    words = (
+        "threading.Lock(",
+        "threading.RLock(",
+        "threading.Condition(",
+        "ThreadPoolExecutor",
+        "functools import cached",
+    )
+    found = [f"{file.name}: {word}" for file in files for word in words if word in file.read_text()]
+    assert found == ["forking.py: threading.Lock("]
+
+
+def test_numba_compiles_in_a_process_that_was_forked_while_another_thread_compiled(held: Callable[[Any], None]) -> None:
+    """numba has one lock for all; a fork waits for it."""
+    from numba.core.compiler_lock import global_compiler_lock
+
+    import symdual.runtime.compiled  # noqa: F401
+
+    order = []
+
+    class Compiling:
+        def __enter__(self) -> None:
+            global_compiler_lock.acquire()
+
+        def __exit__(self, *rest: object) -> None:
+            order.append("compiled")
+            global_compiler_lock.release()
+
+    entered = threading.Event()
+
+    def compile_something() -> None:
+        with Compiling():
+            entered.set()
+            time.sleep(0.3)
+
+    thread = threading.Thread(target=compile_something)
+    thread.start()
+    entered.wait()
+
+    def work() -> None:
+        assert order == ["compiled"]
+        with global_compiler_lock:
+            pass
+
+    in_child(work)
+    thread.join()
+    with global_compiler_lock:
+        pass
+
+
+def test_a_folder_is_not_held_by_a_process_that_was_forked_meanwhile(tmp_path: Path) -> None:
+    over, go_on = os.pipe()
+    with locked(tmp_path, wait=True):
+        child = os.fork()
+        if child == 0:
+            os.close(go_on)
+            os.read(over, 1)
+            os._exit(0)
+    with locked(tmp_path, wait=False) as free:
+        assert free
+    os.close(go_on)
+    os.waitpid(child, 0)
+
+
+def test_a_sweep_in_the_background_is_not_waited_for_in_vain() -> None:
+    with Background() as background:
+        assert background.call(lambda: 1) == 1
+
+        def work() -> None:
+            with pytest.raises(symdual.SymdualError, match="cannot go on in a process that was forked from it"):
+                background.call(lambda: 2)
+
+        in_child(work)
+
+
+def test_a_forked_process_has_temporary_folders_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SYMDUAL_CACHE", "off")
+    here = places.cache_folder()
+
+    def work() -> None:
+        assert places.cache_folder() != here
+        places._remove(os.getpid(), places.cache_folder())
+
+    in_child(work)
+    assert here.exists()

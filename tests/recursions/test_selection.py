@@ -1,0 +1,88 @@
+"""Rollouts: the generator of random numbers, and a future against dense numpy with the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from symdual.checks import dense
+
+BEST = 1
+
+
+def test_the_generator_gives_the_published_numbers(case: Callable[..., Any]) -> None:
+    """The first numbers of MRG32k3a from the seed 12345, and the moments of many normal ones."""
+    random_numbers = case("mixed").package.random_numbers
+    stream = np.full(6, 12345.0)
+    published = [0.1270111220, 0.3185275654, 0.3091860156]
+    assert [random_numbers.uniform(stream) for _ in range(3)] == pytest.approx(published, abs=1e-10)
+    drawn = np.array([random_numbers.normal(stream) for _ in range(8000)])
+    assert abs(drawn.mean()) < 4 / np.sqrt(8000)
+    assert abs((drawn**2).mean() - 1) < 4 * np.sqrt(2 / 8000)
+    assert abs((drawn**4).mean() - 3) < 4 * np.sqrt(96 / 8000)
+    assert abs((drawn[1:] * drawn[:-1]).mean()) < 4 / np.sqrt(8000)
+
+
+def test_streams_of_neighbours_have_nothing_in_common(case: Callable[..., Any]) -> None:
+    random_numbers = case("mixed").package.random_numbers
+    rows = []
+    for seed, k, number in [(0, 0, n) for n in range(60)] + [(0, k, 0) for k in range(1, 60)] + [(5, 0, 0), (6, 0, 0)]:
+        stream = np.zeros(6)
+        random_numbers.open_stream(float(seed), k, number, stream)
+        rows.append([random_numbers.uniform(stream) for _ in range(4)])
+    rows = np.array(rows) - 0.5
+    assert np.unique(rows).size == rows.size
+    product = rows.T @ rows / len(rows)  # of the first numbers of all streams
+    assert np.abs(product - np.eye(4) / 12).max() < 4 / 12 / np.sqrt(len(rows))
+    assert abs((rows[1:, 0] * rows[:-1, 0]).mean()) < 4 / 12 / np.sqrt(len(rows))
+
+
+@pytest.mark.parametrize("name", ["mixed", "drifting", "robust", "robust_drift"])
+def test_a_rollout_is_the_one_of_dense_matrices(case: Callable[..., Any], name: str) -> None:
+    """Truth, noise, filter and cost of a plan that is followed by its feedback to the end."""
+    c = case(name, horizon=4)
+    package = c.package
+    workspace, held = c.make_workspace(seed=3.0), c.held
+    nx, nu, nz = c.reference.nx, c.reference.nu, c.reference.nz
+    kept, random = workspace.stored_plans[BEST], np.random.default_rng(1)
+    kept["u"][:4], kept["z"][:4] = random.normal(size=(4, nu)), random.normal(size=(4, nz))
+    kept["gain_x"][:4], kept["gain_t"][:4, :, : nz - nx] = (0.1 * random.normal(size=(4, nu, n)) for n in (nx, nz - nx))
+    kept["steps"][0] = 4
+    decision_log = workspace.decision_log[0]
+    decision_log["entry_place"][0], decision_log["entry_follow"][0] = BEST, 4
+    package.rollouts.prepare(held[0], workspace)
+    for number in (0, 7):
+        found = package.rollouts.simulate_rollout(number, 0, 0, 4, 1e9, held, workspace)
+        assert found == pytest.approx(_future(c, package.random_numbers, kept, number), rel=1e-9)
+    assert package.rollouts.simulate_rollout(0, 0, 0, 4, 1e-3, held, workspace) == 1e-3
+
+
+def _future(c: Any, random_numbers: Any, kept: Any, number: int) -> float:
+    """The same with full matrices; random numbers in the order parameters, states, then noise step by step."""
+    stream, nx = np.zeros(6), c.reference.nx
+    random_numbers.open_stream(3.0, 0, number, stream)
+
+    def shaken(root: np.ndarray) -> np.ndarray:
+        return root @ np.array([random_numbers.normal(stream) for _ in range(len(root))])
+
+    S, noise, belief = c.belief.covariance, c.noise, c.belief
+    order = [*range(nx, c.reference.nz), *range(nx)]  # parameters are drawn first
+    z = np.zeros(c.reference.nz)
+    z[order] = shaken(np.linalg.cholesky(S[np.ix_(order, order)]))
+    z += belief.mean
+    total = 0.0
+    for k in range(4):
+        L = np.hstack([kept["gain_x"][k], kept["gain_t"][k, :, : c.reference.ntheta]])
+        u = kept["u"][k] + L @ (belief.mean - kept["z"][k])
+        total += c.cost.at(k, z, u).value
+        x = c.reference.dynamics(k, z, u) + shaken(np.linalg.cholesky(noise.process))
+        theta = noise.transition @ z[nx:]
+        if noise.diffusion.any():
+            theta = theta + shaken(np.linalg.cholesky(noise.diffusion))
+        z = np.concatenate([x, theta])
+        y = c.reference.observation(k + 1, z) + shaken(np.linalg.cholesky(noise.measurement))
+        belief = dense.update(c.reference, noise, k + 1, dense.predict(c.reference, noise, k, belief, u), y)
+    return float(total + c.cost.at(4, z, None).value)

@@ -1,0 +1,89 @@
+"""Models that are too fast for the step of their method: who left the numbers, where, and how fast it was."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from symdual.common.errors import SymdualError, SymdualWarning
+from symdual.runtime.closed_loop import simulate
+from symdual.runtime.controller import State, controller
+from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.problem import Belief, Problem, problem
+from symdual.runtime.replay import Recording, replay
+from symdual.runtime.stiffness import fastest_rate, too_fast
+
+# a brake whose rate is 3 k x^2: from x = 100 on a step of Euler's method makes it ever faster
+BRAKE = """
+import sympy as sp
+from symdual import Model, Scenario, unknown
+x, u = sp.symbols("x u")
+motion = [-unknown("k", mean=0.0, variance=1e-12) * x**3 + u]
+{name} = Model([x], [u], derivatives=motion, step=0.1, measurement_noise=1e300, bounds={{u: (-1, 1)}}, **{options})
+scenario = Scenario({name}, horizon=8, start=100.0, truth={{"k": 1.0}})
+"""
+
+
+@pytest.fixture(scope="module")
+def brake(make_quickly: Callable[[str, str], LoadedPackage]) -> Problem:
+    return problem(make_quickly("brake", BRAKE.format(name="brake", options={})))
+
+
+@pytest.fixture(scope="module")
+def finer(make_quickly: Callable[[str, str], LoadedPackage]) -> Problem:
+    options = {"method": "rk4", "substeps": 2}
+    return problem(make_quickly("finer", BRAKE.format(name="finer", options=options)))
+
+
+@pytest.mark.parametrize("x", [1e-3, 0.5, 100.0, 1e6])
+def test_the_fastest_rate_is_that_of_continuous_time(brake: Problem, finer: Problem, x: float) -> None:
+    for task in (brake, finer):
+        found = fastest_rate(task.package, 0, np.array([x]), np.zeros(1), np.array([2.0]))
+        assert found == pytest.approx(6.0 * x**2, rel=1e-2, abs=1e-9)
+
+
+def test_limits_are_those_of_the_methods(brake: Problem, finer: Problem) -> None:
+    """3 k x^2 times the step, or its half, is 2 or 2.785."""
+    for task, limit, parts in ((brake, 2.0, 1), (finer, 2.785, 2)):
+        edge = math.sqrt(limit * parts / 0.3)
+        for share, said in ((0.99, False), (1.01, True)):
+            point = 3, np.array([share * edge]), np.zeros(1), np.ones(1)
+            assert bool(too_fast(task.package, [point])) == said
+    told = too_fast(finer.package, [(3, np.array([100.0]), np.zeros(1), np.ones(1))])
+    assert "rk4" in told and "at step 3" in told and "3e+04" in told and "the substep of 0.05" in told
+    assert "the limit is 2.785" in told
+
+
+def test_a_plant_that_is_not_finite_is_told_from_filter_and_plan(brake: Problem) -> None:
+    said = (
+        r'run 0: the plant is not finite at step 5: the dynamics of "x" is infinite at .*; euler is not stable there: '
+    )
+    numbers = r"at step 0 the fastest rate is 3e.04, .* that is 3e.03, and the limit is 2"
+    with pytest.warns(SymdualWarning, match=said + numbers):
+        found = simulate(brake, ["ce"], 1)
+    assert found["ce"].outcomes.tolist() == [1]
+
+
+def test_a_prediction_and_a_plan_that_are_not_finite_are_told_apart(brake: Problem) -> None:
+    far = Belief(np.array([1e110, 1.0]), np.diag([1.0, 1e-4]))
+    one = controller(brake, "ce")
+    said = (
+        r'the filter\'s prediction is not finite any more at step 1: the dynamics of "x" is infinite .*; euler is not'
+    )
+    with pytest.raises(SymdualError, match=said):
+        one.update(State(1, far, np.zeros(1)), [0.0])
+    with pytest.raises(SymdualError, match=r"the certainty-equivalent plan at step 0 is not finite.*; euler is not"):
+        one.choose(State(0, far, None))
+
+
+def test_a_replay_says_it_too(brake: Problem) -> None:
+    far = replace(brake, prior=Belief(np.array([1e110, 1.0]), np.diag([1.0, 1e-4])))
+    rows = Recording(np.array([0.0, 0.1]), np.zeros((2, 1)), np.zeros((2, 1)), [2, 3], [])
+    with pytest.raises(
+        SymdualError, match=r"the filter's prediction is not finite any more at line 3 .*; euler is not"
+    ):
+        replay(far, rows)
