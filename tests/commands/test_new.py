@@ -35,7 +35,7 @@ def test_the_line_that_is_commented_out_is_right_too(here: Path) -> None:
     file = here / "cart.py"
     file.write_text(file.read_text().replace("    # truth=", "    truth="))
     truth = load_model_file(file).scenarios["cart"].truth
-    assert truth is not None and truth.tolist() == [0.4, 0.6]  # friction, gain
+    assert truth is not None and truth.tolist() == [0.6, 0.4]  # gain, friction: the order of the file
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def table(rows: int, seed: int = 0, gain: float = 0.8) -> dict[str, Array]:
 def room(interpreted_likelihood: Callable[[Model], Any]) -> PriorModel:
     """The room of which nothing is known but its prior."""
     package = interpreted_likelihood(ROOM)
-    mean, covariance = np.array([0.0, 0.0, 0.0, 0.0, GAIN, LOSS]), np.diag([0.0, 0.0, 0.0, 0.0, 1.0, 0.01])
+    mean, covariance = np.array([0.0, 0.0, 0.0, 0.0, LOSS, GAIN]), np.diag([0.0, 0.0, 0.0, 0.0, 0.01, 1.0])
     return PriorModel("room", package, Belief(mean, covariance), True, None, surroundings(ROOM, package.SIGNALS, None))
 
 
@@ -197,7 +197,7 @@ def test_what_an_experiment_in_the_weather_tells(begun: PriorModel, monkeypatch:
     assert planned.kind == "plan"
     np.testing.assert_allclose(planned.after, told.after, rtol=0.1)  # nearly linear in the unknowns
     still = symdual.identify(ROOM, day | {"outside": np.full(30, 19.0)})
-    assert still.after[1] > 1.3 * planned.after[1]  # nothing flows where it is as warm outside
+    assert still.after[0] > 1.3 * planned.after[0]  # nothing flows where it is as warm outside
     with pytest.raises(SymdualError, match='the signal "outside" has neither a column'):
         symdual.identify(ROOM, steps=5, bounds={"heat": (0.0, 1.0)})
 

@@ -96,7 +96,7 @@ def test_a_look_ahead_does_not_depend_on_the_looks_before(chosen: tuple[Any, Any
     inputs = workspace.decision_log[0]["start_u"][0] + np.array([[0.0], [0.3], [-0.4]])
 
     def look(n: int) -> float:
-        return c.package.look_ahead.look(BEST, 0, 2, inputs[n], False, c.held, workspace)
+        return c.package.look_ahead.cost_ahead(BEST, 0, 2, inputs[n], False, c.held, workspace)
 
     _evaluated(look, workspace.stored_plans[: SECOND + 1], 3)
 

@@ -144,6 +144,6 @@ def test_a_script_that_is_not_ours_does_not_run(explained: Explained, browser: B
 
 
 def test_what_constraints_make_of_the_costs_is_said(explained: Explained, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "distance from the constraints" not in decisions_page(explained)
+    assert "back-off from the constraints" not in decisions_page(explained)
     monkeypatch.setattr("symdual.report.decisions.constraints_of", lambda package: ("x - 1 <= 0",))
-    assert "distance from the constraints" in decisions_page(explained)
+    assert "back-off from the constraints" in decisions_page(explained)

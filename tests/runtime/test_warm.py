@@ -33,7 +33,7 @@ def cart(tmp_path: Path) -> Path:
     (folder / "__pycache__").mkdir(parents=True)
     for name in ("filter", "decision", "episode"):
         (folder / f"{name}.py").write_text(f"the source of {name}")
-    for function in ("decision._certain", "filter.predict", "decision.decide_at", "decision.price_at"):
+    for function in ("decision._ce", "filter.predict", "decision.decide_at", "decision.price_at"):
         keep(folder, function)
     return folder
 
@@ -68,7 +68,7 @@ def test_what_is_missing(tmp_path: Path, cart: Path, cache: Path) -> None:
 @pytest.mark.parametrize("left", [0, 30])
 def test_what_is_damaged_is_missing_and_is_said(cart: Path, cache: Path, suffix: str, left: int) -> None:
     errors.SAID.clear()
-    (file,) = (cart / "__pycache__").glob(f"decision._certain*{suffix}")
+    (file,) = (cart / "__pycache__").glob(f"decision._ce*{suffix}")
     file.write_bytes(file.read_bytes()[:left])
     with pytest.warns(
         SymdualWarning, match=f"compiled code in {cart / '__pycache__'} was damaged; it is compiled again"

@@ -25,9 +25,9 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-blocks, kernels, filter, trajectory, nominal, certain, dual_cost = (
+blocks, kernels, filter, trajectory, nominal, ce_plan, dual_cost = (
     importlib.import_module("{package}." + name)
-    for name in ("blocks", "kernels", "filter", "trajectory", "nominal", "certain", "dual_cost")
+    for name in ("blocks", "kernels", "filter", "trajectory", "nominal", "ce_plan", "dual_cost")
 )
 dynamics, dynamics_jacobian, dynamics_hessian = (
     kernels.dynamics, kernels.dynamics_jacobian, kernels.dynamics_hessian
