@@ -48,8 +48,9 @@ def run(site: Path, folder: Path, *arguments: str) -> subprocess.CompletedProces
 
 def test_what_is_inside(site: Path) -> None:
     inside = {str(file.relative_to(site)) for file in site.rglob("*") if file.is_file()}
-    for file in (ROOT / "templates").iterdir():
-        assert f"symdual/templates/{file.name}" in inside
+    templates = ROOT / "templates"
+    for file in templates.rglob("*.jinja"):
+        assert f"symdual/templates/{file.relative_to(templates)}" in inside
     for file in (ROOT / "symdual" / "paper" / "models").glob("*.py"):
         assert f"symdual/paper/models/{file.name}" in inside
     assert "symdual/py.typed" in inside

@@ -177,7 +177,7 @@ def span_tables(name: str, spans: tuple[Spans, ...], ntheta: int) -> tuple[Table
 
 
 class BlockText(NamedTuple):
-    """What fills the holes of `blocks.py.jinja`, and its tables."""
+    """What fills the holes of `blocks/blocks.py.jinja`, and its tables."""
 
     tables: tuple[Table, ...]
     cost_tables: tuple[Table, ...]

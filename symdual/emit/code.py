@@ -74,34 +74,34 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         File("__init__", "__init__", facts.init(digest_placeholder)),
         File("options", "options", OptionsContext(TESTED)),
         File("pipeline", "pipeline"),
-        File("kernels", "kernels", facts.kernels()),
+        File("kernels", "kernels/kernels", facts.kernels()),
         File("records", "records", RecordsContext(facts.size_lines(), facts.records())),
-        File("blocks", "blocks", BlocksContext(text, motion_text(facts.transition, facts.diffusion), width)),
-        File("cost_blocks", "cost_blocks", CostBlocksContext(text, width)),
+        File("blocks", "blocks/blocks", BlocksContext(text, motion_text(facts.transition, facts.diffusion), width)),
+        File("cost_blocks", "blocks/cost_blocks", CostBlocksContext(text, width)),
         *_optional(facts),
-        File("filter", "filter", FilterContext(facts.selecting)),
-        File("trajectory", "trajectory"),
-        File("backward", "backward"),
-        File("stored_plans", "stored_plans"),
-        File("nominal", "nominal", NominalContext(facts.linear, facts.steady)),
-        File("ce_plan", "ce_plan"),
-        File("ce_solver", "ce_solver"),
-        File("curvature", "curvature", CurvatureContext(facts.hessian_tables())),
-        File("riccati", "riccati"),
-        File("covariances", "covariances", covariances),
-        File("dual_cost", "dual_cost"),
+        File("filter", "filters/filter", FilterContext(facts.selecting)),
+        File("trajectory", "planning/trajectory"),
+        File("backward", "planning/backward"),
+        File("stored_plans", "planning/stored_plans"),
+        File("nominal", "planning/nominal", NominalContext(facts.linear, facts.steady)),
+        File("ce_plan", "planning/ce_plan"),
+        File("ce_solver", "planning/ce_solver"),
+        File("curvature", "planning/curvature", CurvatureContext(facts.hessian_tables())),
+        File("riccati", "planning/riccati"),
+        File("covariances", "planning/covariances", covariances),
+        File("dual_cost", "planning/dual_cost"),
         *_adjoint(facts, AdjointBlocksContext(facts.selecting, width, rows)),
-        *([File("total_cost", "total_cost")] if has.constraints else []),
-        File("planner", "planner", PlannerContext(slopes)),
-        File("look_ahead", "look_ahead"),
-        File("starts", "starts", StartsContext(facts.affine, facts.diffusion)),
+        *([File("total_cost", "constraints/total_cost")] if has.constraints else []),
+        File("planner", "dual_planner/planner", PlannerContext(slopes)),
+        File("look_ahead", "dual_planner/look_ahead"),
+        File("starts", "dual_planner/starts", StartsContext(facts.affine, facts.diffusion)),
         *(_selection(facts) if has.selection else []),
-        File("planned", "planned"),
+        File("planned", "dual_planner/planned"),
         File("calls", "calls", CallsContext(slopes)),
-        File("candidates", "candidates", CandidatesContext(_search_limits(search, has.discrete_inputs))),
-        File("search", search),
-        *([File("discrete_inputs", "discrete_inputs")] if has.discrete_inputs else []),
-        File("decision", "decision", DecisionContext(costs)),
+        File("candidates", "search/candidates", CandidatesContext(_search_limits(search, has.discrete_inputs))),
+        File("search", f"search/{search}"),
+        *([File("discrete_inputs", "search/discrete_inputs")] if has.discrete_inputs else []),
+        File("decision", "search/decision", DecisionContext(costs)),
         File("controller", "controller"),
         File("plant", "plant"),
         File("episode", "episode"),
@@ -113,21 +113,22 @@ def _optional(facts: Facts) -> list[File]:
     has = facts.has
     found = _process(facts) if has.processes else _likelihood(facts)
     if has.square_root:
-        found.append(File("square_root", "square_root", SquareRootContext(facts.transition, facts.diffusion)))
-    for name, wanted in (
-        ("iterated", has.iterated),
-        ("lowrank", has.lowrank),
-        ("signals", has.signals),
-        ("true_noise", has.plant_noise),
-        ("noise", has.noise),
+        found.append(File("square_root", "filters/square_root", SquareRootContext(facts.transition, facts.diffusion)))
+    for name, folder, wanted in (
+        ("iterated", "filters", has.iterated),
+        ("lowrank", "planning", has.lowrank),
+        ("signals", "kernels", has.signals),
+        ("true_noise", "kernels", has.plant_noise),
+        ("noise", "kernels", has.noise),
     ):
         if wanted:
-            found.append(File(name, name))
+            found.append(File(name, f"{folder}/{name}"))
     if facts.objective is not None:
-        found += [File(name, name, facts.objective) for name in ("objective", "cost_hessians")]
+        found.append(File("objective", "kernels/objective", facts.objective))
+        found.append(File("cost_hessians", "planning/cost_hessians", facts.objective))
         found += _constraints(facts, facts.objective) if has.constraints else []
         if "values" in facts.objective:
-            found.append(File("convex", "convex"))
+            found.append(File("convex", "planning/convex"))
     return found
 
 
@@ -136,31 +137,39 @@ def _process(facts: Facts) -> list[File]:
     s, steps = facts.structure, points_of_a_step(facts.derivation)
     matern = calls_matern(facts.processes)
     context = ProcessContext(s.nx, facts.nr, s.ntheta, s.theta_rows, facts.processes, steps, facts.signal_place, matern)
-    return [File("process", "process", context)]
+    return [File("process", "kernels/process", context)]
 
 
 def _likelihood(facts: Facts) -> list[File]:
     """The likelihood of recordings, for models without a process: its belief is relative to a prior unknown here."""
     return [
-        *([File("likelihood_noise", "likelihood_noise")] if facts.has.noise else []),
-        File("innovation", "innovation"),
-        File("likelihood", "likelihood"),
-        File("likelihood_gradient", "likelihood_gradient", GradientContext(facts.curvature_tables())),
-        File("information", "information"),
+        *([File("likelihood_noise", "likelihood/likelihood_noise")] if facts.has.noise else []),
+        File("innovation", "likelihood/innovation"),
+        File("likelihood", "likelihood/likelihood"),
+        File("likelihood_gradient", "likelihood/likelihood_gradient", GradientContext(facts.curvature_tables())),
+        File("information", "likelihood/information"),
     ]
 
 
 def _constraints(facts: Facts, objective: ObjectiveContext) -> list[File]:
     return [
-        File("constraints", "constraints", ConstraintsContext(with_inputs(facts.derivation.model), *objective)),
+        File(
+            "constraints",
+            "constraints/constraints",
+            ConstraintsContext(with_inputs(facts.derivation.model), *objective),
+        ),
         File(
             "closed_loop_covariance",
-            "closed_loop_covariance",
+            "constraints/closed_loop_covariance",
             ClosedLoopCovarianceContext(facts.transition != "identity"),
         ),
-        File("backoff_search", "backoff_search", NarrowingContext(facts.structure.nu == 1)),
-        File("backoff", "backoff"),
-        *([File("closed_loop_covariance_lowrank", "closed_loop_covariance_lowrank")] if facts.lowrank else []),
+        File("backoff_search", "constraints/backoff_search", NarrowingContext(facts.structure.nu == 1)),
+        File("backoff", "constraints/backoff"),
+        *(
+            [File("closed_loop_covariance_lowrank", "constraints/closed_loop_covariance_lowrank")]
+            if facts.lowrank
+            else []
+        ),
     ]
 
 
@@ -168,22 +177,22 @@ def _adjoint(facts: Facts, blocks: AdjointBlocksContext) -> list[File]:
     """Slopes of what uncertainty costs: by the adjoint recursion, or by differences where there is none."""
     has, s = facts.has, facts.structure
     if has.constraints:
-        return [File("adjoint", "adjoint_constrained")]
+        return [File("adjoint", "slopes/adjoint_constrained")]
     seen = s.observation_curved_rows
     products = [
-        File("adjoint_blocks", "adjoint_blocks", blocks),
-        *([] if facts.objective is None else [File("adjoint_cost", "adjoint_cost", facts.objective)]),
-        *([File("adjoint_noise", "adjoint_noise")] if has.noise else []),
-        File("adjoint_hessians", "adjoint_hessians", AdjointHessiansContext(s.curved_rows, seen)),
+        File("adjoint_blocks", "blocks/adjoint_blocks", blocks),
+        *([] if facts.objective is None else [File("adjoint_cost", "slopes/adjoint_cost", facts.objective)]),
+        *([File("adjoint_noise", "slopes/adjoint_noise")] if has.noise else []),
+        File("adjoint_hessians", "slopes/adjoint_hessians", AdjointHessiansContext(s.curved_rows, seen)),
     ]
     if has.processes:
-        found = [File("adjoint", "adjoint_differences"), *(products if has.lowrank else [])]
+        found = [File("adjoint", "slopes/adjoint_differences"), *(products if has.lowrank else [])]
     else:
-        found = [*products, File("adjoint", "adjoint", AdjointContext(seen))]
+        found = [*products, File("adjoint", "slopes/adjoint", AdjointContext(seen))]
     if has.lowrank:
         found += [
-            File("value_blocks", "value_blocks"),
-            File("adjoint_lowrank", "adjoint_lowrank", AdjointContext(seen)),
+            File("value_blocks", "blocks/value_blocks"),
+            File("adjoint_lowrank", "slopes/adjoint_lowrank", AdjointContext(seen)),
         ]
     return found
 
@@ -191,9 +200,9 @@ def _adjoint(facts: Facts, blocks: AdjointBlocksContext) -> list[File]:
 def _selection(facts: Facts) -> list[File]:
     """Simulated rollouts that select among plans."""
     return [
-        File("random_numbers", "random_numbers"),
-        File("rollouts", "rollouts", RolloutsContext(facts.diffusion)),
-        File("selection", "selection"),
+        File("random_numbers", "dual_planner/random_numbers"),
+        File("rollouts", "dual_planner/rollouts", RolloutsContext(facts.diffusion)),
+        File("selection", "dual_planner/selection"),
     ]
 
 

@@ -1,7 +1,7 @@
 """The loop over the features of one point: sums, writes, and block functions taken out of it.
 
 Sine, cosine, exponential and logistic of indexed arguments are computed for the whole block at once, in the work array,
-by functions that vectorise (`templates/elementary.py.jinja`); the loop itself then only reads their results. Where
+by functions that vectorise (`kernels/elementary.py.jinja`); the loop itself then only reads their results. Where
 there are few, sine and cosine of an angle come together from `_sincos`, and the rest from the C library, one by one.
 """
 

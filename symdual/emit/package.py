@@ -155,7 +155,7 @@ def _generator_digest() -> str:
     modules = [path for part in ("spec", "derive", "emit") for path in sorted((root / part).glob("*.py"))]
     common = ("choices", "named", "numba_versions", "numbers", "schedules")
     modules += [root / "common" / f"{name}.py" for name in common]
-    templates = sorted(path for path in template_folder().iterdir() if path.is_file())
+    templates = sorted(path for path in template_folder().rglob("*") if path.is_file())
     return _digest(*(content for path in (*modules, *templates) for content in (path.name, path.read_bytes())))
 
 

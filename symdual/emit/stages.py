@@ -15,7 +15,7 @@ with one stage, and x_{n+1} = k. With v = (x, theta, u), Z_s = dX_s/dv and G the
 
 as differentiating the whole step gives, in another order of its sums. On the way back the stages of a substep are
 computed again, so that only its start is kept. All that passes between the kernels of g and the loops above them
-(`stages.py.jinja`) lies in the work array, where the kernels of g write
+(`kernels/stages.py.jinja`) lies in the work array, where the kernels of g write
 
     k, the entries of G_x one after another with tables of their rows and columns, G_theta and G_u at their places in K;
     M = (mu' g_vv) by rows of states, scalar unknowns and inputs: entries by a state one after another, the others at

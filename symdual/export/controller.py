@@ -77,7 +77,7 @@ def export(problem: Problem, settings: Settings) -> Exported:
     size = _size(work, parts)
     context = _context(problem, longer, settings, work, choices, steps, size, workspace)._asdict()
     return Exported(
-        {f"{prefix}.{ending}": render(f"controller.{ending}.jinja", context) for ending in "hc"},
+        {f"{prefix}.{ending}": render(f"c/controller.{ending}.jinja", context) for ending in "hc"},
         work,
         settings,
         size,

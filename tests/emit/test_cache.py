@@ -116,7 +116,7 @@ STALE = (
         if edit == "printer":
             printer.KernelPrinter._print_tanh = lambda self, e: f"(100.0 + math.tanh({self._print(e.args[0])}))"
         elif edit == "template":
-            kernels = templates / "kernels.py.jinja"
+            kernels = templates / "kernels" / "kernels.py.jinja"
             text = kernels.read_text()
             changed = text.replace("{{ functions }}", "{{ functions | replace('math.tanh', '7.0 * math.tanh') }}", 1)
             assert changed != text

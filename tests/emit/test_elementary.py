@@ -34,7 +34,7 @@ def render(
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    template = environment.get_template("elementary.py.jinja")
+    template = environment.get_template("kernels/elementary.py.jinja")
     return template.render(sincos_counts=sincos_counts, exp_counts=exp_counts, helpers=helpers)
 
 

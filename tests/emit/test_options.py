@@ -31,7 +31,7 @@ PRIVATE = ("no_cpython_wrapper", "no_cfunc_wrapper", "_nrt", "numba.core.", "pip
 
 
 def test_they_stand_in_one_place() -> None:
-    templates = sorted((Path(__file__).parents[2] / "templates").glob("*.py.jinja"))
+    templates = sorted((Path(__file__).parents[2] / "templates").rglob("*.py.jinja"))
     assert [file.name for file in templates if any(word in file.read_text() for word in PRIVATE)] == [
         "pipeline.py.jinja"
     ]

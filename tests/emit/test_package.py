@@ -200,7 +200,7 @@ def test_templates_declare_what_they_are_given_and_are_given_what_they_declare()
 
 
 def test_the_templates_of_a_controller_in_c_declare_what_they_are_given_and_are_given_what_they_declare() -> None:
-    keys = declared_keys("controller.h.jinja") | declared_keys("controller.c.jinja")
+    keys = declared_keys("c/controller.h.jinja") | declared_keys("c/controller.c.jinja")
     assert frozenset(ControllerContext._fields) == keys
 
 
@@ -208,7 +208,7 @@ def test_an_undefined_name_in_a_template_is_an_error() -> None:
     with pytest.raises(jinja2.UndefinedError):
         render.environment().from_string("{{ missing }}").render()
     with pytest.raises(jinja2.UndefinedError, match="'name' is undefined"):
-        render.render("kernels.py.jinja", {})
+        render.render("kernels/kernels.py.jinja", {})
 
 
 # -------------------------------------------------------------------- the emitted code

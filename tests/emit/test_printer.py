@@ -64,7 +64,7 @@ def functions(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
         "    return 1 / (1 + math.exp(-a)) if a > 0 else math.exp(a) / (1 + math.exp(a))",
         "",
     ]
-    lines.append(environment().get_template("matern.py.jinja").render())
+    lines.append(environment().get_template("kernels/matern.py.jinja").render())
     lines += ['@njit(error_model="numpy")', "def everything(a, b, p, out):"]
     lines += [f"    out[{i}] = {print_expression(e)}" for i, e in enumerate(EXPRESSIONS)]
     path = tmp_path_factory.mktemp("printed") / "printed.py"

@@ -318,7 +318,7 @@ def test_nothing_is_left_to_the_target(exported: Exported) -> None:
 
 def test_no_constant_has_the_name_of_another_macro(exported: Exported) -> None:
     """A package has a constant SHORT, one by stages another H: neither may be a macro of the header or the C file."""
-    templates = "".join((ROOT / "templates" / f"controller.{end}.jinja").read_text() for end in ("h", "c"))
+    templates = "".join((ROOT / "templates" / "c" / f"controller.{end}.jinja").read_text() for end in ("h", "c"))
     own = set(re.findall(r"#define \{\{ P \}\}_(\w+)", templates)) | {one.name.upper() for one in exported.choices}
     own |= {name.removeprefix("SWING_") for name in re.findall(r"#define (\w+)", exported.files["swing.c"])}
     assert own - {"AT_"} == set(TAKEN) - {"INFINITY", "NAN"}
