@@ -20,7 +20,8 @@ from symdual.emit.contexts import (
     CovariancesContext,
     CurvatureContext,
     DecisionContext,
-    FilterContext,
+    FilterCovarianceContext,
+    FilterMeanContext,
     GradientContext,
     NarrowingContext,
     NominalContext,
@@ -30,7 +31,6 @@ from symdual.emit.contexts import (
     ProcessContext,
     RecordsContext,
     RolloutsContext,
-    SquareRootContext,
     StartsContext,
 )
 from symdual.emit.facts import Facts, with_inputs
@@ -79,7 +79,10 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         File("blocks", "blocks/blocks", BlocksContext(text, motion_text(facts.transition, facts.diffusion), width)),
         File("cost_blocks", "blocks/cost_blocks", CostBlocksContext(text, width)),
         *_optional(facts),
-        File("filter", "filters/filter", FilterContext(facts.selecting)),
+        File("filter_covariance", *_filter_covariance(facts)),
+        File("filter_mean", "filters/filter_mean", FilterMeanContext(facts.selecting)),
+        File("filter_step", f"filters/{facts.filter}"),
+        File("filter", "filters/filter"),
         File("trajectory", "planning/trajectory"),
         File("backward", "planning/backward"),
         File("stored_plans", "planning/stored_plans"),
@@ -108,14 +111,18 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
     )
 
 
+def _filter_covariance(facts: Facts) -> tuple[str, NamedTuple | None]:
+    """How the filter keeps a covariance."""
+    if facts.square_root:
+        return "filters/square_root", FilterCovarianceContext(facts.transition, facts.diffusion)
+    return "filters/covariance", None
+
+
 def _optional(facts: Facts) -> list[File]:
     """What only some models have."""
     has = facts.has
     found = _process(facts) if has.processes else _likelihood(facts)
-    if has.square_root:
-        found.append(File("square_root", "filters/square_root", SquareRootContext(facts.transition, facts.diffusion)))
     for name, folder, wanted in (
-        ("iterated", "filters", has.iterated),
         ("lowrank", "planning", has.lowrank),
         ("signals", "kernels", has.signals),
         ("true_noise", "kernels", has.plant_noise),

@@ -26,7 +26,6 @@ class Has(NamedTuple):
     constraints: bool
     discrete_inputs: bool  # inputs with a finite set of values
     square_root: bool  # a filter that keeps a factor of the covariance
-    iterated: bool  # a filter that iterates its update
     lowrank: bool  # a low-rank form of the dual cost
     exact_slopes: bool  # slopes of the dual cost by the adjoint recursion, not by differences
     selection: bool  # simulated rollouts that select among plans
@@ -124,15 +123,15 @@ class BlocksContext(NamedTuple):
     width: str
 
 
-class SquareRootContext(NamedTuple):
-    """The square-root form of the filter."""
+class FilterCovarianceContext(NamedTuple):
+    """The covariance of a belief in the filter, of which the square-root form needs to know how parameters move."""
 
     transition: str
     diffusion: str
 
 
-class FilterContext(NamedTuple):
-    """The filter."""
+class FilterMeanContext(NamedTuple):
+    """The mean of a belief in the filter."""
 
     selecting: bool
 

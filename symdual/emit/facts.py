@@ -33,9 +33,9 @@ class Facts:
         self._functions = kernel_functions(derivation, self.structure)
         self.processes = process_codes(derivation)
         self.transition, self.diffusion = _form(model.transition, "identity"), _form(model.drift, "none")
-        self.square_root = model.filter == "square_root"
-        self.iterated = model.filter == "iterated" and -1 in self.structure.h_selects
+        self.square_root = model.square_root
         self.selecting = -1 not in self.structure.h_selects  # every measurement is a state
+        self.filter = _filter(model.filter, self.structure)
         self.nr, self.nhr = len(self.structure.theta_rows), len(self.structure.h_theta_rows)
         still = self.transition == "identity" and self.diffusion == "none" and self.nr > 0
         self.state_dependent_noise = model.noise is not None
@@ -68,7 +68,6 @@ class Facts:
             constraints=self.constrained,
             discrete_inputs=self.discrete,
             square_root=self.square_root,
-            iterated=self.iterated,
             lowrank=self.lowrank,
             exact_slopes=not self.constrained and (self.lowrank or not self.processes),
             selection=self.has_rollouts,
@@ -78,7 +77,7 @@ class Facts:
         """The records of the package."""
         needs = Needs(
             square_root=self.square_root,
-            iterated=self.iterated,
+            filter=self.filter,
             processes=bool(self.processes),
             lowrank=self.lowrank,
             transition=self.transition,
@@ -316,6 +315,12 @@ def _positions(names: Iterable[str]) -> str:
 def _spans(entries: Iterable[tuple[str, int, int]]) -> str:
     """Names with their starts and counts, as a dictionary with a line for each."""
     return "{\n" + "".join(f'    "{name}": ({start}, {count}),\n' for name, start, count in entries) + "}"
+
+
+def _filter(wanted: str, structure: Structure) -> str:
+    """The filter that a model asks for, or the extended one where that is the same: nothing curved, nothing to gain."""
+    curved = {"iterated": -1 in structure.h_selects, "second_order": bool(structure.curved_rows)}
+    return wanted if curved.get(wanted, True) else "extended"
 
 
 def _padded(ntheta: int) -> int:

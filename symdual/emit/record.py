@@ -35,7 +35,7 @@ class Needs(NamedTuple):
     """What a model asks of the records of its package."""
 
     square_root: bool
-    iterated: bool
+    filter: str
     processes: bool
     lowrank: bool
     transition: str

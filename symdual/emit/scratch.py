@@ -13,7 +13,7 @@ def scratch(needs: Needs) -> Record:
         (sloped, _slopes),
         (sloped and needs.observation_curved, _curved_observation),
         (needs.square_root, _square_root),
-        (needs.iterated, _iterated),
+        (needs.filter == "iterated", _iterated),
         (needs.transition == "dense", _dense_transition),
         (needs.processes, _processes),
         (needs.lowrank, _values),
@@ -32,7 +32,7 @@ def _always() -> tuple[Field, ...]:
         Field("next", ("NZ",), "state that a kernel returns"),
         Field("measured", ("NY",), "a measurement"),
         Field("stats", ("3",), "its log-likelihood, normalised innovation squared and number of measured entries"),
-        Field("start", ("NZ",), "mean before an update"),
+        Field("held", ("NTHETA",), "parameters that an update leaves alone"),
         Field("present", ("NY",), "1 for each measured component"),
         Field("white", ("NY",), "whitened innovation"),
         Field("noise", ("2 * NY",), "measurement variances after the floor; further ones"),
@@ -99,6 +99,7 @@ def _square_root() -> tuple[Field, ...]:
 
 def _iterated() -> tuple[Field, ...]:
     return (
+        Field("start", ("NZ",), "mean before an update"),
         Field("previous", ("NZ",), "mean of the iteration before"),
         Field("target", ("NZ",), "where the whole step leads"),
         Field("dual", ("NZ",), "s of the point so far, z = start + P s"),

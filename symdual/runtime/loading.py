@@ -40,7 +40,8 @@ class Offered(package_interface.Constants):
     kernels: KernelsModule
     records: package_interface.RecordsModule
     filter: package_interface.FilterModule
-    square_root: package_interface.SquareRootModule
+    filter_covariance: package_interface.FilterCovarianceModule
+    filter_mean: package_interface.FilterMeanModule
     nominal: package_interface.NominalModule
     dual_cost: package_interface.DualCostModule
     calls: package_interface.CallsModule

@@ -164,14 +164,14 @@ MODELS: dict[str, Callable[[], Model]] = {
     "robust_drift": lambda: _mixed(
         transition=np.eye(3) + 0.1 * np.arange(9.0).reshape(3, 3) / 9,
         drift=_dense_matrix(3, 1, 0.1),
-        filter="square_root",
+        square_root=True,
         name="robust_drift",
     ),
-    "robust": lambda: _mixed(drift=_spread(3, 0.01, 0.1), filter="square_root", name="robust"),
+    "robust": lambda: _mixed(drift=_spread(3, 0.01, 0.1), square_root=True, name="robust"),
     "lit": lambda: _lit(name="lit"),
-    "lit_robust": lambda: _lit(filter="square_root", drift=0.01, name="lit_robust"),
+    "lit_robust": lambda: _lit(square_root=True, drift=0.01, name="lit_robust"),
     "lit_iterated": lambda: _lit(filter="iterated", name="lit_iterated"),
-    "robust_cart": lambda: _cart(filter="square_root", name="robust_cart"),
+    "robust_cart": lambda: _cart(square_root=True, name="robust_cart"),
 }
 
 

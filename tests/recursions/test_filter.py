@@ -27,7 +27,7 @@ class Filter:
         self.c, self.module = c, c.package.filter
         self.belief = c.held
         if c.package.SQUARE_ROOT:
-            c.package.square_root.factorise(self.belief)
+            c.package.filter_covariance.factorise(self.belief)
         self.filter_workspace, self.stats = self.module.make_filter_workspace(c.task), np.zeros(3)
 
     @property
@@ -37,7 +37,7 @@ class Filter:
     @property
     def covariance(self) -> np.ndarray:
         if self.c.package.SQUARE_ROOT:
-            self.c.package.square_root.complete(self.belief)
+            self.c.package.filter_covariance.complete(self.belief)
         return self.c.package.records.read_covariance(self.belief)
 
     def predict(self, k: int, u: np.ndarray) -> None:
@@ -173,7 +173,7 @@ def test_an_iterated_update_that_stops_short_says_so(case: Make, monkeypatch: py
     costs = [energy(c, y, c.belief.mean)]
     for limit in range(1, 4):
         generated = Filter(c)
-        monkeypatch.setattr(c.package.iterated, "ITERATIONS", limit)
+        monkeypatch.setattr(c.package.filter_step, "ITERATIONS", limit)
         assert generated.update(1, y) == generated.module.NOT_CONVERGED
         costs.append(energy(c, y, generated.z))
     assert costs == sorted(costs, reverse=True)
