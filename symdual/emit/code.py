@@ -31,6 +31,7 @@ from symdual.emit.contexts import (
     ProcessContext,
     RecordsContext,
     RolloutsContext,
+    SecondOrderContext,
     StartsContext,
 )
 from symdual.emit.facts import Facts, with_inputs
@@ -81,7 +82,7 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         *_optional(facts),
         File("filter_covariance", *_filter_covariance(facts)),
         File("filter_mean", "filters/filter_mean", FilterMeanContext(facts.selecting)),
-        File("filter_step", f"filters/{facts.filter}"),
+        File("filter_step", f"filters/{facts.filter}", SecondOrderContext(facts.moments) if has.second_order else None),
         File("filter", "filters/filter"),
         File("trajectory", "planning/trajectory"),
         File("backward", "planning/backward"),

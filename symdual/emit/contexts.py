@@ -26,6 +26,8 @@ class Has(NamedTuple):
     constraints: bool
     discrete_inputs: bool  # inputs with a finite set of values
     square_root: bool  # a filter that keeps a factor of the covariance
+    second_order: bool  # a filter that takes moments to second order
+    curved_innovation: bool  # of these, one whose measurements are curved
     lowrank: bool  # a low-rank form of the dual cost
     exact_slopes: bool  # slopes of the dual cost by the adjoint recursion, not by differences
     selection: bool  # simulated rollouts that select among plans
@@ -136,6 +138,31 @@ class FilterMeanContext(NamedTuple):
     selecting: bool
 
 
+class ShapedTable(NamedTuple):
+    """A constant table with the text that gives it its shape."""
+
+    name: str
+    values: tuple[object, ...]
+    shape: str
+    meaning: str
+
+
+class SecondOrderText(NamedTuple):
+    """Where f and h have second derivatives, as the second-order filter reads it."""
+
+    tables: tuple[ShapedTable, ...]
+    of_dynamics: int  # curved rows of f
+    observed: int  # curved rows of h
+    pairs: int  # of vectors of parameters
+    values: int  # entries of second derivatives
+
+
+class SecondOrderContext(NamedTuple):
+    """The second-order filter."""
+
+    moments: SecondOrderText
+
+
 class CostBlocksContext(NamedTuple):
     """Products of the Riccati recursion."""
 
@@ -148,15 +175,6 @@ class NominalContext(NamedTuple):
 
     linear: bool
     steady: bool
-
-
-class ShapedTable(NamedTuple):
-    """A constant table with the text that gives it its shape."""
-
-    name: str
-    values: tuple[object, ...]
-    shape: str
-    meaning: str
 
 
 class CurvatureContext(NamedTuple):

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 
 import sympy as sp
 
 from symdual.common.arrays import Array
 from symdual.derive.derivation import Derivation
 from symdual.derive.structure import Structure, hessian_diagonals, structure
-from symdual.emit.contexts import Has, InitContext, KernelsContext, Lines, ObjectiveContext, ShapedTable
+from symdual.emit.contexts import (
+    Has,
+    InitContext,
+    KernelsContext,
+    Lines,
+    ObjectiveContext,
+    SecondOrderText,
+    ShapedTable,
+)
 from symdual.emit.kernels import DataLayout, data_layout, kernel_functions, stages
 from symdual.emit.layout import functions_text, helpers_in, hessian_text, kernel_imports
 from symdual.emit.processes import process_codes, process_pairs
 from symdual.emit.record import Needs, Record
 from symdual.emit.records import records
+from symdual.emit.second_order import second_order_text
 from symdual.spec.model import Model
 from symdual.spec.objective import Objective
 from symdual.spec.symbols import Unknown
@@ -68,6 +78,8 @@ class Facts:
             constraints=self.constrained,
             discrete_inputs=self.discrete,
             square_root=self.square_root,
+            second_order=self.filter == "second_order",
+            curved_innovation=self.filter == "second_order" and bool(self.structure.observation_curved_rows),
             lowrank=self.lowrank,
             exact_slopes=not self.constrained and (self.lowrank or not self.processes),
             selection=self.has_rollouts,
@@ -78,6 +90,7 @@ class Facts:
         needs = Needs(
             square_root=self.square_root,
             filter=self.filter,
+            pairs=self.moments.pairs if self.filter == "second_order" else 0,
             processes=bool(self.processes),
             lowrank=self.lowrank,
             transition=self.transition,
@@ -119,6 +132,7 @@ class Facts:
             f"DATA = {self._layout.size}  # known numbers",
             *self._signal_lines(),
             *self._term_lines(),
+            *self._moment_lines(),
             *self._discrete_lines(),
             f"WORK = {self._work}  # scratch of the kernels",
             "# parameters rounded up to whole vectors; for a plain number as argument a function is compiled anew",
@@ -131,6 +145,21 @@ class Facts:
         signals = self.derivation.model.signals
         places = {name: start for name, start, _ in self._layout.entries}
         return (places[signals[0].name], len(signals)) if signals else ()
+
+    @cached_property
+    def moments(self) -> SecondOrderText:
+        """Where f and h have second derivatives."""
+        return second_order_text(self.derivation, self.structure)
+
+    def _moment_lines(self) -> tuple[str, ...]:
+        if self.filter != "second_order":
+            return ()
+        text = self.moments
+        return (
+            f"CURVED_ROWS = {text.of_dynamics + text.observed}  # rows of f and h that have second derivatives",
+            f"CURVED_VALUES = {text.values}  # entries of these",
+            *([f"PAIRS = {text.pairs}  # of vectors of parameters in them"] if text.pairs else []),
+        )
 
     def _signal_lines(self) -> tuple[str, ...]:
         if not self.signal_place:
@@ -319,8 +348,9 @@ def _spans(entries: Iterable[tuple[str, int, int]]) -> str:
 
 def _filter(wanted: str, structure: Structure) -> str:
     """The filter that a model asks for, or the extended one where that is the same: nothing curved, nothing to gain."""
-    curved = {"iterated": -1 in structure.h_selects, "second_order": bool(structure.curved_rows)}
-    return wanted if curved.get(wanted, True) else "extended"
+    curved = bool(structure.curved_rows or structure.observation_curved_rows)
+    useful = {"iterated": -1 in structure.h_selects, "second_order": curved}
+    return wanted if useful.get(wanted, True) else "extended"
 
 
 def _padded(ntheta: int) -> int:

@@ -36,6 +36,7 @@ class Needs(NamedTuple):
 
     square_root: bool
     filter: str
+    pairs: int
     processes: bool
     lowrank: bool
     transition: str

@@ -14,6 +14,9 @@ def scratch(needs: Needs) -> Record:
         (sloped and needs.observation_curved, _curved_observation),
         (needs.square_root, _square_root),
         (needs.filter == "iterated", _iterated),
+        (needs.filter == "second_order", _second_order),
+        (needs.filter == "second_order" and needs.observation_curved, _second_order_observation),
+        (needs.pairs > 0, _second_order_pairs),
         (needs.transition == "dense", _dense_transition),
         (needs.processes, _processes),
         (needs.lowrank, _values),
@@ -107,6 +110,36 @@ def _iterated() -> tuple[Field, ...]:
         Field("noise_root", ("NY", "NY"), "Cholesky factor of R"),
         Field("noise_pivots", ("NY",), "its inverse pivots"),
         Field("slack", ("NY",), "residuals on their way"),
+    )
+
+
+def _second_order() -> tuple[Field, ...]:
+    return (
+        Field("f_core", ("NX + NS", "NZ"), "second derivatives of a row of f: states and scalar unknowns"),
+        Field("f_inputs", ("NU", "NZ"), "inputs"),
+        Field("f_uu", ("NU", "NU"), ""),
+        Field("f_diagonals", ("NDIAG",), "diagonals between weights"),
+        Field("f_left", ("NPAIRS", "NTHETA"), "pairs of vectors"),
+        Field("f_right", ("NPAIRS", "NTHETA"), ""),
+        Field("curved_values", ("CURVED_VALUES",), "second derivatives of all rows, piece by piece"),
+        Field("curved_unit_x", ("NX",), "a unit vector"),
+        Field("curved_vector", ("NZ",), "r of a term"),
+        Field("curved_left", ("NZ",), "S l"),
+        Field("curved_right", ("NZ",), "S r"),
+        Field("shift", ("CURVED_ROWS",), "1/2 tr(H_i S)"),
+        Field("excess_moment", ("CURVED_ROWS", "CURVED_ROWS"), "1/2 tr(H_i S H_j S)"),
+        Field("curved_Q", ("NX", "NX"), "process noise with what curvature adds"),
+    )
+
+
+def _second_order_observation() -> tuple[Field, ...]:
+    return (Field("curved_unit_y", ("NY",), "a unit vector"),)
+
+
+def _second_order_pairs() -> tuple[Field, ...]:
+    return (
+        Field("pairs_left", ("CURVED_ROWS * PAIRS", "NTHETA"), "pairs of vectors of all rows"),
+        Field("pairs_right", ("CURVED_ROWS * PAIRS", "NTHETA"), ""),
     )
 
 

@@ -296,7 +296,9 @@ def _replay(problem: Problem, recording: Recording) -> Replay:
         if package.SQUARE_ROOT:
             package.filter_covariance.complete(belief)
         mean, covariance = belief["z"][0].copy(), records.read_covariance(belief)
-        if status == package.filter_mean.NOT_FINITE or not (np.isfinite(mean).all() and np.isfinite(covariance.diagonal()).all()):
+        if status == package.filter_mean.NOT_FINITE or not (
+            np.isfinite(mean).all() and np.isfinite(covariance.diagonal()).all()
+        ):
             raise _lost(
                 problem, f"at line {recording.lines[i]} of the recording", last, recording.inputs[max(i - 1, 0)], k
             )

@@ -115,6 +115,15 @@ def _lit(**options: Any) -> Model:
     )
 
 
+def _product() -> Model:
+    """A product of two families in the dynamics: pairs of vectors of weights."""
+    one, other = features.fourier("g", x, count=4, lengthscale=2.0), features.fourier("w", v, count=4, lengthscale=2.0)
+    return Model(
+        [x, v], [u], [x + 0.4 * v, v + one * other + u], process_noise=0.01, measurement_noise=0.01,
+        filter="second_order", name="second_product",
+    )  # fmt: skip
+
+
 def _spread(size: int, low: float, high: float) -> np.ndarray:
     return np.linspace(low, high, size)
 
@@ -171,6 +180,15 @@ MODELS: dict[str, Callable[[], Model]] = {
     "lit": lambda: _lit(name="lit"),
     "lit_robust": lambda: _lit(square_root=True, drift=0.01, name="lit_robust"),
     "lit_iterated": lambda: _lit(filter="iterated", name="lit_iterated"),
+    "second": lambda: _mixed(filter="second_order", name="second"),
+    "second_cart": lambda: _cart(filter="second_order", name="second_cart"),
+    "second_network": lambda: _network(sees=True, filter="second_order", name="second_network"),
+    "second_product": _product,
+    "second_robust": lambda: _mixed(filter="second_order", square_root=True, name="second_robust"),
+    "second_robust_network": lambda: _network(
+        sees=True, filter="second_order", square_root=True, name="second_robust_network"
+    ),
+    "second_lit": lambda: _lit(filter="second_order", name="second_lit"),
     "robust_cart": lambda: _cart(square_root=True, name="robust_cart"),
 }
 

@@ -80,6 +80,37 @@ def test_steps_equal_the_dense_filter(case: Make, name: str) -> None:
         assert np.linalg.eigvalsh(P).min() >= -1e-12 * P.diagonal().max()
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("second", "second_cart", "second_network", "second_product", "second_lit"),
+        *("second_robust", "second_robust_network"),
+    ],
+)
+def test_second_order_steps_equal_the_dense_filter(case: Make, name: str) -> None:
+    c = case(name)
+    generated, belief = Filter(c), c.belief
+    for k in range(4):
+        u = c.random.normal(size=c.reference.nu)
+        y = c.random.normal(size=c.reference.ny)
+        if k == 2:
+            y[-1] = np.nan
+        assert generated.step(k, u, y) == 0
+        linear = dense.predict(c.reference, c.noise, k, belief, u)
+        belief = dense.predict_second_order(c.reference, c.noise, k, belief, u)
+        assert np.abs(belief.covariance - linear.covariance).max() > 1e-9  # curvature counts here
+        belief = dense.update_second_order(c.reference, c.noise, k + 1, belief, y)
+        P = generated.covariance
+        assert generated.z == pytest.approx(belief.mean, rel=1e-10, abs=1e-12)
+        assert np.abs(P - belief.covariance).max() <= 1e-11 * np.abs(belief.covariance).max()
+        assert (P == P.T).all()
+    generated, y = Filter(c), c.random.normal(size=c.reference.ny)
+    assert generated.update(1, y, "update_consider") == 0
+    expected = dense.update_second_order(c.reference, c.noise, 1, c.belief, y, learning=False)
+    assert generated.z == pytest.approx(expected.mean, rel=1e-11)
+    assert generated.covariance == pytest.approx(expected.covariance, rel=1e-10, abs=1e-12)
+
+
 @pytest.mark.parametrize("name", ["values", "robust"])
 def test_innovation_statistics(case: Make, name: str) -> None:
     from scipy.stats import multivariate_normal
@@ -174,7 +205,7 @@ def test_an_iterated_update_that_stops_short_says_so(case: Make, monkeypatch: py
     for limit in range(1, 4):
         generated = Filter(c)
         monkeypatch.setattr(c.package.filter_step, "ITERATIONS", limit)
-        assert generated.update(1, y) == generated.module.NOT_CONVERGED
+        assert generated.update(1, y) == c.package.filter_mean.NOT_CONVERGED
         costs.append(energy(c, y, generated.z))
     assert costs == sorted(costs, reverse=True)
     assert costs[-1] < 0.5 * costs[0]

@@ -1,0 +1,97 @@
+"""Where the rows of f and h have second derivatives: what the second-order filter loops over.
+
+Row i of f has H_i = d2 f_i / dz2, z = (x, theta). It is cut into pieces: `length` entries from (row, column) on, along
+the row or along the diagonal. Pieces along a row have a state or a scalar unknown as the row, those along the diagonal
+two arrays of weights. What is below the diagonal follows by symmetry. Products of two sums over weights come as pairs
+of vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from symdual.derive.derivation import Derivation
+from symdual.derive.structure import Pattern, Structure, hessian_diagonals, pattern, step_pattern
+from symdual.emit.contexts import SecondOrderText, ShapedTable
+
+_ALONG_ROW, _ALONG_DIAGONAL = 0, 1
+_OF_CORE = -1  # entries that kernels write to rows of states and scalar unknowns
+
+Mask = npt.NDArray[np.bool_]
+Diagonals = Sequence[tuple[int, int, int, int]]
+
+
+class Piece(NamedTuple):
+    """Entries of a second derivative that lie together; `source` is their place among the diagonals of a kernel."""
+
+    row: int
+    step: int
+    column: int
+    length: int
+    start: int
+    source: int
+
+
+def second_order_text(derivation: Derivation, structure: Structure) -> SecondOrderText:
+    """The tables of the filter for the curved rows of f and of h."""
+    curved, observed = structure.curved_rows, structure.observation_curved_rows
+    own = [(row, step_pattern(derivation), derivation.dynamics_hessian) for row in curved]
+    own += [(row, pattern(derivation, derivation.observation), derivation.observation_hessian) for row in observed]
+    pieces: list[Piece] = []
+    starts = [0]
+    for row, shape, hessian in own:
+        mask = _upper(derivation, shape, row)
+        for piece in _pieces(derivation, mask, hessian_diagonals(derivation, hessian)):
+            start = pieces[-1].start + pieces[-1].length if pieces else 0
+            pieces.append(piece._replace(start=start))
+        starts.append(len(pieces))
+    values = pieces[-1].start + pieces[-1].length if pieces else 0
+    tables = (
+        ShapedTable(
+            "CURVED", tuple(row for row, _, _ in own), "", "rows of f, then of h, that have second derivatives"
+        ),
+        ShapedTable("PIECE_STARTS", tuple(starts), "", "where the pieces of each start"),
+        ShapedTable(
+            "PIECES", tuple(tuple(p) for p in pieces), ".reshape(-1, 6)", "row, step, column, length, start, source"
+        ),
+    )
+    of_steps = structure.npairs if curved else 0
+    pairs = max(of_steps, len(derivation.observation_hessian.pairs) if observed else 0)
+    return SecondOrderText(tables, len(curved), len(observed), pairs, values)
+
+
+def _upper(derivation: Derivation, shape: Pattern, row: int) -> Mask:
+    """Which groups of columns of z meet in the second derivatives of a row: upper triangle."""
+    groups = len(derivation.core) + len(derivation.weights)
+    own = shape.second[row][:groups, :groups]
+    return np.asarray(np.triu(own | own.T))
+
+
+def _pieces(derivation: Derivation, mask: Mask, diagonals: Diagonals) -> Iterator[Piece]:
+    """The pieces of one row of f or h."""
+    nx, core = len(derivation.states), len(derivation.core)
+    places = [(i, 1) for i in range(core)] + [(nx + b.start, b.count) for b in derivation.weights]
+    for row in range(core):
+        for column, count in _joined(places[group] for group in np.flatnonzero(mask[row])):
+            yield Piece(row, _ALONG_ROW, column, count, 0, _OF_CORE)
+    group_of = {start: core + n for n, (start, _) in enumerate(places[core:])}
+    for row, column, count, source in diagonals:
+        if mask[group_of[row], group_of[column]]:
+            yield Piece(row, _ALONG_DIAGONAL, column, count, 0, source)
+
+
+def _joined(places: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """(start, count) of runs without a gap."""
+    start, end = -1, -1
+    for place, count in places:
+        if place != end:
+            if end > start:
+                yield start, end - start
+            start = place
+        end = place + count
+    if end > start:
+        yield start, end - start
