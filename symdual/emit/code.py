@@ -82,7 +82,7 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         *_optional(facts),
         File("filter_covariance", *_filter_covariance(facts)),
         File("filter_mean", "filters/filter_mean", FilterMeanContext(facts.selecting)),
-        File("filter_step", f"filters/{facts.filter}", SecondOrderContext(facts.moments) if has.second_order else None),
+        File("filter_step", f"filters/{facts.filter}", _filter_step(facts)),
         File("filter", "filters/filter"),
         File("trajectory", "planning/trajectory"),
         File("backward", "planning/backward"),
@@ -117,6 +117,11 @@ def _filter_covariance(facts: Facts) -> tuple[str, NamedTuple | None]:
     if facts.square_root:
         return "filters/square_root", FilterCovarianceContext(facts.transition, facts.diffusion)
     return "filters/covariance", None
+
+
+def _filter_step(facts: Facts) -> NamedTuple | None:
+    """What the filter needs to know besides `has`."""
+    return SecondOrderContext(facts.moments) if facts.filter == "second_order" else None
 
 
 def _optional(facts: Facts) -> list[File]:

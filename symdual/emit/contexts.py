@@ -26,8 +26,8 @@ class Has(NamedTuple):
     constraints: bool
     discrete_inputs: bool  # inputs with a finite set of values
     square_root: bool  # a filter that keeps a factor of the covariance
-    second_order: bool  # a filter that takes moments to second order
-    curved_innovation: bool  # of these, one whose measurements are curved
+    filter: str  # "extended", "second_order" or "iterated"
+    curved_innovation: bool  # a second-order filter of curved measurements
     lowrank: bool  # a low-rank form of the dual cost
     exact_slopes: bool  # slopes of the dual cost by the adjoint recursion, not by differences
     selection: bool  # simulated rollouts that select among plans
@@ -147,14 +147,26 @@ class ShapedTable(NamedTuple):
     meaning: str
 
 
+class CurvedMap(NamedTuple):
+    """What f or h has of second derivatives: rows, whether there are diagonals between weights, pairs of vectors."""
+
+    rows: int
+    diagonals: bool
+    pairs: int
+
+
 class SecondOrderText(NamedTuple):
     """Where f and h have second derivatives, as the second-order filter reads it."""
 
     tables: tuple[ShapedTable, ...]
-    of_dynamics: int  # curved rows of f
-    observed: int  # curved rows of h
-    pairs: int  # of vectors of parameters
+    dynamics: CurvedMap
+    observation: CurvedMap
     values: int  # entries of second derivatives
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of vectors of parameters that a row may have."""
+        return max(self.dynamics.pairs, self.observation.pairs)
 
 
 class SecondOrderContext(NamedTuple):

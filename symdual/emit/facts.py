@@ -78,7 +78,7 @@ class Facts:
             constraints=self.constrained,
             discrete_inputs=self.discrete,
             square_root=self.square_root,
-            second_order=self.filter == "second_order",
+            filter=self.filter,
             curved_innovation=self.filter == "second_order" and bool(self.structure.observation_curved_rows),
             lowrank=self.lowrank,
             exact_slopes=not self.constrained and (self.lowrank or not self.processes),
@@ -156,7 +156,7 @@ class Facts:
             return ()
         text = self.moments
         return (
-            f"CURVED_ROWS = {text.of_dynamics + text.observed}  # rows of f and h that have second derivatives",
+            f"CURVED_ROWS = {text.dynamics.rows + text.observation.rows}  # rows of f and h with second derivatives",
             f"CURVED_VALUES = {text.values}  # entries of these",
             *([f"PAIRS = {text.pairs}  # of vectors of parameters in them"] if text.pairs else []),
         )

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from symdual.derive.derivation import Derivation
 from symdual.derive.structure import Pattern, Structure, hessian_diagonals, pattern, step_pattern
-from symdual.emit.contexts import SecondOrderText, ShapedTable
+from symdual.emit.contexts import CurvedMap, SecondOrderText, ShapedTable
 
 _ALONG_ROW, _ALONG_DIAGONAL = 0, 1
 _OF_CORE = -1  # entries that kernels write to rows of states and scalar unknowns
@@ -59,9 +59,13 @@ def second_order_text(derivation: Derivation, structure: Structure) -> SecondOrd
             "PIECES", tuple(tuple(p) for p in pieces), ".reshape(-1, 6)", "row, step, column, length, start, source"
         ),
     )
-    of_steps = structure.npairs if curved else 0
-    pairs = max(of_steps, len(derivation.observation_hessian.pairs) if observed else 0)
-    return SecondOrderText(tables, len(curved), len(observed), pairs, values)
+    seen = hessian_diagonals(derivation, derivation.observation_hessian)
+    return SecondOrderText(
+        tables,
+        CurvedMap(len(curved), bool(structure.hessian_diagonals), structure.npairs),
+        CurvedMap(len(observed), bool(seen), len(derivation.observation_hessian.pairs)),
+        values,
+    )
 
 
 def _upper(derivation: Derivation, shape: Pattern, row: int) -> Mask:
