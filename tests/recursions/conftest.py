@@ -115,6 +115,14 @@ def _lit(**options: Any) -> Model:
     )
 
 
+def _quadratic(**options: Any) -> Model:
+    """Of second degree in states and unknowns together."""
+    b, c = unknown("b", 1.0, 0.5), unknown("c", 0.5, 0.5)
+    motion = [0.9 * x + 0.3 * b * u + 0.2 * b * x, v + 0.5 * c * x - 0.25 * x**2 + 0.1 * b * c]
+    measured = [x + 0.5 * x * v, v + c**2 - 0.5 * b * x]
+    return Model([x, v], [u], motion, observation=measured, filter="second_order", **options)
+
+
 def _product() -> Model:
     """A product of two families in the dynamics: pairs of vectors of weights."""
     one, other = features.fourier("g", x, count=4, lengthscale=2.0), features.fourier("w", v, count=4, lengthscale=2.0)
@@ -184,6 +192,8 @@ MODELS: dict[str, Callable[[], Model]] = {
     "second_cart": lambda: _cart(filter="second_order", name="second_cart"),
     "second_network": lambda: _network(sees=True, filter="second_order", name="second_network"),
     "second_product": _product,
+    "quadratic": lambda: _quadratic(name="quadratic"),
+    "rooted_quadratic": lambda: _quadratic(square_root=True, name="rooted_quadratic"),
     "second_robust": lambda: _mixed(filter="second_order", square_root=True, name="second_robust"),
     "second_robust_network": lambda: _network(
         sees=True, filter="second_order", square_root=True, name="second_robust_network"
