@@ -21,6 +21,7 @@ from symdual.emit.contexts import (
     CurvatureContext,
     DecisionContext,
     FilterCovarianceContext,
+    FilterFactorContext,
     FilterMeanContext,
     GradientContext,
     NarrowingContext,
@@ -112,11 +113,11 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
     )
 
 
-def _filter_covariance(facts: Facts) -> tuple[str, NamedTuple | None]:
+def _filter_covariance(facts: Facts) -> tuple[str, NamedTuple]:
     """How the filter keeps a covariance."""
     if facts.square_root:
-        return "filters/square_root", FilterCovarianceContext(facts.transition, facts.diffusion)
-    return "filters/covariance", None
+        return "filters/square_root", FilterFactorContext(facts.moments, facts.transition, facts.diffusion)
+    return "filters/covariance", FilterCovarianceContext(facts.moments)
 
 
 def _filter_step(facts: Facts) -> NamedTuple | None:

@@ -125,13 +125,6 @@ class BlocksContext(NamedTuple):
     width: str
 
 
-class FilterCovarianceContext(NamedTuple):
-    """The covariance of a belief in the filter, of which the square-root form needs to know how parameters move."""
-
-    transition: str
-    diffusion: str
-
-
 class FilterMeanContext(NamedTuple):
     """The mean of a belief in the filter."""
 
@@ -162,11 +155,32 @@ class SecondOrderText(NamedTuple):
     dynamics: CurvedMap
     observation: CurvedMap
     values: int  # entries of second derivatives
+    wide: int  # rows of all weights
+
+    @property
+    def diagonals(self) -> bool:
+        """Whether there are diagonals between weights."""
+        return self.dynamics.diagonals or self.observation.diagonals
 
     @property
     def pairs(self) -> int:
         """Pairs of vectors of parameters that a row may have."""
         return max(self.dynamics.pairs, self.observation.pairs)
+
+
+class FilterCovarianceContext(NamedTuple):
+    """The covariance of a belief in the filter."""
+
+    moments: SecondOrderText
+
+
+class FilterFactorContext(NamedTuple):
+    """Its square-root form, which needs to know how parameters move."""
+
+    moments: SecondOrderText
+
+    transition: str
+    diffusion: str
 
 
 class SecondOrderContext(NamedTuple):

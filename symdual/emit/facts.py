@@ -24,7 +24,7 @@ from symdual.emit.layout import functions_text, helpers_in, hessian_text, kernel
 from symdual.emit.processes import process_codes, process_pairs
 from symdual.emit.record import Needs, Record
 from symdual.emit.records import records
-from symdual.emit.second_order import second_order_text
+from symdual.emit.second_order import NO_MOMENTS, second_order_text
 from symdual.spec.model import Model
 from symdual.spec.objective import Objective
 from symdual.spec.symbols import Unknown
@@ -90,7 +90,8 @@ class Facts:
         needs = Needs(
             square_root=self.square_root,
             filter=self.filter,
-            pairs=self.moments.pairs if self.filter == "second_order" else 0,
+            wide=self.moments.wide,
+            pairs=self.moments.pairs,
             processes=bool(self.processes),
             lowrank=self.lowrank,
             transition=self.transition,
@@ -148,7 +149,9 @@ class Facts:
 
     @cached_property
     def moments(self) -> SecondOrderText:
-        """Where f and h have second derivatives."""
+        """Where f and h have second derivatives, as far as the filter asks for them."""
+        if self.filter != "second_order":
+            return NO_MOMENTS
         return second_order_text(self.derivation, self.structure)
 
     def _moment_lines(self) -> tuple[str, ...]:
@@ -158,6 +161,7 @@ class Facts:
         return (
             f"CURVED_ROWS = {text.dynamics.rows + text.observation.rows}  # rows of f and h with second derivatives",
             f"CURVED_VALUES = {text.values}  # entries of these",
+            *([f"CURVED_WIDE = {text.wide}  # rows of these by all weights"] if text.wide else []),
             *([f"PAIRS = {text.pairs}  # of vectors of parameters in them"] if text.pairs else []),
         )
 

@@ -36,6 +36,7 @@ class Needs(NamedTuple):
 
     square_root: bool
     filter: str
+    wide: int
     pairs: int
     processes: bool
     lowrank: bool

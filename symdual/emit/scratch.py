@@ -16,6 +16,7 @@ def scratch(needs: Needs) -> Record:
         (needs.filter == "iterated", _iterated),
         (needs.filter == "second_order", _second_order),
         (needs.filter == "second_order" and needs.observation_curved, _second_order_observation),
+        (needs.wide > 0, _second_order_rows),
         (needs.pairs > 0, _second_order_pairs),
         (needs.transition == "dense", _dense_transition),
         (needs.processes, _processes),
@@ -123,7 +124,6 @@ def _second_order() -> tuple[Field, ...]:
         Field("f_right", ("NPAIRS", "NTHETA"), ""),
         Field("curved_values", ("CURVED_VALUES",), "second derivatives of all rows, piece by piece"),
         Field("curved_unit_x", ("NX",), "a unit vector"),
-        Field("curved_vector", ("NZ",), "r of a term"),
         Field("curved_left", ("NZ",), "S l"),
         Field("curved_right", ("NZ",), "S r"),
         Field("shift", ("CURVED_ROWS",), "1/2 tr(H_i S)"),
@@ -134,6 +134,10 @@ def _second_order() -> tuple[Field, ...]:
 
 def _second_order_observation() -> tuple[Field, ...]:
     return (Field("curved_unit_y", ("NY",), "a unit vector"),)
+
+
+def _second_order_rows() -> tuple[Field, ...]:
+    return (Field("curved_wide", ("CURVED_WIDE", "WIDTH"), "rows of second derivatives by all weights"),)
 
 
 def _second_order_pairs() -> tuple[Field, ...]:

@@ -18,8 +18,11 @@ from symdual.derive.derivation import Derivation
 from symdual.derive.structure import Pattern, Structure, hessian_diagonals, pattern, step_pattern
 from symdual.emit.contexts import CurvedMap, SecondOrderText, ShapedTable
 
-_ALONG_ROW, _ALONG_DIAGONAL = 0, 1
-_OF_CORE = -1  # entries that kernels write to rows of states and scalar unknowns
+_ALONG_ROW, _ALONG_DIAGONAL, _ALL_WEIGHTS = 0, 1, 2
+_OF_ROWS = -1  # entries that kernels write to rows of states and scalar unknowns
+_FEW = 8  # weights that are taken one by one; loops over all of them have bounds that are known
+
+NO_MOMENTS = SecondOrderText((), CurvedMap(0, False, 0), CurvedMap(0, False, 0), 0, 0)
 
 Mask = npt.NDArray[np.bool_]
 Diagonals = Sequence[tuple[int, int, int, int]]
@@ -29,7 +32,7 @@ class Piece(NamedTuple):
     """Entries of a second derivative that lie together; `source` is their place among the diagonals of a kernel."""
 
     row: int
-    step: int
+    kind: int
     column: int
     length: int
     start: int
@@ -39,32 +42,33 @@ class Piece(NamedTuple):
 def second_order_text(derivation: Derivation, structure: Structure) -> SecondOrderText:
     """The tables of the filter for the curved rows of f and of h."""
     curved, observed = structure.curved_rows, structure.observation_curved_rows
-    own = [(row, step_pattern(derivation), derivation.dynamics_hessian) for row in curved]
-    own += [(row, pattern(derivation, derivation.observation), derivation.observation_hessian) for row in observed]
+    seen = hessian_diagonals(derivation, derivation.observation_hessian)
+    motion, measured = step_pattern(derivation), pattern(derivation, derivation.observation)
+    own = [_pieces(derivation, _upper(derivation, motion, row), structure.hessian_diagonals) for row in curved]
+    own += [_pieces(derivation, _upper(derivation, measured, row), seen) for row in observed]
+    values = wide = 0
     pieces: list[Piece] = []
     starts = [0]
-    for row, shape, hessian in own:
-        mask = _upper(derivation, shape, row)
-        for piece in _pieces(derivation, mask, hessian_diagonals(derivation, hessian)):
-            start = pieces[-1].start + pieces[-1].length if pieces else 0
-            pieces.append(piece._replace(start=start))
-        starts.append(len(pieces))
-    values = pieces[-1].start + pieces[-1].length if pieces else 0
+    for piece in (piece for found in own for piece in (*found, None)):
+        if piece is None:
+            starts.append(len(pieces))
+        elif piece.kind == _ALL_WEIGHTS:
+            pieces.append(piece._replace(start=wide))
+            wide += 1
+        else:
+            pieces.append(piece._replace(start=values))
+            values += piece.length
     tables = (
-        ShapedTable(
-            "CURVED", tuple(row for row, _, _ in own), "", "rows of f, then of h, that have second derivatives"
-        ),
+        ShapedTable("CURVED", (*curved, *observed), "", "rows of f, then of h, that have second derivatives"),
         ShapedTable("PIECE_STARTS", tuple(starts), "", "where the pieces of each start"),
-        ShapedTable(
-            "PIECES", tuple(tuple(p) for p in pieces), ".reshape(-1, 6)", "row, step, column, length, start, source"
-        ),
+        ShapedTable("PIECES", tuple(map(tuple, pieces)), ".reshape(-1, 6)", "row, kind, column, length, start, source"),
     )
-    seen = hessian_diagonals(derivation, derivation.observation_hessian)
     return SecondOrderText(
         tables,
         CurvedMap(len(curved), bool(structure.hessian_diagonals), structure.npairs),
         CurvedMap(len(observed), bool(seen), len(derivation.observation_hessian.pairs)),
-        values,
+        max(values, 1),
+        wide,
     )
 
 
@@ -80,8 +84,13 @@ def _pieces(derivation: Derivation, mask: Mask, diagonals: Diagonals) -> Iterato
     nx, core = len(derivation.states), len(derivation.core)
     places = [(i, 1) for i in range(core)] + [(nx + b.start, b.count) for b in derivation.weights]
     for row in range(core):
-        for column, count in _joined(places[group] for group in np.flatnonzero(mask[row])):
-            yield Piece(row, _ALONG_ROW, column, count, 0, _OF_CORE)
+        weights = core + np.flatnonzero(mask[row, core:])
+        many = sum(places[group][1] for group in weights) >= _FEW
+        if many:
+            yield Piece(row, _ALL_WEIGHTS, nx, 0, 0, _OF_ROWS)
+        short = [*np.flatnonzero(mask[row, :core]), *(() if many else weights)]
+        for column, count in _joined(places[group] for group in short):
+            yield Piece(row, _ALONG_ROW, column, count, 0, _OF_ROWS)
     group_of = {start: core + n for n, (start, _) in enumerate(places[core:])}
     for row, column, count, source in diagonals:
         if mask[group_of[row], group_of[column]]:
