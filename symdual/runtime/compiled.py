@@ -5,12 +5,18 @@ To be imported before the first function is compiled.
 
 from __future__ import annotations
 
+import importlib
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numba
 
 from symdual.common.numba_versions import is_known
+from symdual.runtime.forking import await_lock
+
+with suppress(ImportError, AttributeError):  # one lock for all that numba compiles; LLVM has more
+    await_lock(importlib.import_module("numba.core.compiler_lock").global_compiler_lock)
 
 if is_known(numba.__version__):
     from symdual.runtime.sealed_cache import holds as holds

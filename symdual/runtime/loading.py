@@ -27,6 +27,7 @@ from symdual.common.lazy import cached_property
 from symdual.common.package_folders import locked, restore_interrupted, verified
 from symdual.runtime import fit_interface as fits
 from symdual.runtime import package_interface
+from symdual.runtime.forking import MAKING
 from symdual.runtime.kernel_interface import KernelsModule
 from symdual.runtime.origin import edited_model_file
 from symdual.runtime.places import cache_folder
@@ -275,6 +276,11 @@ def _import(full_name: str, folder: Path, files: Mapping[str, bytes]) -> types.M
     if _FINDER not in sys.meta_path:
         sys.meta_path.append(_FINDER)
     sys.modules.setdefault(_PARENT, types.ModuleType(_PARENT)).__path__ = []
+    with MAKING:
+        return _imported(full_name, folder, files)
+
+
+def _imported(full_name: str, folder: Path, files: Mapping[str, bytes]) -> types.ModuleType:
     if full_name in sys.modules:
         known = sys.modules[full_name]
         assert isinstance(known.__loader__, _Modules)

@@ -217,7 +217,3 @@ def _cache_file(cache_path: str, filename_base: str, source_stamp: Any) -> Any:
 
 caching.CacheImpl._locator_classes.insert(0, _Locator)
 caching.IndexDataCacheFile = _cache_file
-
-if hasattr(os, "register_at_fork"):  # numba has one lock for all that it compiles, and LLVM more: a fork waits for it
-    _lock: Any = importlib.import_module("numba.core.compiler_lock").global_compiler_lock
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
