@@ -1,4 +1,4 @@
-"""What keeps a forked process alive: it has one thread, and inherits the locks that others held and what they half made.
+"""What keeps a forked process alive: it has one thread, and inherits locks that others held and what they half made.
 
 multiprocessing (with "fork"), gunicorn and pytest-forked fork whenever they like. Locks of symdual are made here. What
 waits for a thread does its work itself where the thread is not there (`symdual.export.compilation`). What is made in
@@ -42,7 +42,7 @@ class Lock:
         self._lock.release()
 
 
-#: held while modules of packages are run and translated, which takes a second or so; nobody waits for a compiler meanwhile
+#: held while modules of packages are run and translated, for a second or so; not while a compiler is waited for
 MAKING = threading.RLock()
 
 _AWAITED: list[Any] = [MAKING]
@@ -82,7 +82,7 @@ def _go_on() -> None:
 
 def _others_import() -> bool:
     """Whether another thread imports something, unless it may wait for what this one imports."""
-    references = getattr(importlib._bootstrap, "_module_locks", {})  # type: ignore[attr-defined]
+    references = getattr(importlib._bootstrap, "_module_locks", {})
     locks = [(name.partition(".")[0], reference()) for name, reference in list(references.items())]
     owners = {(family, getattr(lock, "owner", None)) for family, lock in locks}
     me, alive = threading.get_ident(), set(sys._current_frames())
