@@ -38,7 +38,11 @@ from .goldens import ROOT
 
 
 def pytest_configure() -> None:
-    """A suite that was started in the background ignores interrupts; the programs that it starts must not."""
+    """New files are writable by nobody else, whatever the shell says, for symdual looks at that.
+
+    A suite that was started in the background ignores interrupts; the programs that it starts must not.
+    """
+    os.umask(0o022)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

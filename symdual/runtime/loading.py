@@ -246,9 +246,19 @@ class _Modules(importlib.abc.InspectLoader):
         assert module.__spec__ is not None and module.__spec__.origin is not None
         file = Path(module.__spec__.origin).name
         if file != "__init__.py":
-            import symdual.runtime.compiled  # noqa: F401
+            from symdual.runtime.compiled import may_keep
         code = compile(self.files[file], module.__spec__.origin, "exec", dont_inherit=True)
         exec(code, module.__dict__)
+        if file == "options.py" and not may_keep(self.folder):
+            _keep_nothing(module)
+
+
+def _keep_nothing(options: types.ModuleType) -> None:
+    """Let numba keep nothing of a package whose options these are."""
+    for value in vars(options).values():
+        if isinstance(value, dict) and value.get("cache"):
+            value["cache"] = False
+    vars(options)["CACHED"] = False
 
 
 def _file_of(full_name: str) -> str:

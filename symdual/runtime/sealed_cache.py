@@ -153,6 +153,8 @@ class _SealedFile(caching.IndexDataCacheFile):
     def _open_for_write(self, filepath: str) -> Iterator[io.BytesIO]:
         content = io.BytesIO()
         with super()._open_for_write(filepath) as file:
+            if hasattr(os, "fchmod"):  # whatever the user lets others do with new files: `own_content` would refuse it
+                os.fchmod(file.fileno(), 0o644)
             yield content
             file.write(content.getvalue() + _seal(filepath, self._source_stamp, content.getvalue()))
 
