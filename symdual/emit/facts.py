@@ -45,7 +45,7 @@ class Facts:
         self.transition, self.diffusion = _form(model.transition, "identity"), _form(model.drift, "none")
         self.square_root = model.square_root
         self.selecting = -1 not in self.structure.h_selects  # every measurement is a state
-        self.filter = _filter(model.filter, self.structure)
+        self.filter = self.structure.filter_in_use(model.filter)
         self.nr, self.nhr = len(self.structure.theta_rows), len(self.structure.h_theta_rows)
         still = self.transition == "identity" and self.diffusion == "none" and self.nr > 0
         self.state_dependent_noise = model.noise is not None
@@ -348,13 +348,6 @@ def _positions(names: Iterable[str]) -> str:
 def _spans(entries: Iterable[tuple[str, int, int]]) -> str:
     """Names with their starts and counts, as a dictionary with a line for each."""
     return "{\n" + "".join(f'    "{name}": ({start}, {count}),\n' for name, start, count in entries) + "}"
-
-
-def _filter(wanted: str, structure: Structure) -> str:
-    """The filter that a model asks for, or the extended one where that is the same: nothing curved, nothing to gain."""
-    curved = bool(structure.curved_rows or structure.observation_curved_rows)
-    useful = {"iterated": -1 in structure.h_selects, "second_order": curved}
-    return wanted if useful.get(wanted, True) else "extended"
 
 
 def _padded(ntheta: int) -> int:
