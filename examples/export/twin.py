@@ -6,7 +6,7 @@ from pathlib import Path
 
 import symdual
 
-task = symdual.prepare(Path(__file__).parent.parent / "pendulum.py", backend=(sys.argv[1:] or ["numba"])[0])
+task = symdual.problem(Path(__file__).parent.parent / "pendulum.py", backend=(sys.argv[1:] or ["numba"])[0])
 controller = symdual.controller(task, "planned")
 x, theta, y = [0.0, 0.0], {"inverse_length": 1.25, "friction": 0.1}, [math.nan, math.nan]
 for k in range(task.horizon):

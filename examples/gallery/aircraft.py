@@ -69,7 +69,7 @@ scenario = Scenario(
 # --------------
 # The truth is the same in every run, the loss after five seconds; only the noise differs. The oracle is told of it.
 
-task = symdual.prepare(scenario, folder=PACKAGES / "aircraft")
+task = symdual.problem(scenario, folder=PACKAGES / "aircraft")
 found = symdual.simulate(task, ["ce", "cautious", "dual", "oracle"], runs=runs(100))
 print(table(found))
 print(sentence(found, "dual"))

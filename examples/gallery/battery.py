@@ -70,7 +70,7 @@ scenario = Scenario(
 # --------------
 # Every run has another cell, drawn from what is believed, and all controllers meet the same ones.
 
-task = symdual.prepare(scenario, folder=PACKAGES / "battery")
+task = symdual.problem(scenario, folder=PACKAGES / "battery")
 found = symdual.simulate(task, ["ce", "cautious", "dual", "oracle"], runs=runs(200), truth="prior")
 print(table(found))
 print(sentence(found, "dual"))

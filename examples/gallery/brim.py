@@ -33,7 +33,7 @@ import symdual
 # the step on at which the level does.
 
 WANTED = 8
-task = symdual.prepare(GALLERY.parent / "brim.py", folder=PACKAGES / "brim")
+task = symdual.problem(GALLERY.parent / "brim.py", folder=PACKAGES / "brim")
 found = symdual.simulate(task, ["ce", "cautious", "dual", "planned"], runs=runs(200), truth="prior")
 print(table(found, "cautious"))
 print(kept(found, since=WANTED))

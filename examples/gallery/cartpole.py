@@ -65,7 +65,7 @@ scenario = Scenario(
 # %%
 # The comparison
 # --------------
-task = symdual.prepare(scenario, folder=PACKAGES / "cartpole")
+task = symdual.problem(scenario, folder=PACKAGES / "cartpole")
 found = symdual.simulate(task, ["ce", "dual", "oracle"], runs=runs(100), truth="prior")
 print(table(found))
 print(sentence(found, "dual"))

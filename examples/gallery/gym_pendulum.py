@@ -75,7 +75,7 @@ def sensors(seed: int, variances: Array, truth: list[Array]) -> Callable[[Array,
 # Both controllers meet the same starts and the same noise of the sensors, and have to learn the mass within the one
 # episode that counts.
 
-task = symdual.prepare(GALLERY.parent / "gym_pendulum.py", folder=PACKAGES / "gym_pendulum")
+task = symdual.problem(GALLERY.parent / "gym_pendulum.py", folder=PACKAGES / "gym_pendulum")
 noise = np.diag(task.package.numbers["measurement_noise"])
 
 

@@ -75,7 +75,7 @@ scenario = Scenario(
 # Every run has another load. A decision of `dual` with two inputs takes some 50 to 100 ms here; too slow for this
 # craft without a faster machine, which is a reason more to ask whether it is worth it.
 
-task = symdual.prepare(scenario, folder=PACKAGES / "quadrotor")
+task = symdual.problem(scenario, folder=PACKAGES / "quadrotor")
 found = symdual.simulate(task, ["ce", "dual", "oracle"], runs=runs(24), truth="prior")
 print(table(found))
 print(sentence(found, "oracle"))

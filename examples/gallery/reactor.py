@@ -38,7 +38,7 @@ from symdual import Settings
 # Plans of sixteen minutes, episodes of an hour. The cost is minus the B that flows out, and something for changes of
 # the flow; it does not contain the limit, so that the table is to be read together with what is below it.
 
-task = symdual.prepare(GALLERY.parent / "reactor.py", folder=PACKAGES / "reactor")
+task = symdual.problem(GALLERY.parent / "reactor.py", folder=PACKAGES / "reactor")
 settings = Settings("drift", window=8)
 found = symdual.simulate(task, ["ce", "cautious", "dual", "oracle"], runs=runs(60), settings=settings)
 print(table(found))

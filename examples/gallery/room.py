@@ -35,7 +35,7 @@ import symdual
 # A day in steps of an hour, from midnight on. The cost is what the heat costs. The limit is soft and not part of it, so
 # that the table is to be read together with what is below it.
 
-task = symdual.prepare(GALLERY.parent / "heated_room.py", folder=PACKAGES / "room")
+task = symdual.problem(GALLERY.parent / "heated_room.py", folder=PACKAGES / "room")
 found = symdual.simulate(task, ["ce", "cautious", "dual", "oracle"], runs=runs(60), truth="prior")
 print(table(found))
 print(kept(found))

@@ -73,7 +73,7 @@ scenario = Scenario(
 # %%
 # The comparison
 # --------------
-task = symdual.prepare(scenario, folder=PACKAGES / "stirred_tank")
+task = symdual.problem(scenario, folder=PACKAGES / "stirred_tank")
 found = symdual.simulate(task, ["ce", "dual", "oracle"], runs=runs(100), settings=Settings("prior", window=WINDOW))
 print(table(found))
 print(sentence(found, "oracle"))

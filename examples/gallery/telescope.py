@@ -73,7 +73,7 @@ scenarios = {
 # Three turns of the worm, planned four steps ahead; the gear is the same in each run, air and wind differ. All
 # guiders meet the same.
 
-tasks = {name: symdual.prepare(scenario, folder=PACKAGES / "telescope") for name, scenario in scenarios.items()}
+tasks = {name: symdual.problem(scenario, folder=PACKAGES / "telescope") for name, scenario in scenarios.items()}
 settings = Settings(window=WINDOW)
 process = symdual.simulate(tasks["with a process"], ["ce", "dual"], runs=runs(100), settings=settings)
 follower = symdual.simulate(tasks["plain"], ["ce"], runs=runs(100), settings=settings)

@@ -34,7 +34,7 @@ from symdual.paper.models.tse_bar_shalom import scenario
 # The model is a file of symdual's own (`symdual/paper/models/tse_bar_shalom.py`). First with the plant of 1973, the
 # same in every run:
 
-task = symdual.prepare(scenario, folder=PACKAGES / "tse_bar_shalom")
+task = symdual.problem(scenario, folder=PACKAGES / "tse_bar_shalom")
 names = ["ce", "cautious", "dual", "oracle"]
 found = symdual.simulate(task, names, runs=runs(200), truth="scenario")
 print(table(found))

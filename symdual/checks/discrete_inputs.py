@@ -18,8 +18,8 @@ from symdual.checks.recursions import CONDITION, HORIZON, OPTIMALITY, PROBLEMS, 
 from symdual.common.arrays import Array
 from symdual.common.choices import combinations
 from symdual.runtime.loading import LoadedPackage
-from symdual.spec.model import Model
 from symdual.spec.scenario import Scenario
+from symdual.spec.specification import Specification
 
 MOST = 12  #: combinations that are tried
 DRAWS = 6  #: of the free inputs beside each of them
@@ -41,7 +41,7 @@ class _Found(NamedTuple):
 
 
 def check_discrete_inputs(
-    model: Model,
+    model: Specification,
     package: LoadedPackage,
     seed: int = 0,
     progress: Callable[[float], None] = lambda fraction: None,

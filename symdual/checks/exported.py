@@ -38,8 +38,8 @@ from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.noise import has_state_dependent_noise
 from symdual.runtime.problem import Belief, Problem, problem, processes_of
 from symdual.runtime.signals import with_signals
-from symdual.spec.model import Model
 from symdual.spec.scenario import Scenario
+from symdual.spec.specification import Specification
 
 DOUBLE = 1e-12
 #: what single precision may miss, relative to the largest number: kernels, filter, costs and decisions
@@ -54,7 +54,7 @@ Quantities = list[tuple[str, Array]]
 
 
 def check_exported(
-    model: Model,
+    model: Specification,
     package: LoadedPackage,
     points: int = 20,
     progress: Callable[[float], None] = lambda fraction: None,
@@ -117,7 +117,7 @@ class _Agreement:
 # ------------------------------------------------------------ functions
 
 
-def _functions(model: Model, package: LoadedPackage, scenarios: Sequence[Scenario]) -> list[BlockResult]:
+def _functions(model: Specification, package: LoadedPackage, scenarios: Sequence[Scenario]) -> list[BlockResult]:
     """Every exported function, in double and in single precision, beside numba."""
     random = np.random.default_rng(0)
     homes = places(model, scenarios, random)[0]

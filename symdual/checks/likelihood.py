@@ -23,9 +23,9 @@ from symdual.many_digits.model import ExactModel, first_difference
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.signals import place_of, signals_of
-from symdual.spec.model import Model
 from symdual.spec.noise import places as lower_places
 from symdual.spec.scenario import Scenario
+from symdual.spec.system import System
 
 TOLERANCE = 1e-9
 CONDITION = 1e3  #: how often what the last bits of the numbers make in the result is no fault
@@ -48,7 +48,7 @@ class Numbers(NamedTuple):
 class ExactFilter:
     """log p(y) of the extended Kalman filter with 50 digits, from the model as written."""
 
-    def __init__(self, model: Model, active: Iterable[int], transition: Array, signals: Array | None = None) -> None:
+    def __init__(self, model: System, active: Iterable[int], transition: Array, signals: Array | None = None) -> None:
         self.noise = model.noise
         entries = () if model.noise is None else model.noise.expressions
         self.model, self.active, self.transition = ExactModel(model, entries), list(active), transition
@@ -217,7 +217,7 @@ def _signals(package: LoadedPackage, random: np.random.Generator) -> Array | Non
 
 
 def check_likelihood(
-    model: Model,
+    model: System,
     package: LoadedPackage,
     seed: int = 0,
     progress: Callable[[float], None] = lambda fraction: None,
@@ -235,7 +235,7 @@ def check_likelihood(
 
 
 def _compared(
-    model: Model, task: LikelihoodTask, random: np.random.Generator, progress: Callable[[float], None]
+    model: System, task: LikelihoodTask, random: np.random.Generator, progress: Callable[[float], None]
 ) -> list[BlockResult]:
     exact = ExactFilter(model, task.active, task.transition, task.signals)
     value, slopes = task.emitted(task.numbers)

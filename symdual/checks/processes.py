@@ -27,7 +27,7 @@ from symdual.runtime.package_interface import Workspace
 from symdual.runtime.posterior import posterior
 from symdual.runtime.problem import Belief
 from symdual.spec.covariances import numeric
-from symdual.spec.model import Model
+from symdual.spec.specification import Specification
 from symdual.spec.symbols import DataArray, Family, FeatureSum
 
 #: Deviation that is allowed where values are combinations of others: the package adds JITTER to its Gram matrix then.
@@ -51,7 +51,7 @@ class Linearised(NamedTuple):
 class ProcessTask:
     """One random problem with both ways to compute."""
 
-    def __init__(self, model: Model, package: LoadedPackage, home: Place, random: np.random.Generator) -> None:
+    def __init__(self, model: Specification, package: LoadedPackage, home: Place, random: np.random.Generator) -> None:
         self._model, self._package, self._home = model, package, home
         self._seed = int(random.integers(2**62))
         self._random = np.random.default_rng(self._seed)
@@ -367,8 +367,8 @@ class ProcessTask:
 
 
 def awake(
-    model: Model, package: LoadedPackage, homes: Sequence[Place], random: np.random.Generator
-) -> tuple[Model, LoadedPackage]:
+    model: Specification, package: LoadedPackage, homes: Sequence[Place], random: np.random.Generator
+) -> tuple[Specification, LoadedPackage]:
     """The model and its package with points remembered of every Gaussian process, where it is evaluated from there."""
     processes = [family for family in model.families if family.process is not None]
     if not processes:
@@ -392,7 +392,7 @@ def awake(
     return twin, replace(package, numbers=package.numbers | {"data": data})
 
 
-def _visited(model: Model, family: Family, homes: Sequence[Place], random: np.random.Generator) -> Array:
+def _visited(model: Specification, family: Family, homes: Sequence[Place], random: np.random.Generator) -> Array:
     """Arguments of a process at states and inputs of these places, a row for each place in its memory."""
     used = {part.points for e in model.dynamics for part in e.atoms(FeatureSum) if part.family is family}
     clock = [model.time] if model.time is not None else []

@@ -30,9 +30,9 @@ from symdual.runtime.noise import has_state_dependent_noise
 from symdual.runtime.objective import Objective, constraints_of
 from symdual.runtime.package_interface import Records, Workspace
 from symdual.runtime.signals import place_of
-from symdual.spec.model import Model
 from symdual.spec.objective import Objective as Asked
 from symdual.spec.scenario import Scenario
+from symdual.spec.specification import Specification
 
 HORIZON = 5
 PROBLEMS = 3
@@ -54,7 +54,7 @@ Comparison = tuple[str, Array, Array]
 
 @np.errstate(over="ignore", invalid="ignore")  # of a plan that runs away, in the reference too: it is counted
 def check_recursions(
-    model: Model,
+    model: Specification,
     package: LoadedPackage,
     seed: int = 0,
     progress: Callable[[float], None] = lambda fraction: None,
@@ -79,7 +79,7 @@ def check_recursions(
 
 
 def tasks(
-    model: Model, package: LoadedPackage, homes: list[Place], seed: int, bounds: Array | None = None
+    model: Specification, package: LoadedPackage, homes: list[Place], seed: int, bounds: Array | None = None
 ) -> Callable[[np.random.Generator], Task]:
     """How random problems are made in these places, within the bounds of the model or others."""
     signals = _signals(package, np.random.default_rng(seed + 2))
@@ -96,7 +96,7 @@ def tasks(
     return task
 
 
-def _exact_slope(model: Model, package: LoadedPackage, task: Task) -> list[BlockResult]:
+def _exact_slope(model: Specification, package: LoadedPackage, task: Task) -> list[BlockResult]:
     """The slope of the dual cost along a direction of inputs, against 50-digit differences of the model as written."""
     if not task.slopes_are_exact():
         return []
@@ -474,7 +474,7 @@ class Task:
         )
         return twin
 
-    def slopes_along(self, model: Model) -> dict[str, tuple[float, float, float, float]]:
+    def slopes_along(self, model: Specification) -> dict[str, tuple[float, float, float, float]]:
         """dJd along a direction, by form: as emitted, with 50 digits, as emitted for other last bits; and a size.
 
         The size of a slope is the sum of all its parts without their signs.

@@ -36,12 +36,12 @@ def replay(model_file: Path, data_file: Path, scenario: str | None, folder: Path
     from symdual.spec.loading import load_model_file
 
     console = new_console()
-    task = api.prepare(model_file, scenario)
+    task = api.problem(model_file, scenario)
     recording = read_recording(data_file, task.package)
     try:
         result = run(task, recording)
     except BeliefNotFinite as failure:
-        model = load_model_file(model_file).models[task.package.name]
+        model = load_model_file(model_file).specifications[task.package.name]
         found = culprit(model, failure.mean, failure.inputs, failure.step)
         raise SymdualError(f"{failure}: {found}" if found else str(failure)) from failure
     place = folder / _folder_name(data_file)

@@ -90,7 +90,7 @@ class Episodes(NamedTuple):
     prior, and have no variance (NaN); `symdual.runtime.posterior` turns the last belief into the function.
     `belief_names` and `truth_names` are those along the last axes of means and variances, and of truths.
 
-    >>> episodes = symdual.simulate(task, "ce", runs=2)["ce"]
+    >>> episodes = symdual.simulate(problem, "ce", runs=2)["ce"]
     >>> episodes.states.shape, episodes.last_belief(0).mean.shape
     ((2, 3, 1), (2,))
     """
@@ -139,7 +139,7 @@ class Settings:
         planned_options: how much `planned` does for a decision.
 
     >>> settings = symdual.Settings(truth="prior", window=2, length=5)
-    >>> symdual.simulate(task, "ce", runs=2, settings=settings)["ce"].inputs.shape
+    >>> symdual.simulate(problem, "ce", runs=2, settings=settings)["ce"].inputs.shape
     (2, 5, 1)
     """
 

@@ -49,7 +49,7 @@ class Controller:
         window: None to plan to the fixed end of the problem, or the length of a moving horizon for endless operation.
         planned_options: how much `planned` does for a decision.
 
-    >>> ce = symdual.controller(task, "ce")
+    >>> ce = symdual.controller(problem, "ce")
     >>> state = ce.init()
     >>> state, u, info = ce.step(state)               # the functional form of u = ce.act()
     >>> info.status, state.k

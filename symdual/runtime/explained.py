@@ -99,7 +99,7 @@ class ExplainedEpisode:
 class Explained(Mapping[str, ExplainedEpisode]):
     """One episode with each controller, all with the same random draws; `explained["dual"]` is a `ExplainedEpisode`.
 
-    >>> explained = symdual.explain(task, ["ce", "dual"])
+    >>> explained = symdual.explain(problem, ["ce", "dual"])
     >>> explained["dual"].decisions[0].parts.probing < 0
     True
     >>> explained.html(folder / "decisions.html").name

@@ -70,7 +70,7 @@ def run_foreign(controller: Controller, plant: Plant, steps: int | None = None, 
     ...     def step(self, u):
     ...         self.level += 2.0 * u[0]
     ...         return [self.level]
-    >>> episode = symdual.run_foreign(symdual.controller(task, "dual"), Tank())
+    >>> episode = symdual.run_foreign(symdual.controller(problem, "dual"), Tank())
     >>> episode.inputs.shape, episode.failure
     ((2, 1), None)
     """

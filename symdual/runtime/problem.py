@@ -38,9 +38,9 @@ class Belief(NamedTuple):
     mean and covariance are relative to its prior: `symdual.runtime.posterior` says what they mean for the function.
     `names` are those of the entries of z, where they are known.
 
-    >>> task.prior
+    >>> problem.prior
     <Belief x = 1 +- 0, b = 1 +- 3.2>
-    >>> task.prior["b"].mean
+    >>> problem.prior["b"].mean
     1.0
     """
 
@@ -88,7 +88,7 @@ class Problem:
         signals: the known quantities that change with time, for a package that has some.
         choices: the values of inputs that have a finite set of them (NU, most), ended by NaN; None without such inputs.
 
-    >>> task.changed(prior_mean={"b": 2.0}, horizon=4)
+    >>> problem.changed(prior_mean={"b": 2.0}, horizon=4)
     <Problem toy: 4 steps, model toy, states x, inputs u, unknowns b, plant the model itself>
     """
 

@@ -290,7 +290,7 @@ def _digests(about: Mapping[str, Any]) -> dict[Chunk, str]:
 class Results(Labelled):
     """A results file that is open for reading; arrays are read when they are asked for. `open_results` opens one.
 
-    >>> results = symdual.sweep(task, ["ce", "dual"], runs=4, folder=folder)
+    >>> results = symdual.sweep(problem, ["ce", "dual"], runs=4, folder=folder)
     >>> results.array("dual", "states").shape
     (4, 3, 1)
     >>> results.close()
@@ -356,7 +356,7 @@ class Results(Labelled):
 def open_results(path: str | Path) -> Results:
     """Open the results of a sweep: the file `results.npz`, or the folder in which it lies.
 
-    >>> symdual.sweep(task, ["ce", "dual"], runs=4, folder=folder).close()
+    >>> symdual.sweep(problem, ["ce", "dual"], runs=4, folder=folder).close()
     >>> with symdual.open_results(folder / "toy") as results:
     ...     frame = results.to_pandas("runs")
     >>> frame.index.names

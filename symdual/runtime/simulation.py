@@ -25,7 +25,7 @@ class Simulation(Labelled, Mapping[str, Episodes]):
     `simulation["dual"]` are the `Episodes` of a controller as plain arrays; `to_pandas`, `summary` and `plot` are those
     of a results file.
 
-    >>> simulation = symdual.simulate(task, ["ce", "dual"], runs=3)
+    >>> simulation = symdual.simulate(problem, ["ce", "dual"], runs=3)
     >>> list(simulation), simulation["dual"].inputs.shape
     (['ce', 'dual'], (3, 2, 1))
     """

@@ -14,9 +14,8 @@ from pathlib import Path
 
 from symdual.common.errors import ModelError, SymdualError
 from symdual.spec.model import Model
-from symdual.spec.objective import merged
-from symdual.spec.past import deepest
 from symdual.spec.scenario import Scenario
+from symdual.spec.specification import Specification, specification
 
 #: what stands for a model: a file, or a model or scenario that was made in a program
 Source = str | Path | Model | Scenario
@@ -24,7 +23,7 @@ Source = str | Path | Model | Scenario
 
 @dataclass(frozen=True)
 class ModelFile:
-    """The models and scenarios of a file, under the names of their generated packages.
+    """The models and scenarios of a file, under the names of their generated packages, and what code is made of.
 
     `path` is None for those that were made elsewhere (`gathered`).
     """
@@ -32,11 +31,17 @@ class ModelFile:
     path: Path | None
     models: dict[str, Model]
     scenarios: dict[str, Scenario]
+    specifications: dict[str, Specification]
 
     @property
     def place(self) -> str:
         """Where they stand, for sentences."""
         return "what was given" if self.path is None else str(self.path)
+
+    def of(self, model: Model) -> Specification:
+        """What the code of a model is made of; a plant from elsewhere is asked for nothing here."""
+        here = self.models.get(model.name) is model
+        return self.specifications[model.name] if here else specification(model, {})
 
 
 def contents_of(source: Source) -> ModelFile:
@@ -71,7 +76,7 @@ def load_model_file(path: str | Path) -> ModelFile:
                 raise ModelError(f'{path}: two scenarios have the name "{name}"')
             scenarios[name] = value
     try:
-        return ModelFile(path, *_agreed(renamed, models, scenarios))
+        return _agreed(path, renamed, models, scenarios)
     except ModelError as failure:
         raise ModelError(f"{path}: {failure}") from failure
 
@@ -92,32 +97,18 @@ def gathered(given: Model | Scenario) -> ModelFile:
             if plant.name == model.name:
                 raise ModelError(f'the model and the plant of a scenario are both called "{plant.name}"')
             renamed[id(given.plant)] = plant
-    return ModelFile(None, *_agreed(renamed, {m.name: m for m in renamed.values()}, scenarios))
+    return _agreed(None, renamed, {m.name: m for m in renamed.values()}, scenarios)
 
 
 def _agreed(
-    renamed: dict[int, Model], models: dict[str, Model], scenarios: dict[str, Scenario]
-) -> tuple[dict[str, Model], dict[str, Scenario]]:
-    """Models with all that the scenarios ask of their code, and the scenarios with these models."""
-    _remember(renamed, models, scenarios)
-    for key, model in renamed.items():
-        objectives = {n: s.objective_of(model) for n, s in scenarios.items() if key in (id(s.model), id(s.plant))}
-        asked = model.asked(merged(objectives, model))
-        plants = [renamed.get(id(s.plant), s.plant) for s in scenarios.values() if id(s.model) == key]
-        tried = max((s.combinations for s in scenarios.values() if key in (id(s.model), id(s.plant))), default=0)
-        models[model.name] = renamed[key] = asked.facing(plants).with_combinations(tried)
-    return models, {name: s.completed(name, renamed) for name, s in scenarios.items()}
-
-
-def _remember(renamed: dict[int, Model], models: dict[str, Model], scenarios: dict[str, Scenario]) -> None:
-    """Let models, costs and plants that meet in a scenario remember inputs for equally many steps."""
-    for _ in range(len(scenarios) + 1):
-        for scenario in scenarios.values():
-            pair = [renamed.get(id(own), own) for own in (scenario.model, scenario.plant)]
-            needs = deepest(scenario.remembered, *(model.remembered for model in pair))
-            for own in (scenario.model, scenario.plant):
-                if id(own) in renamed:
-                    renamed[id(own)] = models[renamed[id(own)].name] = renamed[id(own)].remembering(needs)
+    path: Path | None, renamed: dict[int, Model], models: dict[str, Model], given: dict[str, Scenario]
+) -> ModelFile:
+    """Scenarios with these models, and with all of their states."""
+    scenarios = {name: s.completed(name, renamed) for name, s in given.items()}
+    asked = {name: specification(model, scenarios) for name, model in models.items()}
+    known = {id(model): asked[name] for name, model in models.items()}
+    own = {name: s if id(s.model) not in known else s.remembering(known[id(s.model)]) for name, s in scenarios.items()}
+    return ModelFile(path, models, own, asked)
 
 
 def source_text(path: Path) -> str:

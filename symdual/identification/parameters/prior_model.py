@@ -22,7 +22,7 @@ from symdual.runtime.replay import Recording
 from symdual.runtime.signals import signals_of
 from symdual.spec.loading import Source as ModelSource
 from symdual.spec.loading import contents_of
-from symdual.spec.model import Model
+from symdual.spec.system import System
 
 
 class PriorModel(NamedTuple):
@@ -38,7 +38,7 @@ class PriorModel(NamedTuple):
     flat: bool
     horizon: int | None = None
     around: Surroundings = Surroundings()
-    written: Model | None = None
+    written: System | None = None
 
     @property
     def remembering(self) -> slice:

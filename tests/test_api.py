@@ -37,7 +37,7 @@ def test_a_scenario_is_a_task(elsewhere: Path) -> None:
     assert (task.name, task.package.name, task.horizon, task.bonus) == ("model", "model", 4, 0.5)
     assert task.start[0] == 2.0
     assert (elsewhere / "generated" / "model" / "manifest.json").is_file()
-    assert symdual.prepare(Scenario(toy_model("other"), horizon=3)).package.name == "other"
+    assert symdual.problem(Scenario(toy_model("other"), horizon=3)).package.name == "other"
     (made,) = symdual.generate(Scenario(toy_model(""), horizon=4, start=2.0, bonus=0.5))
     assert not made.changed  # the same scenario is the same package
 
@@ -60,7 +60,7 @@ def test_a_scenario_that_asks_more_of_the_code_needs_another_package(toy_package
 
 def test_a_model_alone_is_no_task(elsewhere: Path) -> None:
     with pytest.raises(SymdualError, match="the model has no Scenario"):
-        symdual.prepare(toy_model())
+        symdual.problem(toy_model())
     assert symdual.load(toy_model("alone")).name == "alone"
 
 
@@ -74,7 +74,7 @@ def test_names_of_what_has_none() -> None:
 
 def test_the_truth_is_drawn_where_there_is_none(monkeypatch: pytest.MonkeyPatch, toy_package: LoadedPackage) -> None:
     plans: list[Sweep] = []
-    monkeypatch.setattr("symdual.tasks.simulated", plans.append)
+    monkeypatch.setattr("symdual.api.simulated", plans.append)
     told = symdual.problem(toy_package)
     symdual.simulate(told, "ce", runs=2)
     symdual.simulate(symdual.problem(toy_package, Scenario(toy_model(), horizon=2)), ["ce"], runs=2)
