@@ -96,10 +96,10 @@ def test_in_memory_and_in_files_are_the_same(toy_package: LoadedPackage, tmp_pat
         symdual.open_results(tmp_path / "nowhere")
 
 
-def test_advice_names_arguments_instead_of_options(toy_package: LoadedPackage, tmp_path: Path) -> None:
+def test_advice_names_options_and_arguments(toy_package: LoadedPackage, tmp_path: Path) -> None:
     task = symdual.problem(toy_package)
     symdual.sweep(task, "ce", runs=2, folder=tmp_path).close()
-    with pytest.raises(SymdualError, match=r"overwrite it with force=True, or choose another folder with folder=$"):
+    with pytest.raises(SymdualError, match=r"overwrite it with --force \(in Python force=True\), or choose"):
         symdual.sweep(task, "ce", runs=2, seed=1, folder=tmp_path)
     symdual.sweep(task, "ce", runs=2, seed=1, folder=tmp_path, force=True).close()
 

@@ -123,20 +123,20 @@ def simulate(
         raise click.UsageError(f"there is no run {run}: runs are numbered from 0 to {runs - 1}")
     console, began = new_console(), time.perf_counter()
     with _executor(jobs, cluster) as executor:
-        task = api.problem(model_file, scenario, backend=backend or ("numba" if cluster else None))
+        problem = api.problem(model_file, scenario, backend=backend or ("numba" if cluster else None))
         if resume and backend is None:
-            task = as_begun(task, folder)
-        truth = truth or ("prior" if task.truth is None else "scenario")
+            problem = as_begun(problem, folder)
+        truth = truth or ("prior" if problem.truth is None else "scenario")
         planned_options = PlannedOptions(starts, not no_look_ahead)
         if no_rollouts:
             planned_options = replace(planned_options, samples=0)
-        plan = sweep(task, controllers, runs, seed, Settings(truth, order, window, None, planned_options))
+        plan = sweep(problem, controllers, runs, seed, Settings(truth, order, window, None, planned_options))
         results_folder(plan, folder, overwrite=resume or force)  # says what is wrong before anybody waits
         with late_progress(timed=False) as report:
             settle(plan.problem, plan.controllers, order, window, report)
         works = [] if cluster else works_for(plan.problem, plan.controllers, order, window, episodes=True)
         compiled = show_compiling(works)
-        console.print(_start(time.perf_counter() - began, sum(compiled.values()), task.package.backend), style="dim")
+        console.print(_start(time.perf_counter() - began, sum(compiled.values()), problem.package.backend), style="dim")
         file = _run_sweep(plan, folder, executor, resume, force)
     with Results(file) as results:
         summary = summarise(results)

@@ -119,7 +119,7 @@ def cost(decision: Decision, path: str | Path | None = None) -> Figure:
     ['cost', 'certainty-equivalent', 'caution', 'probing']
     """
     if not decision.curves:
-        raise SymdualError("this decision has no curve: its task has constraints and its controller does not search")
+        raise SymdualError("this decision has no curve: its problem has constraints and its controller does not search")
     with new_figure((4.5 * len(decision.curves), 3.4)) as figure:
         panels = figure.subplots(1, len(decision.curves), squeeze=False)[0]
         for axes, curve, chosen in zip(panels, decision.curves, decision.u, strict=False):

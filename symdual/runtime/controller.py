@@ -148,7 +148,7 @@ class Controller:
         return self._live[0].belief
 
     def change(self, **numbers: Any) -> None:
-        """Go on with other numbers of the task, by the arguments of `Problem.changed`: references, weights, bounds."""
+        """Go on with other numbers, by the arguments of `Problem.changed`: references, weights, bounds."""
         refuse_unknown("Controller.change", numbers, Problem.changed)
         object.__setattr__(self, "problem", self.problem.changed(**numbers))
         self._equip()

@@ -113,7 +113,7 @@ class Explained(Mapping[str, ExplainedEpisode]):
     def html(self, path: str | Path) -> Path:
         """Write a page that shows every decision: one file with a slider over time, no network needed.
 
-        Unknown functions are drawn as such where the task was a scenario or a model file.
+        Unknown functions are drawn as such where a scenario or a model file is given.
         """
         shown("decisions as a page", self, Path(path))
         return Path(path)

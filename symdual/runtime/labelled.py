@@ -40,8 +40,8 @@ class Labelled(ABC):
         """A field of a controller, by its name in `symdual.runtime.results.FIELDS`; the first axis is the run."""
 
     @abstractmethod
-    def task(self, name: str) -> Array:
-        """`reference`, `state_cost` or `input_cost`; the first axis is the time."""
+    def problem(self, name: str) -> Array:
+        """An array of the problem, `reference`, `state_cost` or `input_cost`; the first axis is the time."""
 
     @property
     def controllers(self) -> tuple[str, ...]:

@@ -60,7 +60,7 @@ class Simulation(Labelled, Mapping[str, Episodes]):
             self._fields[controller] = result_fields.fields(self.plan.problem, controller, self.noise_draws, episodes)
         return self._fields[controller][field]
 
-    def task(self, name: str) -> Array:
+    def problem(self, name: str) -> Array:
         """`reference`, `state_cost` or `input_cost`; the first axis is the time."""
         assert name in SHARED
         return np.asarray(getattr(self.plan.problem, name))

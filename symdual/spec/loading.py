@@ -36,7 +36,7 @@ class ModelFile:
     @property
     def place(self) -> str:
         """Where they stand, for sentences."""
-        return "what was given" if self.path is None else str(self.path)
+        return str(self.path or ("the scenario" if self.scenarios else "the model"))
 
     def of(self, model: Model) -> Specification:
         """What the code of a model is made of; a plant from elsewhere is asked for nothing here."""

@@ -163,8 +163,8 @@ def test_another_seed_does_not_overwrite_results_unless_it_is_told_to(place: Pat
     result = run(TOY, "--runs", 3, "--controller", "ce", "--seed", 1)
     assert result.exit_code == 2
     assert result.stderr == (
-        "symdual: results/toy/results.npz holds a sweep with seed 0, not 1; overwrite it with --force, or choose "
-        "another folder with -o\n"
+        "symdual: results/toy/results.npz holds a sweep with seed 0, not 1; overwrite it with --force (in Python "
+        "force=True), or choose another folder with -o (in Python folder=)\n"
     )
     assert (place / "results/toy/results.npz").read_bytes() == before
     assert run(TOY, "--runs", 3, "--controller", "ce", "--seed", 1, "--force").exit_code == 0

@@ -223,15 +223,15 @@ def test_a_wrong_translation_is_noticed(
     broken = lambda work: text(work).replace("f_out[0] = b * u + x;", "f_out[0] = b * u - x;")  # noqa: E731
     monkeypatch.setattr(backend, "library_text", broken)
     monkeypatch.setattr(backend, "_BACKENDS", {})
-    results = checks.check_exported(TOY.models["toy"], through_c("toy"), points=2, recursions=False)
+    results = checks.check_exported(TOY.specifications["toy"], through_c("toy"), points=2, recursions=False)
     assert not all(result.passed for result in results)
 
 
 def test_a_right_translation_passes(through_c: Callable[[str], LoadedPackage]) -> None:
     """All exported functions in single precision beside double, the built controller beside the one in Python."""
     package, scenarios = through_c("toy"), tuple(TOY.scenarios.values())
-    results = checks.check_exported(TOY.models["toy"], package, points=2, recursions=False)
-    results += checks._functions(TOY.models["toy"], package, scenarios)
+    results = checks.check_exported(TOY.specifications["toy"], package, points=2, recursions=False)
+    results += checks._functions(TOY.specifications["toy"], package, scenarios)
     results += checks._controllers(problem(package))
     assert [result.block for result in results if not result.passed] == []
     compared = {result.block for result in results}

@@ -211,10 +211,11 @@ def test_signals_reach_every_kernel_at_their_own_time(interpret: Callable[[Model
     assert any("lowrank" in r.block for r in results)
 
 
-def _bent() -> Model:
+def _bent() -> Specification:
     """A signal in a curvature so mild that order 2 never falls back."""
     weather = signal("weather", usual=5.0)
-    return Model([x], [p], [0.5 * x + p + 0.002 * weather * x * p + unknown("b", 0.1, 0.01) * x], name="bent")
+    motion = 0.5 * x + p + 0.002 * weather * x * p + unknown("b", 0.1, 0.01) * x
+    return specified(Model([x], [p], [motion], name="bent"))
 
 
 @pytest.mark.parametrize(

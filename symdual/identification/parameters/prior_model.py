@@ -63,8 +63,8 @@ def prior_model(
     around = surroundings(written, signals_of(package), chosen)
     if chosen is None:
         return PriorModel(written.name, package, _prior_of(package), True, None, around, written)
-    task = problem(package, chosen.name)
-    return PriorModel(written.name, package, task.prior, False, task.horizon, around, written)
+    known = problem(package, chosen.name)
+    return PriorModel(written.name, package, known.prior, False, known.horizon, around, written)
 
 
 def _prior_of(package: LoadedPackage) -> Belief:
