@@ -182,7 +182,7 @@ def _of_scenario(
     if isinstance(given, LoadedPackage):
         contents = gathered(scenario)
         ((name, own),) = contents.scenarios.items()
-        if model_digest(contents.of(own.model).named(given.name)) != given.model_digest:
+        if model_digest(contents.specifications[own.model.name].named(given.name)) != given.model_digest:
             raise SymdualError(
                 f"the package {given.name} was not generated from the model of this scenario and what it asks for; use "
                 "symdual.problem(scenario), which generates the one that it needs"

@@ -82,7 +82,7 @@ def wanted(contents: ModelFile) -> list[Wanted]:
     found = []
     for name, specification in contents.specifications.items():
         own = {key: s for key, s in contents.scenarios.items() if s.model.name == name}
-        plants = {key: contents.of(s.plant) for key, s in own.items()}
+        plants = {key: contents.specifications[s.plant.name] for key, s in own.items()}
         as_plant = [s.of_plant() for s in contents.scenarios.values() if s.model.name != name == s.plant.name]
         found.append(Wanted(specification, scenario_numbers(own), plants, (*own.values(), *as_plant)))
     return found

@@ -9,6 +9,7 @@ import sys
 import tokenize
 import traceback
 import types
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,11 +39,6 @@ class ModelFile:
         """Where they stand, for sentences."""
         return str(self.path or ("the scenario" if self.scenarios else "the model"))
 
-    def of(self, model: Model) -> Specification:
-        """What the code of a model is made of; a plant from elsewhere is asked for nothing here."""
-        here = self.models.get(model.name) is model
-        return self.specifications[model.name] if here else specification(model, {})
-
 
 def contents_of(source: Source) -> ModelFile:
     """The models and scenarios of a file, or those that a model or a scenario from elsewhere consists of."""
@@ -56,18 +52,7 @@ def load_model_file(path: str | Path) -> ModelFile:
     its own name. Scenarios are named in the same way after the variable or their `name=`.
     """
     path = Path(path)
-    module = _run(path)
-    found = {variable: value for variable, value in vars(module).items() if not variable.startswith("_")}
-    models: dict[str, Model] = {}
-    renamed: dict[int, Model] = {}
-    for variable, value in found.items():
-        if isinstance(value, Model) and id(value) not in renamed:
-            name = value.name or (_stem(path) if variable == "model" else variable)
-            if name in models:
-                raise ModelError(f'{path}: two models have the name "{name}"')
-            models[name] = renamed[id(value)] = value.named(name)
-    if not models:
-        raise ModelError(f"{path} contains no Model (a variable of this type at module level)")
+    found = {variable: value for variable, value in vars(_run(path)).items() if not variable.startswith("_")}
     scenarios: dict[str, Scenario] = {}
     for variable, value in found.items():
         if isinstance(value, Scenario):
@@ -75,10 +60,31 @@ def load_model_file(path: str | Path) -> ModelFile:
             if name in scenarios and scenarios[name] is not value:
                 raise ModelError(f'{path}: two scenarios have the name "{name}"')
             scenarios[name] = value
+    models = _models(path, found, scenarios.values())
     try:
-        return _agreed(path, renamed, models, scenarios)
+        return _agreed(path, models, scenarios)
     except ModelError as failure:
         raise ModelError(f"{path}: {failure}") from failure
+
+
+def _models(path: Path, found: Mapping[str, object], scenarios: Iterable[Scenario]) -> dict[int, Model]:
+    """The models of a file under their names, by what they are in the file; its scenarios may bring some with names."""
+    listed = [
+        (value, value.name or (_stem(path) if variable == "model" else variable))
+        for variable, value in found.items()
+        if isinstance(value, Model)
+    ]
+    listed += [(own, own.name) for scenario in scenarios for own in (scenario.model, scenario.plant) if own.name]
+    models: dict[int, Model] = {}
+    for model, name in listed:
+        if id(model) in models:
+            continue
+        if name in (other.name for other in models.values()):
+            raise ModelError(f'{path}: two models have the name "{name}"')
+        models[id(model)] = model.named(name)
+    if not models:
+        raise ModelError(f"{path} contains no Model (a variable of this type at module level)")
+    return models
 
 
 def gathered(given: Model | Scenario) -> ModelFile:
@@ -97,18 +103,15 @@ def gathered(given: Model | Scenario) -> ModelFile:
             if plant.name == model.name:
                 raise ModelError(f'the model and the plant of a scenario are both called "{plant.name}"')
             renamed[id(given.plant)] = plant
-    return _agreed(None, renamed, {m.name: m for m in renamed.values()}, scenarios)
+    return _agreed(None, renamed, scenarios)
 
 
-def _agreed(
-    path: Path | None, renamed: dict[int, Model], models: dict[str, Model], given: dict[str, Scenario]
-) -> ModelFile:
-    """Scenarios with these models, and with all of their states."""
-    scenarios = {name: s.completed(name, renamed) for name, s in given.items()}
-    asked = {name: specification(model, scenarios) for name, model in models.items()}
-    known = {id(model): asked[name] for name, model in models.items()}
-    own = {name: s if id(s.model) not in known else s.remembering(known[id(s.model)]) for name, s in scenarios.items()}
-    return ModelFile(path, models, own, asked)
+def _agreed(path: Path | None, models: Mapping[int, Model], given: Mapping[str, Scenario]) -> ModelFile:
+    """Scenarios with these models, and with all states of their code."""
+    scenarios = {name: s.completed(name, models) for name, s in given.items()}
+    asked = {model.name: specification(model, scenarios) for model in models.values()}
+    whole = {name: s.remembering(asked[s.model.name]) for name, s in scenarios.items()}
+    return ModelFile(path, {model.name: model for model in models.values()}, whole, asked)
 
 
 def source_text(path: Path) -> str:
