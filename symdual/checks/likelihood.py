@@ -126,7 +126,7 @@ def _matrix(values: Any) -> Any:
     return values if isinstance(values, mpmath.matrix) else mpmath.matrix(np.asarray(values).tolist())
 
 
-class LikelihoodTask:
+class LikelihoodSample:
     """A random recording of a few rows where the model lives, with some unknowns in the filter and some constant."""
 
     def __init__(self, package: LoadedPackage, home: Place, random: np.random.Generator) -> None:
@@ -228,28 +228,28 @@ def check_likelihood(
         return []
     random = np.random.default_rng(seed)
     for group in places(model, scenarios, random):
-        task = LikelihoodTask(package, group[int(random.integers(len(group)))], random)
-        if np.isfinite(task.emitted(task.numbers)[0]):
-            return _compared(model, task, random, progress)
+        sample = LikelihoodSample(package, group[int(random.integers(len(group)))], random)
+        if np.isfinite(sample.emitted(sample.numbers)[0]):
+            return _compared(model, sample, random, progress)
     return [BlockResult("likelihood", "50 digits", 1, 0.0, True, undefined=1)]
 
 
 def _compared(
-    model: System, task: LikelihoodTask, random: np.random.Generator, progress: Callable[[float], None]
+    model: System, sample: LikelihoodSample, random: np.random.Generator, progress: Callable[[float], None]
 ) -> list[BlockResult]:
-    exact = ExactFilter(model, task.active, task.transition, task.signals)
-    value, slopes = task.emitted(task.numbers)
-    beside, other = task.emitted(task.with_other_last_bits(random))
+    exact = ExactFilter(model, sample.active, sample.transition, sample.signals)
+    value, slopes = sample.emitted(sample.numbers)
+    beside, other = sample.emitted(sample.with_other_last_bits(random))
     with mpmath.workdps(DIGITS):
-        wanted = float(exact(task.numbers, task.measurements)[0])
-        found = [_judged("likelihood", "50 digits", 1, (value, wanted, beside), abs(wanted) + task.measurements.size)]
+        wanted = float(exact(sample.numbers, sample.measurements)[0])
+        found = [_judged("likelihood", "50 digits", 1, (value, wanted, beside), abs(wanted) + sample.measurements.size)]
         for kind, name in enumerate(KINDS):
             if model.noise is not None and name.endswith(" noise"):
                 continue  # there are no numbers to move
-            up, down = (exact(task.moved(kind, s), task.measurements)[0] for s in (_STEP, -_STEP))
-            numbers = task.along(slopes, kind), float((up - down) / (2 * _STEP)), task.along(other, kind)
-            size = float(np.sum(np.abs(slopes[kind] * task.direction[kind])))
-            found.append(_judged(f"likelihood by {name}", "differences", task.numbers[kind].size, numbers, size))
+            up, down = (exact(sample.moved(kind, s), sample.measurements)[0] for s in (_STEP, -_STEP))
+            numbers = sample.along(slopes, kind), float((up - down) / (2 * _STEP)), sample.along(other, kind)
+            size = float(np.sum(np.abs(slopes[kind] * sample.direction[kind])))
+            found.append(_judged(f"likelihood by {name}", "differences", sample.numbers[kind].size, numbers, size))
             progress((kind + 1) / len(KINDS))
     return found
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from symdual.checks import dense, gram
 from symdual.checks.places import Place
-from symdual.checks.processes import ProcessTask
+from symdual.checks.processes import ProcessSample
 from symdual.checks.recursions import check_recursions
 from symdual.checks.slopes import SLOPE
 from symdual.commands import main
@@ -120,7 +120,7 @@ def test_order_two_has_the_slopes_as_further_unknowns(hill_package: LoadedPackag
     model = load_model_file(_file(tmp_path, "hill", HILL)).specifications["hill"]
     ones = np.ones(hill_package.NX), np.ones(hill_package.NU), np.ones(hill_package.NTHETA)
     around = Place(*(0.0 * one for one in ones), *ones, horizon=10)
-    task = ProcessTask(model, hill_package, around, np.random.default_rng(3))
+    task = ProcessSample(model, hill_package, around, np.random.default_rng(3))
     belief, start, transitions, measurements = task._filtered()
     steps, inputs, k, step = 3, task._inputs[4:], 4, 1e-3
     assert belief.memory is not None
