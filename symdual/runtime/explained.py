@@ -62,7 +62,7 @@ class Decision:
         plan_states, plan_inputs: the plan, (S+1, NX) and (S, NU).
         unmeasured: the standard deviations of z along the plan if nothing were measured, (S+1, NZ).
         measured: the same with the measurements that the plan expects: what it will have learned.
-        curves: the cost over each input. Where a task has constraints, all three parts are those of one plan, at the
+        curves: the cost over each input. Where a problem has constraints, all three parts are those of one plan, at the
             back-offs that the controller keeps: what learning gains by shorter ones is certainty-equivalent. They count
             excesses as `dual` does; `planned` itself counts what is expected of them, which is less.
     """

@@ -98,13 +98,13 @@ def _names(parts: Sequence[_Part]) -> str:
 
 
 def _one_episode(part: _Part) -> None:
-    task = problem(load(part.folder))
+    own = problem(load(part.folder))
     for arm in part.arms:
-        simulate(arm.problem(task), [arm.controller], 1, 0, Settings(truth=TRUTHS[part.truth], order=arm.order))
+        simulate(arm.problem(own), [arm.controller], 1, 0, Settings(truth=TRUTHS[part.truth], order=arm.order))
 
 
 def _mark(part: _Part) -> Path:
     """A file that says that this was compiled by this numba; if it lies, compiling merely happens later."""
-    task = problem(load(part.folder))
-    text = f"{numba.__version__} {task.package.DIGEST} {task.plant.DIGEST} {part.truth} {part.arms}"
+    own = problem(load(part.folder))
+    text = f"{numba.__version__} {own.package.DIGEST} {own.plant.DIGEST} {part.truth} {part.arms}"
     return part.folder / "__pycache__" / f"compiled-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
