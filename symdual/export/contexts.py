@@ -30,6 +30,20 @@ class Choice(NamedTuple):
         return f"{self.cost}, /* {self.name} */"
 
 
+class DoubtNumbers(NamedTuple):
+    """From where on something speaks against a decision (see `symdual.runtime.doubts`), in words and spelled in C."""
+
+    rare: float
+    far: float
+    exponent: str  # the logarithm of `rare`, positive
+    far_squared: str
+    same: str  # share by which equal costs may differ
+    apart: str  # share of a search beyond which inputs differ
+    cost: int  # columns of the results of a candidate
+    status: int
+    fixed: bool  # whether unknowns stay where they are
+
+
 class ControllerContext(NamedTuple):
     """A controller in C: its header and its file, with numbers spelled as these write them."""
 
@@ -73,6 +87,7 @@ class ControllerContext(NamedTuple):
     vectors: tuple[Setter, ...]
     matrices: tuple[Setter, ...]
     chosen: Lines  # statements that set what the task of a controller has of its own
+    doubts: DoubtNumbers
     factorise: str  # what a new belief needs in square-root form, on a line of its own
     # numbers
     task: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from symdual.common.errors import SymdualError, did_you_mean
 from symdual.emit.render import render
 from symdual.export import source
-from symdual.export.contexts import Choice, ControllerContext, Lines
+from symdual.export.contexts import Choice, ControllerContext, DoubtNumbers, Lines
 from symdual.export.kinds import INT, REAL, Array, Kind, Record, Scalar, entries
 from symdual.export.names import checked_prefix, remark
 from symdual.export.precision import losses
@@ -19,6 +20,7 @@ from symdual.export.program import Program
 from symdual.export.setters import setters
 from symdual.export.translator import Translator
 from symdual.runtime.costs import NAMES, cost_kind, require_search_width, searches, settings_of, stage_costs_of
+from symdual.runtime.doubts import APART, FAR, RARE, SAME, stays
 from symdual.runtime.planned_options import STORED
 from symdual.runtime.problem import Problem, processes_of
 from symdual.runtime.signals import signals_of
@@ -167,7 +169,7 @@ def _parts(work: Translator, steps: int, workspace: Any, inputs: int) -> dict[st
         "missing": Array(REAL, (ny,)),
         **{f"table_{name}": Array(REAL, array.shape) for name, array in table._asdict().items()},
         **{f"memory_{name}": kind for name, kind in work.memory.items()},
-        **dict.fromkeys(("k", "pending", "controller", "start", "end", "shift", "ready"), INT),
+        **dict.fromkeys(("k", "pending", "controller", "start", "end", "shift", "ready", "doubts"), INT),
     }
     if work.program.has("process"):
         parts |= dict.fromkeys(("saved_numbers", "numbers_before"), work.records["SETTINGS"]["numbers"])
@@ -257,6 +259,7 @@ def _context(
         vectors=vectors,
         matrices=matrices,
         chosen=tuple(f"c->settings.{name} = settings[controller][{i}];" for i, name in enumerate(choices[0].settings)),
+        doubts=_doubts(work, package),
         factorise=f"\n    {prefix}_filter_covariance_factorise(&c->belief);" if package.SQUARE_ROOT else "",
         task=_record_text(task[0], task.dtype, spell),
         costs=tuple(_record_text(one, costs.dtype, spell) for one in costs),
@@ -269,6 +272,21 @@ def _context(
         slack=spell(work.numbers.tolerance(SLACK)).code,
         fabs=work.library("fabs"),
         sqrt=work.library("sqrt"),
+    )
+
+
+def _doubts(work: Translator, package: Any) -> DoubtNumbers:
+    spell, columns = work.numbers.real, work.program.module("dual_cost")
+    return DoubtNumbers(
+        RARE,
+        FAR,
+        spell(-math.log(RARE)).code,
+        spell(FAR**2).code,
+        spell(work.numbers.tolerance(SAME)).code,
+        spell(APART).code,
+        int(columns.OUT_COST),
+        int(columns.OUT_STATUS),
+        package.NTHETA > 0 and stays(package),
     )
 
 

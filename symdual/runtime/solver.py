@@ -26,7 +26,7 @@ from symdual.runtime.costs import (
     stage_costs_of,
 )
 from symdual.runtime.culprits import fault_of_model, fault_of_step
-from symdual.runtime.doubts import Doubt, Priors, doubt_of_measurement, doubt_of_plan, doubt_of_search
+from symdual.runtime.doubts import Doubt, Priors, doubt_of_end, doubt_of_measurement, doubt_of_plan, doubt_of_search
 from symdual.runtime.evaluate import dynamics, observation
 from symdual.runtime.info import STATUS, Info, Parts, State, Statistics
 from symdual.runtime.noise import believed, fault_along, fault_of_filter, has_state_dependent_noise, require_noise
@@ -311,14 +311,16 @@ class Solver:
 
     def doubts(self, k: int, belief: Belief, statistics: Statistics, u: Array, status: int) -> list[Doubt]:
         """What speaks against the last decision, before anything else is asked of the workspace."""
+        table, discrete = self._table, self._problem.choices is not None
+        costs, limit = table.out[:, self._package.dual_cost.OUT_COST], self._package.nominal.ITERATION_LIMIT
+        own = table.out[int(costs.argmin()), self._package.dual_cost.OUT_STATUS]  # of the plan through the input
+        tried = k, table.candidates, costs, self._task.bounds if discrete else table.limits, u
         found = [
             doubt_of_measurement(k, statistics),
             self._priors.doubt(k, belief),
-            doubt_of_plan(k, status == self._package.nominal.ITERATION_LIMIT),
+            doubt_of_plan(k, limit in (status, own)) or (None if discrete else doubt_of_end(*tried)),
+            doubt_of_search(*tried),
         ]
-        if self._searching and self._problem.choices is None:
-            table = self._table
-            found.append(doubt_of_search(k, table.candidates, table.out[:, 0], table.limits, u))
         return [doubt for doubt in found if doubt is not None]
 
     def warn_of_doubts(self, k: int, belief: Belief, statistics: Statistics, u: Array, status: int) -> None:
