@@ -15,14 +15,20 @@ COMMON = {"__version__", "common"}
 KNOWN: dict[str, set[str]] = {
     "spec": set(),
     "derive": {"spec"},
-    "emit": {"derive", "spec"},
-    "runtime": set(),
-    "export": {"runtime", "emit"},
+    "entries": set(),
+    "emit": {"derive", "spec", "entries"},
+    "runtime": {"entries"},
+    "export": {"runtime", "emit", "entries"},
     "common": set(),
     "many_digits": {"spec"},
-    "checks": {"spec", "derive", "emit", "runtime", "export", "many_digits", "identification"},
+    "checks": {"spec", "derive", "emit", "entries", "runtime", "export", "many_digits", "identification"},
 }
-FOREIGN = {"spec": {"jinja2", "numba"}, "derive": {"jinja2", "numba"}, "runtime": {"sympy", "jinja2"}}
+FOREIGN = {
+    "entries": {"sympy", "jinja2", "numba"},
+    "spec": {"jinja2", "numba"},
+    "derive": {"jinja2", "numba"},
+    "runtime": {"sympy", "jinja2"},
+}
 
 
 def imported(room: str) -> Iterator[tuple[str, str]]:

@@ -26,11 +26,11 @@ from symdual.export.backend import library_text
 from symdual.export.compilation import WARNINGS, shared_library
 from symdual.export.compilers import compile_files
 from symdual.export.controller import Exported, Settings, export
+from symdual.export.declared import MODULES
 from symdual.export.library import Library
 from symdual.export.loading import in_c
 from symdual.export.program import Program
 from symdual.export.source import translated
-from symdual.export.vocabulary import MODULES
 from symdual.runtime import evaluate
 from symdual.runtime.closed_loop import root
 from symdual.runtime.controller import controller

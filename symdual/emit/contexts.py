@@ -5,6 +5,7 @@ A key that nobody supplies is found by the type checker, one that nobody uses by
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from symdual.emit.blocks import BlockText, MotionText
@@ -61,9 +62,8 @@ class KernelsContext(NamedTuple):
     sincos_counts: tuple[int, ...]
     exp_counts: tuple[int, ...]
     nx: int
-    nu: int
-    nz: int
     npairs: int
+    shapes: Mapping[str, str]  # of the arguments of kernels that are templates
     hessian_blocks: str
     theta_rows: tuple[int, ...]
     stages: StageLayout | None

@@ -17,8 +17,8 @@ from symdual.export.library import Library
 from symdual.export.program import Function, Program
 from symdual.export.translator import Translator
 from symdual.export.values import Untranslatable
+from symdual.runtime.backend import BackendFailure, MakeBackend
 from symdual.runtime.forking import Lock
-from symdual.runtime.package_interface import BackendFailure, MakeBackend
 
 PREFIX = "package"
 FEW = 8  # states and unknowns, over which loops are short

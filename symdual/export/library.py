@@ -19,8 +19,8 @@ from symdual.export.kept import loaded
 from symdual.export.kinds import BOOL, REAL, VOID, Array, Group, Kind, Pointer, Record, Scalar, Several, entries
 from symdual.export.translator import Translator
 from symdual.export.unit import Unit
+from symdual.runtime.backend import BackendFailure
 from symdual.runtime.forking import Lock
-from symdual.runtime.package_interface import BackendFailure
 
 _REMEMBERED = 16  # named tuples whose structs are kept
 

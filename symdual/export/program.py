@@ -153,6 +153,11 @@ class Program:
             self._modules[name] = self._options() if name == "options" else self._run(name)
         return self._modules[name]
 
+    @cached_property
+    def sizes(self) -> Mapping[str, Any]:
+        """The names of sizes: those of `records`, and modules with names of their own."""
+        return {name: self.module(name) for name in self.names} | vars(self.module("records"))
+
     def functions(self, module: str) -> list[Function]:
         """The functions that are defined in a module and that numba would compile, or that have no decorator."""
         namespace = vars(self.module(module))

@@ -6,7 +6,7 @@ import copy
 import pickle
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ import symdual
 from symdual.checks import exported as checks
 from symdual.checks.places import Place
 from symdual.common.errors import SymdualError
+from symdual.entries.types import shaped
 from symdual.export import compilation, compilers
 from symdual.export.backend import CBackend, library_text
 from symdual.export.library import Library
@@ -279,7 +280,8 @@ def test_fast_mathematics_leaves_sines_and_exponentials_right(command: str, monk
 def _compiled(name: str, text: str) -> Any:
     """A function of a module beside those of a package, compiled as for a user."""
     program = Program({**files_of(name), "probe.py": f"import numpy as np\n{text}".encode()})
-    work = translated(program, name, "probing", further={"probe": {"work": "real[768]"}}, wanted=lambda function: False)
+    given = {"probe": {"work": Annotated[np.ndarray, shaped("768")]}}
+    work = translated(program, name, "probing", further=given, wanted=lambda function: False)
     library = Library(work, compilation.shared_library(library_text(work), FAST))
     (unit,) = (u for u in work.units if u.function.module == "probe")
     return library.function(unit)

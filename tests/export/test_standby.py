@@ -19,7 +19,7 @@ from symdual.common.errors import SymdualError
 from symdual.export import backend, compilation
 from symdual.export.values import Untranslatable
 from symdual.runtime import evaluate, loading, readiness
-from symdual.runtime.package_interface import BackendFailure
+from symdual.runtime.backend import BackendFailure
 from symdual.runtime.sweep import sweep
 
 WORDS = "; numba compiles instead, which takes longer"
