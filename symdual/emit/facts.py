@@ -125,8 +125,7 @@ class Facts:
             *self._term_lines(),
             *self._discrete_lines(),
             f"WORK = {self._sizes['WORK']}  # scratch of the kernels",
-            "# parameters rounded up to whole vectors; for a plain number as argument a function is compiled anew",
-            f"WIDTH = np.int64({_padded(s.ntheta)})",
+            f"WIDTH = {_padded(s.ntheta)}  # parameters rounded up to whole vectors",
         )
 
     @property
