@@ -11,6 +11,7 @@ from typing import NamedTuple
 from symdual.emit.blocks import BlockText, MotionText
 from symdual.emit.processes import ProcessCode, ProcessPoint
 from symdual.emit.record import Record
+from symdual.emit.signatures import WorkspaceField
 from symdual.emit.stages import StageLayout
 
 Lines = tuple[str, ...]  # of a module, such as `NX = 2`
@@ -114,6 +115,7 @@ class RecordsContext(NamedTuple):
 
     size_lines: tuple[str, ...]
     records: tuple[Record, ...]
+    workspace: tuple[WorkspaceField, ...]
 
 
 class BlocksContext(NamedTuple):
@@ -223,6 +225,13 @@ class DecisionContext(NamedTuple):
     """The search over the input."""
 
     costs: tuple[str, ...]
+    signature: str  # of a cost
+
+
+class PlantContext(NamedTuple):
+    """The model as a plant."""
+
+    signatures: Mapping[str, str]
 
 
 class CallsContext(NamedTuple):

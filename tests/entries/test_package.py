@@ -13,8 +13,9 @@ import pytest
 
 from symdual.entries.decisions import DecideAt, PriceAt
 from symdual.entries.package import CLASSES, MODULES, Constants, entry
-from symdual.entries.types import declared, shape_of, target_of
+from symdual.entries.types import LEFT_TO_PYTHON, declared, shape_of, target_of
 from symdual.export import source
+from symdual.export.declared import closed_loop_functions
 from symdual.export.program import Program
 from symdual.runtime import loading
 
@@ -96,37 +97,39 @@ def test_named_tuples_have_the_declared_fields(declaration: type, offered: Offer
     assert set(known) == set().union(*forms)
 
 
-def test_every_entry_is_declared_with_its_arguments(every_package: list[Path]) -> None:
+@pytest.fixture(scope="module")
+def entries(every_package: list[Path]) -> set[tuple[str, str, tuple[str, ...]]]:
+    """The entries of all packages, plants and an episode among them: module, name, arguments."""
+    found = set()
     for folder in every_package:
         program = Program({file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()})
-        plant = program.functions("plant")
-        for function in (*source.entries(program), *plant):
-            declaration = entry(function.module, function.name)
-            assert declaration is not None, f"{folder.name}: {function.module}.{function.name}"
-            assert list(declared(declaration)) == function.arguments
+        for function in (*source.entries(program), *closed_loop_functions(program)):
+            found.add((function.module, function.name, tuple(function.arguments)))
+    return found
 
 
-def test_every_argument_says_what_compiled_code_must_know(every_package: list[Path]) -> None:
+def test_every_entry_is_declared_with_its_arguments(entries: set[tuple[str, str, tuple[str, ...]]]) -> None:
+    for module, name, arguments in entries:
+        declaration = entry(module, name)
+        assert declaration is not None, f"{module}.{name}"
+        assert tuple(declared(declaration)) == arguments, f"{module}.{name}"
+
+
+def test_every_argument_says_what_compiled_code_must_know(entries: set[tuple[str, str, tuple[str, ...]]]) -> None:
     """A number, an array with its shape, a pointer with its function, or a named tuple of these."""
 
     def known(kind: Any) -> bool:
-        if kind in (int, float, bool) or shape_of(kind) or "left to Python" in getattr(kind, "__metadata__", ()):
+        if kind in (int, float, bool) or shape_of(kind) or LEFT_TO_PYTHON in getattr(kind, "__metadata__", ()):
             return True
         inner = target_of(kind)
         if inner is not None:
             return all(known(one) for one in declared(vars(inner)["__call__"]).values())
         return kind in CLASSES and all(known(one) for one in get_type_hints(kind, include_extras=True).values())
 
-    functions = {
-        (function.module, function.name): entry(function.module, function.name)
-        for folder in every_package
-        for program in [Program({file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()})]
-        for function in source.entries(program)
-    }
-    functions["episode", "episode"] = entry("episode", "episode")
-    for where, declaration in functions.items():
+    for module, name, _ in entries:
+        declaration = entry(module, name)
         assert declaration is not None
-        assert [name for name, kind in declared(declaration).items() if not known(kind)] == [], where
+        assert [argument for argument, kind in declared(declaration).items() if not known(kind)] == [], (module, name)
 
 
 def test_names_that_nobody_offers_are_unknown(package_of: Callable[[str], Path]) -> None:
