@@ -1,4 +1,4 @@
-"""The functions behind the commands: generate, prepare and check. (`load` lives in `symdual.export`.)"""
+"""The functions behind the commands: generate, prepare and check. (`load` lives in `symdual.backends`.)"""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from symdual import __version__
+from symdual.backends.c.compilers import compiler
+from symdual.backends.loading import load
 from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError, did_you_mean
 from symdual.common.package_folders import edited_files, noted_inputs, read_manifest
@@ -18,8 +20,6 @@ from symdual.common.words import spelled
 from symdual.derive.derivation import Derivation, derive
 from symdual.emit.package import input_digest, package
 from symdual.emit.write import clear_up, exclusive, is_unchanged, write
-from symdual.export.compilers import compiler
-from symdual.export.loading import load
 from symdual.runtime.loading import load_edited, user_folder
 from symdual.runtime.origin import forget, note
 from symdual.runtime.problem import Problem, problem

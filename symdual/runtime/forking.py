@@ -1,7 +1,7 @@
 """What keeps a forked process alive: it has one thread, and inherits the locks that others held.
 
 multiprocessing (with "fork"), gunicorn and pytest-forked fork whenever they like. Locks of symdual are made here; what
-waits for a thread does its work itself where the thread is not there (`symdual.export.compilation`).
+waits for a thread does its work itself where the thread is not there (`symdual.backends.c.compilation`).
 """
 
 from __future__ import annotations

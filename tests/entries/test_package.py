@@ -11,12 +11,12 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
+from symdual.backends.c import source
+from symdual.backends.c.declared import closed_loop_functions
+from symdual.backends.c.program import Program
 from symdual.entries.decisions import DecideAt, PriceAt
 from symdual.entries.package import CLASSES, MODULES, Constants, entry
 from symdual.entries.types import LEFT_TO_PYTHON, declared, shape_of, target_of
-from symdual.export import source
-from symdual.export.declared import closed_loop_functions
-from symdual.export.program import Program
 from symdual.runtime import loading
 
 #: functions to which numba adds methods

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import symdual
+from symdual.backends.c import backend, compilation, compilers, source
+from symdual.backends.c.backend import library_text
+from symdual.backends.c.library import Library
+from symdual.backends.c.program import Program
 from symdual.derive.derivation import derive
 from symdual.emit.package import package
-from symdual.export import backend, compilation, compilers, source
-from symdual.export.backend import library_text
-from symdual.export.library import Library
-from symdual.export.program import Program
 from symdual.runtime.loading import LoadedPackage
 from symdual.spec.loading import load_model_file
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from symdual.backends.c import compilation, compilers, kept
 from symdual.common import errors
 from symdual.common.errors import SymdualError
-from symdual.export import compilation, compilers, kept
 from symdual.runtime.places import is_private
 
 from .conftest import other_compiler

@@ -12,16 +12,16 @@ import pytest
 import sympy as sp
 
 from symdual import Model
+from symdual.backends.c import source
+from symdual.backends.c.backend import library_text
+from symdual.backends.c.kinds import BOOL, INT, REAL, Array
+from symdual.backends.c.names import safe, snake
+from symdual.backends.c.program import Program
+from symdual.backends.c.translator import Translator
+from symdual.backends.c.values import Untranslatable
 from symdual.derive.derivation import derive
 from symdual.emit.package import package
 from symdual.entries.types import shaped
-from symdual.export import source
-from symdual.export.backend import library_text
-from symdual.export.kinds import BOOL, INT, REAL, Array
-from symdual.export.names import safe, snake
-from symdual.export.program import Program
-from symdual.export.translator import Translator
-from symdual.export.values import Untranslatable
 from symdual.spec.objective import Objective
 
 from .conftest import close, files_of

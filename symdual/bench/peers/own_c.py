@@ -39,8 +39,8 @@ from symdual.entries.types import (
 from symdual.entries.types import Work as KernelWork
 
 if TYPE_CHECKING:
-    from symdual.export.program import Function
-    from symdual.export.translator import Translator
+    from symdual.backends.c.program import Function
+    from symdual.backends.c.translator import Translator
     from symdual.runtime.loading import LoadedPackage
 
 ROW: Final = "symdual, exported C"
@@ -86,10 +86,10 @@ def missing() -> str | None:
 
 def implementations(work: Workload, build: Path) -> list[Implementation]:
     """Return the five kernels of the translated package, in every build."""
-    from symdual.export.backend import library_text
-    from symdual.export.compilation import shared_library
-    from symdual.export.library import Library
-    from symdual.export.loading import in_c
+    from symdual.backends.c.backend import library_text
+    from symdual.backends.c.compilation import shared_library
+    from symdual.backends.c.library import Library
+    from symdual.backends.loading import in_c
 
     package = own_side.generated(work, build)
     translation = translated_loops(package)
@@ -112,8 +112,8 @@ def with_barrier(text: str) -> str:
 
 def translated_loops(package: LoadedPackage) -> Translator:
     """Return the translation of loops around the functions of a package, and of what these need."""
-    from symdual.export.program import Program
-    from symdual.export.source import translated
+    from symdual.backends.c.program import Program
+    from symdual.backends.c.source import translated
 
     program = Program({**package.files, "loops.py": _module(package).encode()})
     return translated(program, package.name, "package", further={"loops": _ARGUMENTS}, wanted=_is_repeated)

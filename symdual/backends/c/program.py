@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from symdual.backends.c.facts import assignments, loose
 from symdual.common.lazy import cached_property
-from symdual.export.facts import assignments, loose
 
 _FAST = frozenset({"contract", "reassoc"})
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, get_type_hints
 
+from symdual.backends.c.kinds import ANY, BOOL, INT, REAL, VOID, Array, Kind, Pointer, Record
+from symdual.backends.c.names import snake
+from symdual.backends.c.program import Function, Program
+from symdual.backends.c.translator import Translator
+from symdual.backends.c.values import Untranslatable
 from symdual.entries.decisions import Cost, PlantModule
 from symdual.entries.package import CLASSES, entry
 from symdual.entries.types import ANY as ANY_LENGTH
 from symdual.entries.types import LEFT_TO_PYTHON, Shape, declared, shape_of, target_of
-from symdual.export.kinds import ANY, BOOL, INT, REAL, VOID, Array, Kind, Pointer, Record
-from symdual.export.names import snake
-from symdual.export.program import Function, Program
-from symdual.export.translator import Translator
-from symdual.export.values import Untranslatable
 
 #: modules whose entries are exported
 MODULES = ("kernels", "filter", "square_root", "calls", "decision")

@@ -7,13 +7,13 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from symdual.export import declared
-from symdual.export.helpers import struct_text
-from symdual.export.kinds import INT, Group, Pointer, Record
-from symdual.export.names import remark
-from symdual.export.program import Function, Program
-from symdual.export.translator import Translator
-from symdual.export.unit import Unit
+from symdual.backends.c import declared
+from symdual.backends.c.helpers import struct_text
+from symdual.backends.c.kinds import INT, Group, Pointer, Record
+from symdual.backends.c.names import remark
+from symdual.backends.c.program import Function, Program
+from symdual.backends.c.translator import Translator
+from symdual.backends.c.unit import Unit
 
 _WIDTH = 116
 _SHORT = 40  # lines of a function
