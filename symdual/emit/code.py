@@ -20,7 +20,9 @@ from symdual.emit.contexts import (
     CovariancesContext,
     CurvatureContext,
     DecisionContext,
-    FilterContext,
+    FilterCovarianceContext,
+    FilterFactorContext,
+    FilterMeanContext,
     GradientContext,
     NarrowingContext,
     NominalContext,
@@ -31,7 +33,7 @@ from symdual.emit.contexts import (
     ProcessContext,
     RecordsContext,
     RolloutsContext,
-    SquareRootContext,
+    SecondOrderContext,
     StartsContext,
 )
 from symdual.emit.facts import Facts, with_inputs
@@ -84,7 +86,10 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         File("blocks", "blocks/blocks", BlocksContext(text, motion_text(facts.transition, facts.diffusion), width)),
         File("cost_blocks", "blocks/cost_blocks", CostBlocksContext(text, width)),
         *_optional(facts),
-        File("filter", "filters/filter", FilterContext(facts.selecting)),
+        File("filter_covariance", *_filter_covariance(facts)),
+        File("filter_mean", "filters/filter_mean", FilterMeanContext(facts.selecting)),
+        File("filter_step", f"filters/{facts.filter}", _filter_step(facts)),
+        File("filter", "filters/filter"),
         File("trajectory", "planning/trajectory"),
         File("backward", "planning/backward"),
         File("stored_plans", "planning/stored_plans"),
@@ -120,14 +125,23 @@ def _plant() -> PlantContext:
     return PlantContext({name: signature(target) for name, target in targets.items()})
 
 
+def _filter_covariance(facts: Facts) -> tuple[str, NamedTuple]:
+    """How the filter keeps a covariance."""
+    if facts.square_root:
+        return "filters/square_root", FilterFactorContext(facts.moments, facts.transition, facts.diffusion)
+    return "filters/covariance", FilterCovarianceContext(facts.moments)
+
+
+def _filter_step(facts: Facts) -> NamedTuple | None:
+    """What the filter needs to know besides `has`."""
+    return SecondOrderContext(facts.moments) if facts.filter == "second_order" else None
+
+
 def _optional(facts: Facts) -> list[File]:
     """What only some models have."""
     has = facts.has
     found = _process(facts) if has.processes else _likelihood(facts)
-    if has.square_root:
-        found.append(File("square_root", "filters/square_root", SquareRootContext(facts.transition, facts.diffusion)))
     for name, folder, wanted in (
-        ("iterated", "filters", has.iterated),
         ("lowrank", "planning", has.lowrank),
         ("signals", "kernels", has.signals),
         ("true_noise", "kernels", has.plant_noise),

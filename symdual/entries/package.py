@@ -23,12 +23,13 @@ from symdual.entries.likelihood import InformationModule, LikelihoodGradientModu
 from symdual.entries.recursions import (
     CallsModule,
     DualCostModule,
+    FilterCovarianceModule,
+    FilterMeanModule,
     FilterModule,
     FilterWorkspace,
     NominalModule,
     ProcessModule,
     RecordsModule,
-    SquareRootModule,
     Workspace,
 )
 from symdual.entries.types import target_of
@@ -86,7 +87,8 @@ class Offered(Constants):
     kernels: KernelsModule
     records: RecordsModule
     filter: FilterModule
-    square_root: SquareRootModule
+    filter_covariance: FilterCovarianceModule
+    filter_mean: FilterMeanModule
     nominal: NominalModule
     dual_cost: DualCostModule
     calls: CallsModule

@@ -27,6 +27,7 @@ from symdual.common.lazy import cached_property
 from symdual.common.package_folders import locked, restore_interrupted, verified
 from symdual.entries.package import Offered
 from symdual.runtime.backend import Backend, MakeBackend
+from symdual.runtime.forking import MAKING
 from symdual.runtime.origin import edited_model_file
 from symdual.runtime.places import cache_folder
 
@@ -233,9 +234,19 @@ class _Modules(importlib.abc.InspectLoader):
         assert module.__spec__ is not None and module.__spec__.origin is not None
         file = Path(module.__spec__.origin).name
         if file != "__init__.py":
-            import symdual.runtime.compiled  # noqa: F401
+            from symdual.runtime.compiled import may_keep
         code = compile(self.files[file], module.__spec__.origin, "exec", dont_inherit=True)
         exec(code, module.__dict__)
+        if file == "options.py" and not may_keep(self.folder):
+            _keep_nothing(module)
+
+
+def _keep_nothing(options: types.ModuleType) -> None:
+    """Let numba keep nothing of a package whose options these are."""
+    for value in vars(options).values():
+        if isinstance(value, dict) and value.get("cache"):
+            value["cache"] = False
+    vars(options)["CACHED"] = False
 
 
 def _file_of(full_name: str) -> str:
@@ -263,6 +274,11 @@ def _import(full_name: str, folder: Path, files: Mapping[str, bytes]) -> types.M
     if _FINDER not in sys.meta_path:
         sys.meta_path.append(_FINDER)
     sys.modules.setdefault(_PARENT, types.ModuleType(_PARENT)).__path__ = []
+    with MAKING:
+        return _imported(full_name, folder, files)
+
+
+def _imported(full_name: str, folder: Path, files: Mapping[str, bytes]) -> types.ModuleType:
     if full_name in sys.modules:
         known = sys.modules[full_name]
         assert isinstance(known.__loader__, _Modules)
