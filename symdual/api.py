@@ -13,10 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Union
 
+from symdual.backends.loading import load as load_package
 from symdual.common.errors import SymdualError, SymdualWarning, did_you_mean
 from symdual.common.named import Given
 from symdual.common.words import spelled
-from symdual.export.loading import load as load_package
 from symdual.runtime import controller as controllers_module
 from symdual.runtime import problem as problems
 from symdual.runtime import replay as replays

@@ -18,19 +18,19 @@ from typing import Any
 
 import numpy as np
 
+from symdual.backends.c.backend import library_text
+from symdual.backends.c.compilation import WARNINGS, shared_library
+from symdual.backends.c.compilers import compile_files
+from symdual.backends.c.declared import MODULES
+from symdual.backends.c.library import Library
+from symdual.backends.c.program import Program
+from symdual.backends.c.source import translated
+from symdual.backends.loading import in_c
 from symdual.checks.kernels import BlockResult, check_kernels
 from symdual.checks.places import Place, places
 from symdual.checks.recursions import check_recursions
 from symdual.common.arrays import Array
-from symdual.export.backend import library_text
-from symdual.export.compilation import WARNINGS, shared_library
-from symdual.export.compilers import compile_files
 from symdual.export.controller import Exported, Settings, export
-from symdual.export.library import Library
-from symdual.export.loading import in_c
-from symdual.export.program import Program
-from symdual.export.source import translated
-from symdual.export.vocabulary import MODULES
 from symdual.runtime import evaluate
 from symdual.runtime.closed_loop import root
 from symdual.runtime.controller import controller
@@ -166,7 +166,7 @@ def _single_calls(work: Any, library: Library, like: Calls) -> Calls:
     found = {key: library.function(units[key]) for key in like if key in units}
 
     def cost_pointer(kind: str) -> int:
-        from symdual.export.source import spelled_cost
+        from symdual.backends.c.source import spelled_cost
 
         return library.address(spelled_cost(work, kind))
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from symdual.backends.c.compilers import compiler
+from symdual.backends.loading import load
 from symdual.checks.discrete_inputs import check_discrete_inputs
 from symdual.checks.exported import check_exported
 from symdual.checks.kernels import BlockResult, check_kernels
 from symdual.checks.likelihood import check_likelihood
 from symdual.checks.recursions import check_recursions
-from symdual.export.compilers import compiler
-from symdual.export.loading import load
 from symdual.generation import Wanted, note_origin, packages_folder, wanted, write_all
 from symdual.runtime.loading import LoadedPackage, load_edited
 from symdual.spec.loading import ModelFile

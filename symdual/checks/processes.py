@@ -19,11 +19,11 @@ from symdual.checks import dense, gram
 from symdual.checks.places import Place
 from symdual.checks.slopes import EIGHTH_ORDER, SLOPE, slope_by_inputs
 from symdual.common.arrays import Array
+from symdual.entries.recursions import Workspace
 from symdual.many_digits.arithmetic import EPSILON, Arithmetic
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.objective import constraints_of
-from symdual.runtime.package_interface import Workspace
 from symdual.runtime.posterior import posterior
 from symdual.runtime.problem import Belief
 from symdual.spec.covariances import numeric

@@ -24,11 +24,12 @@ from symdual.checks.processes import COMBINED, ProcessSample
 from symdual.checks.slopes import SLOPE, slope_by_inputs, slopes
 from symdual.checks.tuned import Tuned, at
 from symdual.common.arrays import Array
+from symdual.entries.recursions import Workspace
+from symdual.entries.types import Records
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.noise import has_state_dependent_noise
 from symdual.runtime.objective import Objective, constraints_of
-from symdual.runtime.package_interface import Records, Workspace
 from symdual.runtime.signals import place_of
 from symdual.spec.objective import Objective as Asked
 from symdual.spec.scenario import Scenario

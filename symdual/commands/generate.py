@@ -60,7 +60,7 @@ def generate(
 
 def _compile(folder: Path, backend: str | None) -> dict[str, float]:
     """Compile what the usual controllers need; returns the seconds of what was not compiled before, part by part."""
-    from symdual.export.loading import load
+    from symdual.backends.loading import load
     from symdual.runtime.standby import with_standby
     from symdual.runtime.warm import compile_through_c, missing, parts_of
 

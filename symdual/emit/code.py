@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, get_type_hints
 
 from symdual.common.numba_versions import TESTED
 from symdual.derive.derivation import Derivation
@@ -29,6 +29,7 @@ from symdual.emit.contexts import (
     ObjectiveContext,
     OptionsContext,
     PlannerContext,
+    PlantContext,
     ProcessContext,
     RecordsContext,
     RolloutsContext,
@@ -38,6 +39,9 @@ from symdual.emit.contexts import (
 from symdual.emit.facts import Facts, with_inputs
 from symdual.emit.processes import calls_matern, parameter_spans, points_of_a_step
 from symdual.emit.render import render
+from symdual.emit.signatures import signature, workspace_fields
+from symdual.entries.decisions import Cost, PlantModule
+from symdual.entries.types import target_of
 
 
 class File(NamedTuple):
@@ -71,13 +75,14 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
     search = "search_one" if s.nu == 1 else "search_several"
     slopes = "adjoint_lowrank" if has.lowrank and not has.constraints else "adjoint"
     costs = ("structured", *(["lowrank"] if has.lowrank else []), "second_order", "bonus")
+    records = facts.records()
     covariances = CovariancesContext(s.input_delay, parameter_spans(facts.derivation))
     return (
         File("__init__", "__init__", facts.init(digest_placeholder)),
         File("options", "options", OptionsContext(TESTED)),
         File("pipeline", "pipeline"),
         File("kernels", "kernels/kernels", facts.kernels()),
-        File("records", "records", RecordsContext(facts.size_lines(), facts.records())),
+        File("records", "records", RecordsContext(facts.size_lines(), records, workspace_fields(records))),
         File("blocks", "blocks/blocks", BlocksContext(text, motion_text(facts.transition, facts.diffusion), width)),
         File("cost_blocks", "blocks/cost_blocks", CostBlocksContext(text, width)),
         *_optional(facts),
@@ -106,11 +111,18 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         File("candidates", "search/candidates", CandidatesContext(_search_limits(search, has.discrete_inputs))),
         File("search", f"search/{search}"),
         *([File("discrete_inputs", "search/discrete_inputs")] if has.discrete_inputs else []),
-        File("decision", "search/decision", DecisionContext(costs)),
+        File("decision", "search/decision", DecisionContext(costs, signature(Cost, "types."))),
         File("controller", "controller"),
-        File("plant", "plant"),
+        File("plant", "plant", _plant()),
         File("episode", "episode"),
     )
+
+
+def _plant() -> PlantContext:
+    """The types of the functions of a plant."""
+    pointers = get_type_hints(PlantModule, include_extras=True)
+    targets = {name: target for name, kind in pointers.items() if (target := target_of(kind))}
+    return PlantContext({name: signature(target) for name, target in targets.items()})
 
 
 def _filter_covariance(facts: Facts) -> tuple[str, NamedTuple]:

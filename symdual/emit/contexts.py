@@ -5,11 +5,13 @@ A key that nobody supplies is found by the type checker, one that nobody uses by
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from symdual.emit.blocks import BlockText, MotionText
 from symdual.emit.processes import ProcessCode, ProcessPoint
 from symdual.emit.record import Record
+from symdual.emit.signatures import WorkspaceField
 from symdual.emit.stages import StageLayout
 
 Lines = tuple[str, ...]  # of a module, such as `NX = 2`
@@ -62,9 +64,8 @@ class KernelsContext(NamedTuple):
     sincos_counts: tuple[int, ...]
     exp_counts: tuple[int, ...]
     nx: int
-    nu: int
-    nz: int
     npairs: int
+    shapes: Mapping[str, str]  # of the arguments of kernels that are templates
     hessian_blocks: str
     theta_rows: tuple[int, ...]
     stages: StageLayout | None
@@ -115,6 +116,7 @@ class RecordsContext(NamedTuple):
 
     size_lines: tuple[str, ...]
     records: tuple[Record, ...]
+    workspace: tuple[WorkspaceField, ...]
 
 
 class BlocksContext(NamedTuple):
@@ -266,6 +268,13 @@ class DecisionContext(NamedTuple):
     """The search over the input."""
 
     costs: tuple[str, ...]
+    signature: str  # of a cost
+
+
+class PlantContext(NamedTuple):
+    """The model as a plant."""
+
+    signatures: Mapping[str, str]
 
 
 class CallsContext(NamedTuple):

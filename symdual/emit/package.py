@@ -154,7 +154,7 @@ def _digest(*parts: str | bytes) -> str:
 def _generator_digest() -> str:
     """The hash of all that turns a model into files: the generator's modules, what numbers are to them, templates."""
     root = Path(symdual.__file__).parent
-    modules = [path for part in ("spec", "derive", "emit") for path in sorted((root / part).glob("*.py"))]
+    modules = [path for part in ("spec", "derive", "entries", "emit") for path in sorted((root / part).glob("*.py"))]
     common = ("choices", "named", "numba_versions", "numbers", "schedules")
     modules += [root / "common" / f"{name}.py" for name in common]
     templates = sorted(path for path in template_folder().rglob("*") if path.is_file())

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from symdual.backends.c import source
+from symdual.backends.c.kinds import INT, REAL, Array, Kind, Record, Scalar, entries
+from symdual.backends.c.names import checked_prefix, remark
+from symdual.backends.c.program import Program
+from symdual.backends.c.translator import Translator
 from symdual.common.errors import SymdualError, did_you_mean
 from symdual.emit.render import render
-from symdual.export import source
 from symdual.export.contexts import Choice, ControllerContext, DoubtNumbers, Lines
-from symdual.export.kinds import INT, REAL, Array, Kind, Record, Scalar, entries
-from symdual.export.names import checked_prefix, remark
 from symdual.export.precision import losses
-from symdual.export.program import Program
 from symdual.export.setters import setters
-from symdual.export.translator import Translator
 from symdual.runtime.costs import NAMES, cost_kind, require_search_width, searches, settings_of, stage_costs_of
 from symdual.runtime.doubts import APART, FAR, RARE, SAME, stays
 from symdual.runtime.planned_options import STORED

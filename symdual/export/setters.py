@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from symdual.export.kinds import Array, Kind
+from symdual.backends.c.kinds import Array, Kind
 
 #: fields of a cost and the names of their setters; the input cost, of which an eigenvalue is asked for, has its own
 _OF_COSTS = {

@@ -21,6 +21,8 @@ from symdual.common.display import first_few
 from symdual.common.errors import SymdualError, SymdualWarning
 from symdual.common.named import held
 from symdual.common.numbers import correlations, natural_order
+from symdual.entries.decisions import EpisodeLogArrays
+from symdual.entries.types import Records
 from symdual.runtime.constraints import warn_of_start
 from symdual.runtime.controller import controller
 from symdual.runtime.costs import (
@@ -40,7 +42,6 @@ from symdual.runtime.faults import require_finite
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.noise import has_state_dependent_noise, require_noise
 from symdual.runtime.objective import constraints_of
-from symdual.runtime.package_interface import EpisodeLogArrays, Records
 from symdual.runtime.parallel import in_threads
 from symdual.runtime.planned_options import USUAL, PlannedOptions
 from symdual.runtime.posterior import MemoryWarning, losses

@@ -7,10 +7,10 @@ import numpy as np
 from symdual.common.arrays import Array
 from symdual.common.choices import combinations
 from symdual.common.errors import SymdualError
+from symdual.entries.types import Pointer, Records
 from symdual.runtime.constraints import chosen_weights
 from symdual.runtime.noise import has_state_dependent_noise
 from symdual.runtime.objective import constraints_of
-from symdual.runtime.package_interface import Pointer, Records
 from symdual.runtime.planned_options import USUAL, PlannedOptions
 from symdual.runtime.problem import Problem
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from symdual.common.arrays import Array
-from symdual.runtime.package_interface import Records
+from symdual.entries.types import Records
 from symdual.runtime.planned_options import Planned
 from symdual.runtime.problem import Belief
 

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError
+from symdual.entries.recursions import Workspace
+from symdual.entries.types import Records
 from symdual.runtime.evaluate import argument, whole_number
-from symdual.runtime.package_interface import Records, Workspace
 from symdual.runtime.problem import Problem
 
 MOST_STARTS = 8

@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike
 
 from symdual.common.arrays import Array
 from symdual.common.errors import DoubtWarning, SymdualError, SymdualWarning
+from symdual.entries.types import Records
 from symdual.runtime import faults
+from symdual.runtime.backend import BackendFailure
 from symdual.runtime.constraints import warn_of_start
 from symdual.runtime.costs import (
     SEARCHED,
@@ -31,7 +33,6 @@ from symdual.runtime.evaluate import dynamics, observation
 from symdual.runtime.info import STATUS, Info, Parts, State, Statistics
 from symdual.runtime.noise import believed, fault_along, fault_of_filter, has_state_dependent_noise, require_noise
 from symdual.runtime.objective import constraints_of
-from symdual.runtime.package_interface import BackendFailure, Records
 from symdual.runtime.planned_options import PlannedOptions, first_plans, lay_out, taken_up, told
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Belief, Problem

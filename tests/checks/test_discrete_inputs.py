@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import symdual
+from symdual.backends.c import compilers
 from symdual.checks import discrete_inputs
 from symdual.checks.discrete_inputs import check_discrete_inputs
 from symdual.checks.kernels import BlockResult
-from symdual.export import compilers
 from symdual.runtime.loading import LoadedPackage
 from symdual.spec.loading import contents_of
 

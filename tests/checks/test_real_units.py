@@ -13,11 +13,11 @@ import pytest
 
 import symdual
 from symdual import Model, Scenario
+from symdual.backends.c import compilation
 from symdual.checks.exact_plan import _inverse
 from symdual.checks.kernels import BlockResult
 from symdual.checks.places import places
 from symdual.checks.recursions import check_recursions
-from symdual.export import compilation
 from symdual.report.terminal import verdict
 from symdual.runtime.loading import LoadedPackage
 from symdual.spec.loading import load_model_file

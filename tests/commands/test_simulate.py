@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from symdual.backends.c import compilers
 from symdual.commands import main
-from symdual.export import compilers
 from symdual.report import figures
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Belief, problem

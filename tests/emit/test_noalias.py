@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 import symdual
+from symdual.backends.c.program import Program
 from symdual.checks import exported as checks
 from symdual.checks.places import Place
-from symdual.export.program import Program
 from symdual.runtime.loading import LoadedPackage
 
 #: every form of filter, transition and cost-to-go, one input and several, with slopes of plans and with processes

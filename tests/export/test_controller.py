@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from symdual.backends.c.compilers import compile_files
+from symdual.backends.c.names import checked_prefix, safe
+from symdual.backends.c.translator import TAKEN
 from symdual.checks.exported import build, drive
 from symdual.common.errors import SymdualError
-from symdual.export.compilers import compile_files
 from symdual.export.controller import Exported, Settings, export
-from symdual.export.names import checked_prefix, safe
 from symdual.export.precision import losses
 from symdual.export.target import COMPILER, Sections, sections
-from symdual.export.translator import TAKEN
 from symdual.runtime import evaluate
 from symdual.runtime.controller import controller
 from symdual.runtime.loading import LoadedPackage

@@ -13,13 +13,13 @@ import pytest
 from click.testing import CliRunner
 
 import symdual
+from symdual.backends.c import backend, compilation
+from symdual.backends.c.values import Untranslatable
 from symdual.commands import main
 from symdual.common import errors
 from symdual.common.errors import SymdualError
-from symdual.export import backend, compilation
-from symdual.export.values import Untranslatable
 from symdual.runtime import evaluate, loading, readiness
-from symdual.runtime.package_interface import BackendFailure
+from symdual.runtime.backend import BackendFailure
 from symdual.runtime.sweep import sweep
 
 WORDS = "; numba compiles instead, which takes longer"

@@ -490,7 +490,7 @@ def test_a_parcel_carries_all_that_a_task_says(
 
 
 def test_packages_through_c_stay_at_home(shared_models: Callable[[Path], Path]) -> None:
-    from symdual.export import compilers
+    from symdual.backends.c import compilers
     from symdual.runtime.cluster import parcel
 
     try:

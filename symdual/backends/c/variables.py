@@ -7,15 +7,15 @@ import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from symdual.export.calls import Calls
-from symdual.export.kinds import BOOL, INT, REAL, Array, Group, Kind, Record, Scalar, Several, joined
-from symdual.export.layout import Block, Line
-from symdual.export.names import safe, snake
-from symdual.export.program import Function
-from symdual.export.values import PRIMARY, UNARY, Value
+from symdual.backends.c.calls import Calls
+from symdual.backends.c.kinds import BOOL, INT, REAL, Array, Group, Kind, Record, Scalar, Several, joined
+from symdual.backends.c.layout import Block, Line
+from symdual.backends.c.names import safe, snake
+from symdual.backends.c.program import Function
+from symdual.backends.c.values import PRIMARY, UNARY, Value
 
 if TYPE_CHECKING:
-    from symdual.export.translator import Translator
+    from symdual.backends.c.translator import Translator
 
 _AUGMENTED: dict[type, str] = {ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.Div: "/="}
 

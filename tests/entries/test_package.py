@@ -1,4 +1,4 @@
-"""What `package_interface` promises the type checker is what generated packages offer."""
+"""What `symdual.entries` declares is what generated packages offer, and the other way round."""
 
 from __future__ import annotations
 
@@ -11,11 +11,16 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from symdual.runtime import loading, package_interface
+from symdual.backends.c import source
+from symdual.backends.c.declared import closed_loop_functions
+from symdual.backends.c.program import Program
+from symdual.entries.decisions import DecideAt, PriceAt
+from symdual.entries.package import CLASSES, MODULES, Constants, entry
+from symdual.entries.types import LEFT_TO_PYTHON, declared, shape_of, target_of
+from symdual.runtime import loading
 
-MODULES = {name: kind for name, kind in get_type_hints(loading.Offered).items() if name.islower()}
 #: functions to which numba adds methods
-CALLED = {"decide_at": package_interface.DecideAt, "price_at": package_interface.PriceAt}
+CALLED = {"decide_at": DecideAt, "price_at": PriceAt}
 
 
 Offered = Callable[[str], dict[str, list[Any]]]
@@ -79,23 +84,52 @@ def test_constants_and_named_tuples_are_there(module: str, offered: Offered) -> 
 
 def test_names_of_packages_are_there(offered: Offered, every_package: list[Path]) -> None:
     there = offered("__init__")
-    assert {name for name in get_type_hints(package_interface.Constants) if name not in there} == set()
+    assert {name for name in get_type_hints(Constants) if name not in there} == set()
     always = [name for name, forms in there.items() if len(forms) == len(every_package) and name.isupper()]
-    assert [name for name in always if name not in get_type_hints(package_interface.Constants)] == ["NAME"]
+    assert [name for name in always if name not in get_type_hints(Constants)] == ["NAME"]
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "protocol"),
-    [
-        ("records", "Workspace", package_interface.Workspace),
-        ("filter", "FilterWorkspace", package_interface.FilterWorkspace),
-        ("candidates", "Table", package_interface.Table),
-        ("episode", "ThreadWorkspace", package_interface.ThreadWorkspace),
-    ],
-)
-def test_what_packages_hand_out_has_its_fields(module: str, name: str, protocol: type, offered: Offered) -> None:
-    for fields in offered(module)[name]:
-        assert set(get_type_hints(protocol)) <= set(fields)
+@pytest.mark.parametrize("declaration", CLASSES)
+def test_named_tuples_have_the_declared_fields(declaration: type, offered: Offered) -> None:
+    module, name = CLASSES[declaration]
+    known, forms = list(get_type_hints(declaration)), offered(module)[name]
+    assert all(form == [field for field in known if field in form] for form in forms)
+    assert set(known) == set().union(*forms)
+
+
+@pytest.fixture(scope="module")
+def entries(every_package: list[Path]) -> set[tuple[str, str, tuple[str, ...]]]:
+    """The entries of all packages, plants and an episode among them: module, name, arguments."""
+    found = set()
+    for folder in every_package:
+        program = Program({file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()})
+        for function in (*source.entries(program), *closed_loop_functions(program)):
+            found.add((function.module, function.name, tuple(function.arguments)))
+    return found
+
+
+def test_every_entry_is_declared_with_its_arguments(entries: set[tuple[str, str, tuple[str, ...]]]) -> None:
+    for module, name, arguments in entries:
+        declaration = entry(module, name)
+        assert declaration is not None, f"{module}.{name}"
+        assert tuple(declared(declaration)) == arguments, f"{module}.{name}"
+
+
+def test_every_argument_says_what_compiled_code_must_know(entries: set[tuple[str, str, tuple[str, ...]]]) -> None:
+    """A number, an array with its shape, a pointer with its function, or a named tuple of these."""
+
+    def known(kind: Any) -> bool:
+        if kind in (int, float, bool) or shape_of(kind) or LEFT_TO_PYTHON in getattr(kind, "__metadata__", ()):
+            return True
+        inner = target_of(kind)
+        if inner is not None:
+            return all(known(one) for one in declared(vars(inner)["__call__"]).values())
+        return kind in CLASSES and all(known(one) for one in get_type_hints(kind, include_extras=True).values())
+
+    for module, name, _ in entries:
+        declaration = entry(module, name)
+        assert declaration is not None
+        assert [argument for argument, kind in declared(declaration).items() if not known(kind)] == [], (module, name)
 
 
 def test_names_that_nobody_offers_are_unknown(package_of: Callable[[str], Path]) -> None:

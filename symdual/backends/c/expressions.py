@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symdual.export.kinds import ANY, BITS, BOOL, INT, REAL, Array, Group, Kind, Record, joined
-from symdual.export.program import Function
-from symdual.export.values import (
+from symdual.backends.c.kinds import ANY, BITS, BOOL, INT, REAL, Array, Group, Kind, Record, joined
+from symdual.backends.c.program import Function
+from symdual.backends.c.values import (
     BOTH,
     CHOICE,
     EITHER,
@@ -35,8 +35,8 @@ from symdual.export.values import (
 )
 
 if TYPE_CHECKING:
-    from symdual.export.translator import Translator
-    from symdual.export.unit import Unit
+    from symdual.backends.c.translator import Translator
+    from symdual.backends.c.unit import Unit
 
 _ARITHMETIC: dict[type, tuple[str, int, Callable[[Any, Any], Any]]] = {
     ast.Add: ("+", SUM, operator.add),

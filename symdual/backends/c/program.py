@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from symdual.backends.c.facts import assignments, loose
 from symdual.common.lazy import cached_property
-from symdual.export.facts import assignments, loose
 
 _FAST = frozenset({"contract", "reassoc"})
 
@@ -152,6 +152,11 @@ class Program:
         if name not in self._modules:
             self._modules[name] = self._options() if name == "options" else self._run(name)
         return self._modules[name]
+
+    @cached_property
+    def sizes(self) -> Mapping[str, Any]:
+        """The names of sizes: those of `records`, and modules with names of their own."""
+        return {name: self.module(name) for name in self.names} | vars(self.module("records"))
 
     def functions(self, module: str) -> list[Function]:
         """The functions that are defined in a module and that numba would compile, or that have no decorator."""

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from symdual.export.kinds import ANY, BITS, BOOL, INT, REAL, Array, Group, Kind, Pointer, Record, joined
-from symdual.export.names import snake
-from symdual.export.program import AddressOf, Function
-from symdual.export.subscripts import Subscripts
-from symdual.export.values import EQUALITY, PRIMARY, SUM, UNARY, Value, truth, whole
+from symdual.backends.c.kinds import ANY, BITS, BOOL, INT, REAL, Array, Group, Kind, Pointer, Record, joined
+from symdual.backends.c.names import snake
+from symdual.backends.c.program import AddressOf, Function
+from symdual.backends.c.subscripts import Subscripts
+from symdual.backends.c.values import EQUALITY, PRIMARY, SUM, UNARY, Value, truth, whole
 
 #: functions of one or two reals that C has under this name; with an f behind it in single precision
 LIBRARY = {

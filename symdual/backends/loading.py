@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from symdual.backends.c.compilation import quickest
 from symdual.common.errors import SymdualError, did_you_mean
-from symdual.export.compilation import quickest
 from symdual.runtime import loading
 from symdual.runtime.loading import LoadedPackage
 
@@ -34,13 +34,13 @@ def load(name: str | Path, backend: str | None = None) -> LoadedPackage:
 
 def in_c(package: LoadedPackage) -> LoadedPackage:
     """The same package through C."""
-    from symdual.export.backend import backend_of
+    from symdual.backends.c.backend import backend_of
 
     return package.through(backend_of)
 
 
 def preferring_c(package: LoadedPackage) -> LoadedPackage:
     """The same package through C as long as that works."""
-    from symdual.export.backend import preferred_of
+    from symdual.backends.c.backend import preferred_of
 
     return package.through(preferred_of)

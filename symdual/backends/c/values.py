@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+from symdual.backends.c.kinds import BOOL, INT, REAL, Kind, Spelling
 from symdual.common.errors import SymdualError
-from symdual.export.kinds import BOOL, INT, REAL, Kind, Spelling
 
 # how tightly operators bind
 PRIMARY, UNARY, PRODUCT, SUM, SHIFT, RELATION, EQUALITY = 15, 14, 13, 12, 11, 10, 9

@@ -1,6 +1,6 @@
 """What fits and identification call of a generated package without Gaussian processes: the likelihood of a recording.
 
-A part of `package_interface`, which no controller needs.
+No controller needs it, and it is not translated: its arrays have no declared shapes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symdual.common.arrays import Array
-from symdual.runtime.package_interface import Records
+from symdual.entries.types import Records
 
 
 class FilterSetting(NamedTuple):

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from symdual.backends.c.kept import loaded
+from symdual.backends.c.kinds import BOOL, REAL, VOID, Array, Group, Kind, Pointer, Record, Scalar, Several, entries
+from symdual.backends.c.translator import Translator
+from symdual.backends.c.unit import Unit
 from symdual.common.errors import SymdualError
-from symdual.export.kept import loaded
-from symdual.export.kinds import BOOL, REAL, VOID, Array, Group, Kind, Pointer, Record, Scalar, Several, entries
-from symdual.export.translator import Translator
-from symdual.export.unit import Unit
+from symdual.runtime.backend import BackendFailure
 from symdual.runtime.forking import Lock
-from symdual.runtime.package_interface import BackendFailure
 
 _REMEMBERED = 16  # named tuples whose structs are kept
 

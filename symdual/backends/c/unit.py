@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from symdual.export.kinds import VOID, Array, Kind, Record, Scalar
-from symdual.export.layout import Line, declare, lines_of, printed
-from symdual.export.program import Function
-from symdual.export.statements import Statements
+from symdual.backends.c.kinds import VOID, Array, Kind, Record, Scalar
+from symdual.backends.c.layout import Line, declare, lines_of, printed
+from symdual.backends.c.program import Function
+from symdual.backends.c.statements import Statements
 
 if TYPE_CHECKING:
-    from symdual.export.translator import Translator
+    from symdual.backends.c.translator import Translator
 
 _PATIENCE = 12  # rounds until types and unread variables do not change any more
 

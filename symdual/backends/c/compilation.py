@@ -13,9 +13,8 @@ from ctypes import c_double
 from functools import cache
 from pathlib import Path
 
-from symdual.common.errors import SymdualError, warn_once
-from symdual.export import kept
-from symdual.export.compilers import (
+from symdual.backends.c import kept
+from symdual.backends.c.compilers import (
     SECONDS,
     Command,
     candidates,
@@ -25,6 +24,7 @@ from symdual.export.compilers import (
     own_flags,
     version,
 )
+from symdual.common.errors import SymdualError, warn_once
 from symdual.runtime.places import scratch
 
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wdouble-promotion", "-Wshadow")

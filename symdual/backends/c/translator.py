@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from symdual.export import helpers
-from symdual.export.expressions import Expressions
-from symdual.export.kinds import REAL, Array, Group, Kind, Several, Spelling
-from symdual.export.program import Function, Program
-from symdual.export.unit import Unit, translate
-from symdual.export.values import PRIMARY, Numbers, Untranslatable, Value
+from symdual.backends.c import helpers
+from symdual.backends.c.expressions import Expressions
+from symdual.backends.c.kinds import REAL, Array, Group, Kind, Several, Spelling
+from symdual.backends.c.program import Function, Program
+from symdual.backends.c.unit import Unit, translate
+from symdual.backends.c.values import PRIMARY, Numbers, Untranslatable, Value
 
 #: macros of an exported controller itself; a constant of the same name has that of its module before it
 TAKEN = frozenset(

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
-from symdual.export import vocabulary
-from symdual.export.helpers import struct_text
-from symdual.export.kinds import INT, Group, Pointer, Record
-from symdual.export.names import remark
-from symdual.export.program import Function, Program
-from symdual.export.translator import Translator
-from symdual.export.unit import Unit
+from symdual.backends.c import declared
+from symdual.backends.c.helpers import struct_text
+from symdual.backends.c.kinds import INT, Group, Pointer, Record
+from symdual.backends.c.names import remark
+from symdual.backends.c.program import Function, Program
+from symdual.backends.c.translator import Translator
+from symdual.backends.c.unit import Unit
 
 _WIDTH = 116
 _SHORT = 40  # lines of a function
@@ -51,25 +52,28 @@ def translated(
     prefix: str,
     real: str = "double",
     closed_loop: bool = False,
-    further: Mapping[str, Mapping[str, str]] | None = None,
+    further: Mapping[str, Mapping[str, Any]] | None = None,
     wanted: Callable[[Function], bool] = lambda function: True,
 ) -> Translator:
     """Translate all entries of a package, and the costs; with `closed_loop` also its plant and its episodes.
 
-    `further` are modules with other entries, and what the arguments of these are; `wanted` leaves entries out.
+    `further` are modules with other entries and their arguments, declared as in `symdual.entries`; `wanted` leaves
+    entries out.
     """
     work = Translator(program, place, prefix, real)
     if any(unit.needs_memory for unit in _costs(work, wanted)):
         work = Translator(program, place, prefix, real, pointers_need_memory=True)
         _costs(work, wanted)
     for function in filter(wanted, entries(program)):
-        work.publish(function, vocabulary.kinds_of(work, function))
+        work.publish(function, declared.kinds_of(work, function))
     if closed_loop:
-        for function in vocabulary.closed_loop_functions(program):
-            work.publish(function, vocabulary.closed_loop_kinds(work, function))
-    for module, meanings in (further or {}).items():
+        for function in declared.closed_loop_functions(program):
+            if function.module == "plant":
+                work.handed_over.add(function)
+            work.publish(function, declared.kinds_of(work, function))
+    for module, arguments in (further or {}).items():
         for function in program.functions(module):
-            work.publish(function, vocabulary.kinds_of(work, function, meanings))
+            work.publish(function, declared.kinds_of(work, function, arguments))
     _forget_unused(work)
     return work
 
@@ -88,13 +92,13 @@ def _forget_unused(work: Translator) -> None:
 
 def entries(program: Program) -> Iterator[Function]:
     """The functions of a package that are exported."""
-    for module in vocabulary.MODULES:
+    for module in declared.MODULES:
         yield from entries_of(program, module)
 
 
 def entries_of(program: Program, module: str) -> list[Function]:
     """Those of one module."""
-    if module not in vocabulary.MODULES or not program.has(module):
+    if module not in declared.MODULES or not program.has(module):
         return []
     return [f for f in program.functions(module) if f.options.entry and not f.name.startswith("_")]
 
@@ -106,7 +110,7 @@ def costs(program: Program) -> dict[str, Function]:
 
 
 def _costs(work: Translator, wanted: Callable[[Function], bool]) -> list[Unit]:
-    kinds = vocabulary.cost_pointer(work).arguments
+    kinds = declared.cost_pointer(work).arguments
     functions = [function for function in costs(work.program).values() if wanted(function)]
     work.handed_over |= set(functions)
     return [work.publish(function, kinds) for function in functions]
@@ -174,7 +178,7 @@ def _structs(work: Translator) -> Iterator[str]:
         yield struct_text(spelling, group)
         if group.name == "Workspace":
             yield "/* a cost of many first inputs */\n" + _typedef(
-                work, vocabulary.cost_pointer(work), ["k", "end", "belief", "workspace", "candidates", "out"]
+                work, declared.cost_pointer(work), declared.names_of_a_cost()
             )
 
 

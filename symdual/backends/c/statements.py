@@ -5,18 +5,18 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from symdual.export.facts import assignments
-from symdual.export.kinds import BOOL, INT, VOID, Kind, Scalar, Several, joined
-from symdual.export.layout import Block, Line
-from symdual.export.names import safe
-from symdual.export.order import is_kept
-from symdual.export.program import Function
-from symdual.export.subscripts import TABLE
-from symdual.export.values import SUM, UNARY, Value, whole
-from symdual.export.variables import Variables
+from symdual.backends.c.facts import assignments
+from symdual.backends.c.kinds import BOOL, INT, VOID, Kind, Scalar, Several, joined
+from symdual.backends.c.layout import Block, Line
+from symdual.backends.c.names import safe
+from symdual.backends.c.order import is_kept
+from symdual.backends.c.program import Function
+from symdual.backends.c.subscripts import TABLE
+from symdual.backends.c.values import SUM, UNARY, Value, whole
+from symdual.backends.c.variables import Variables
 
 if TYPE_CHECKING:
-    from symdual.export.translator import Translator
+    from symdual.backends.c.translator import Translator
 
 
 class Statements(Variables):

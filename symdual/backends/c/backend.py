@@ -12,14 +12,14 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from symdual.backends.c import compilation, source
+from symdual.backends.c.library import Library
+from symdual.backends.c.program import Function, Program
+from symdual.backends.c.translator import Translator
+from symdual.backends.c.values import Untranslatable
 from symdual.common.errors import SymdualError, warn_once
-from symdual.export import compilation, source
-from symdual.export.library import Library
-from symdual.export.program import Function, Program
-from symdual.export.translator import Translator
-from symdual.export.values import Untranslatable
+from symdual.runtime.backend import BackendFailure, MakeBackend
 from symdual.runtime.forking import MAKING, Lock
-from symdual.runtime.package_interface import BackendFailure, MakeBackend
 
 PREFIX = "package"
 FEW = 8  # states and unknowns, over which loops are short

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from symdual.export.expressions import LARGEST, Expressions
-from symdual.export.kinds import ANY, INT, REAL, Array, Record, Several
-from symdual.export.values import PRIMARY, PRODUCT, SUM, UNARY, Value, whole
+from symdual.backends.c.expressions import LARGEST, Expressions
+from symdual.backends.c.kinds import ANY, INT, REAL, Array, Record, Several
+from symdual.backends.c.values import PRIMARY, PRODUCT, SUM, UNARY, Value, whole
 
 TABLE = "a table of known numbers"  # the root of what lies in one
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from symdual.export.names import snake
+from symdual.backends.c.names import snake
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from symdual.export.kinds import INT, REAL, VOID, Array, Group, Kind, Several, Spelling
-from symdual.export.program import Function
-from symdual.export.unit import Unit
+from symdual.backends.c.kinds import INT, REAL, VOID, Array, Group, Kind, Several, Spelling
+from symdual.backends.c.program import Function
+from symdual.backends.c.unit import Unit
 
 _PLAIN = {
     "max": "{real} {name}({real} a, {real} b)\n{{\n    return b > a ? b : a;\n}}",
