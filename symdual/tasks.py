@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Union
 from symdual.common.errors import SymdualError, SymdualWarning
 from symdual.common.named import Given
 from symdual.common.words import spelled
+from symdual.controllers import NAMES
 from symdual.export.loading import load as load_package
 from symdual.runtime import controller as controllers_module
 from symdual.runtime import problem as problems
@@ -24,7 +25,6 @@ from symdual.runtime import replay as replays
 from symdual.runtime import sweep as sweeps
 from symdual.runtime.closed_loop import Settings
 from symdual.runtime.controller import Controller
-from symdual.runtime.costs import NAMES
 from symdual.runtime.explained import POINTS, Explained, explained
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.planned_options import USUAL, PlannedOptions
@@ -123,7 +123,7 @@ def controller(
     """Make a controller of a task, ready to be asked for inputs: all that it needs is compiled or loaded here.
 
     Args:
-        name: oracle, ce, cautious, beb, dual, planned or exact.
+        name: one of `symdual.controllers.NAMES`, such as "ce" or "dual".
         order, window, planned_options: see `Controller`.
         truth: the true parameters for `oracle`, where they are not the problem's.
 

@@ -15,6 +15,7 @@ import click
 from symdual.commands.json_file import write_json
 from symdual.commands.options import backend_option, json_option, model_file_argument, writable
 from symdual.commands.terminal import headed, late_progress, new_console, new_progress, show_compiling, shown
+from symdual.controllers import OPTIONS, listed
 
 if TYPE_CHECKING:
     from symdual.runtime.results import Results
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     multiple=True,
     default=("dual", "ce"),
     show_default=True,
-    help="oracle, ce, cautious, beb, dual, planned, or exact for the smallest models; may be given several times.",
+    help=f"{listed()}, the last one for the smallest models; may be given several times.",
 )
 @click.option("--runs", default=100, show_default=True, type=int, help="Episodes with each controller.")
 @click.option("--seed", default=0, show_default=True, type=int, help="All controllers meet the same random draws.")
@@ -47,9 +48,9 @@ if TYPE_CHECKING:
 @click.option("--window", metavar="N", type=click.IntRange(min=1), help="Plan N steps ahead instead of to the end.")
 @click.option(
     "--starts",
-    default=4,
+    default=OPTIONS["starts"].default,
     show_default=True,
-    type=click.IntRange(1, 8),
+    type=click.IntRange(OPTIONS["starts"].least, OPTIONS["starts"].most),
     help="Plans that `planned` improves in a step.",
 )
 @click.option("--no-look-ahead", is_flag=True, help="Let `planned` take the first input of its best plan as it is.")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from symdual.common.errors import SymdualError, did_you_mean
+from symdual.controllers import COSTS, EXPORTED
 from symdual.emit.render import render
 from symdual.export import source
 from symdual.export.contexts import Choice, ControllerContext, Lines
@@ -18,13 +19,10 @@ from symdual.export.precision import losses
 from symdual.export.program import Program
 from symdual.export.setters import setters
 from symdual.export.translator import Translator
-from symdual.runtime.costs import NAMES, cost_kind, require_search_width, searches, settings_of, stage_costs_of
-from symdual.runtime.planned_options import STORED
+from symdual.runtime.costs import cost_kind, require_search_width, searches, settings_of, stage_costs_of
 from symdual.runtime.problem import Problem, processes_of
 from symdual.runtime.signals import signals_of
 
-#: controllers that only exist beside a simulation
-_NOT_EXPORTED = ("oracle", "exact")
 _VARIED_SETTINGS = ("weight", "learning", "order", "quantiles")  # in which the tasks of controllers differ
 SLACK = 1e-12  # share of a matrix by which it may miss being symmetric and semidefinite, as in Python
 _SET = ("stage_costs", "settings")  # parts of a workspace that are set from outside
@@ -112,8 +110,8 @@ def _choices(
                 len(found),
                 source.spelled_cost(work, kind),
                 searches(problem, kind),
-                kind == "planned",
-                STORED.get(kind, 0),
+                COSTS[kind].plans_to_learn,
+                COSTS[kind].stored_plans,
                 {place: work.numbers.real(value).code for place, value in _varied_settings(task).items()},
             )
         )
@@ -133,7 +131,7 @@ def _varied_settings(task: Any) -> dict[str, float]:
 
 def _wanted(names: tuple[str, ...]) -> list[str]:
     """The controllers that are exported, in the order in which they are known."""
-    possible = [name for name in NAMES if name not in _NOT_EXPORTED]
+    possible = [kind.name for kind in EXPORTED]
     for name in names:
         if name not in possible:
             hint = did_you_mean(name, possible)

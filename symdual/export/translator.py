@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from symdual.controllers import EXPORTED
 from symdual.export import helpers
 from symdual.export.expressions import Expressions
 from symdual.export.kinds import REAL, Array, Group, Kind, Several, Spelling
@@ -21,10 +22,10 @@ from symdual.export.values import PRIMARY, Numbers, Untranslatable, Value
 TAKEN = frozenset(
     """
     IS_INCLUDED INLINED MERGED KEEPS_ORDER KEEPS_ORDER_INLINE KEPT SUMS_STAY INFINITY NAN PLAN_STEPS COST_TIMES
-    CONTROLLER_BYTES CE CAUTIOUS BEB DUAL PLANNED FINE LIMITED STUCK ENDED INFINITE_MEASUREMENT LOST_BELIEF LOST_PLAN
+    CONTROLLER_BYTES FINE LIMITED STUCK ENDED INFINITE_MEASUREMENT LOST_BELIEF LOST_PLAN
     NOT_READY REFUSED NO_SIGNAL
     """.split()
-)
+) | {kind.name.upper() for kind in EXPORTED}
 
 
 @dataclass

@@ -21,11 +21,10 @@ from symdual.common.display import first_few
 from symdual.common.errors import SymdualError, SymdualWarning
 from symdual.common.named import held
 from symdual.common.numbers import correlations, natural_order
+from symdual.controllers import COSTS, NAMES, knows_truth
 from symdual.runtime.constraints import warn_of_start
 from symdual.runtime.controller import controller
 from symdual.runtime.costs import (
-    NAMES,
-    SEARCHED,
     cost_kind,
     cost_pointer,
     kind_that_decides,
@@ -276,7 +275,7 @@ def run(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Settings
 
 def warn_of_losses(problem: Problem, name: str, episodes: Episodes) -> None:
     """Say what the controller `name` could not remember exactly in some episodes."""
-    package = problem.plant if name == "oracle" else problem.package
+    package = problem.plant if knows_truth(name) else problem.package
     for sentence in losses(package, episodes.memories):
         warnings.warn(f"{name}: {sentence}", MemoryWarning, stacklevel=3)
 
@@ -293,7 +292,7 @@ def _run_part(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Se
         raise SymdualError("an episode of another length than the scenario's needs a moving horizon (window)")
     if name == "exact" or any(one.c is not None and one.c.given_up for one in (problem.package, problem.plant)):
         problem = problem.by_numba()
-    task = problem.for_oracle(noise_draws.truths[0]) if name == "oracle" else problem
+    task = problem.for_oracle(noise_draws.truths[0]) if knows_truth(name) else problem
     package, plant = task.package, task.plant
     if package.backend != plant.backend:
         how, other = ("numba" if one.backend == "numba" else "C" for one in (package, plant))
@@ -305,7 +304,7 @@ def _run_part(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Se
     longer = task if settings.window is None else task.extended(max(0, steps + settings.window - task.horizon))
     planned = task.horizon if settings.window is None else settings.window
     kind = cost_kind(task, name, settings.order, planned)
-    if kind in SEARCHED:
+    if COSTS[kind].searched:
         require_search_width(task)
     require_finite(task)
     require_noise(task)
@@ -320,7 +319,7 @@ def _run_part(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Se
             searches(task, deciding),
             longer.floors,
             settings.window or 0,
-            name == "oracle",
+            knows_truth(name),
         ),
         module.NoiseDraws(
             np.ascontiguousarray(np.hstack([noise_draws.starts, noise_draws.truths])),
@@ -329,7 +328,7 @@ def _run_part(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Se
             noise_draws.wander,
             noise_draws.seeds,
         ),
-        _priors(task, noise_draws.truths if name == "oracle" else None, count),
+        _priors(task, noise_draws.truths if knows_truth(name) else None, count),
         given,
     )
     from numba import get_num_threads  # here, for controllers through C that run without numba
@@ -337,7 +336,7 @@ def _run_part(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Se
     weights, order, heard = stage_costs_of(longer), 2 if kind == "second_order" else 1, _true_signals(longer, steps)
     works = []
     for _ in range(max(1, min(get_num_threads(), count))):
-        workspace = package.records.make_workspace(planned, weights, given, order, kind == "planned")
+        workspace = package.records.make_workspace(planned, weights, given, order, COSTS[kind].plans_to_learn)
         thread_workspace = module.make_thread_workspace(workspace, plant.NZ, plant.WORK)
         # signals are written among the plant's numbers: every thread has its own
         pointers = (plant.plant.move, plant.plant.measure, plant.numbers["data"].copy())

@@ -24,7 +24,7 @@ from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError, did_you_mean
 from symdual.common.named import Given
 from symdual.common.words import refuse_unknown
-from symdual.runtime.costs import NAMES
+from symdual.controllers import NAMES, knows_truth
 from symdual.runtime.evaluate import argument
 from symdual.runtime.info import Info, State, Statistics
 from symdual.runtime.planned_options import USUAL, PlannedOptions
@@ -74,7 +74,7 @@ class Controller:
             raise SymdualError(f"order must be 1 or 2, not {self.order!r}")
         if self.window is not None and self.window < 1:
             raise SymdualError(f"window must be at least 1, not {self.window}")
-        if self.name == "oracle" and np.any(self.problem.prior.covariance[:, self.problem.package.NX :]):
+        if knows_truth(self.name) and np.any(self.problem.prior.covariance[:, self.problem.package.NX :]):
             raise SymdualError(
                 'the oracle needs a problem without uncertain parameters; use controller(problem, "oracle")'
             )
@@ -198,7 +198,7 @@ def controller(
     planned_options: PlannedOptions = USUAL,
 ) -> Controller:
     """Make a controller; the oracle is given the problem's truth, or `truth` when that is drawn anew."""
-    if name == "oracle":
+    if knows_truth(name):
         known = problem.truth if truth is None else truth
         if known is None:
             raise SymdualError("the oracle needs the true parameters, and the scenario has none; give truth=")

@@ -7,6 +7,7 @@ import numpy as np
 from symdual.common.arrays import Array
 from symdual.common.choices import combinations
 from symdual.common.errors import SymdualError
+from symdual.controllers import CONTROLLERS, COSTS
 from symdual.runtime.constraints import chosen_weights
 from symdual.runtime.noise import has_state_dependent_noise
 from symdual.runtime.objective import constraints_of
@@ -14,25 +15,27 @@ from symdual.runtime.package_interface import Pointer, Records
 from symdual.runtime.planned_options import USUAL, PlannedOptions
 from symdual.runtime.problem import Problem
 
-NAMES = ("oracle", "ce", "cautious", "beb", "dual", "planned", "exact")
-SEARCHED = ("structured", "lowrank", "second_order", "bonus", "exact")  # costs that are searched over the first input
-
 
 def cost_kind(problem: Problem, name: str, order: int, steps: int) -> str:
     """The name of the compiled cost that a controller minimises over plans of at most `steps` steps."""
-    if name in ("oracle", "ce") or (name == "beb" and problem.package.INPUT_DELAY == 0):
-        return "ce"
-    if name == "beb":
-        return "bonus"
-    if name == "exact" and problem.choices is not None:
-        raise SymdualError('the controller "exact" does not know inputs with a finite set of values')
-    if name in ("exact", "planned"):
-        return name
-    if name == "dual" and order == 2:
+    kind = CONTROLLERS[name]
+    for fact, sentence in kind.refuses:
+        if _is_so(problem, fact):
+            raise SymdualError(f'the controller "{name}" {sentence}')
+    if kind.without_effect and problem.package.INPUT_DELAY == 0:
+        return kind.without_effect
+    if kind.cost != "dual":
+        return kind.cost
+    if order == 2 and 2 in kind.orders:
         return "second_order"
     # a moving horizon meets other weights at each step
     weights = problem.state_cost if steps == problem.horizon else None
     return str(problem.package.dual_cost.choose_form(steps, weights))
+
+
+def _is_so(problem: Problem, fact: str) -> bool:
+    """Whether a task has what some controllers refuse, see `controllers.Kind`."""
+    return {"choices": problem.choices is not None, "processes": bool(problem.package.PROCESSES)}[fact]
 
 
 def kind_that_decides(problem: Problem, kind: str, covariance: Array) -> str:
@@ -57,7 +60,7 @@ def searches(problem: Problem, kind: str) -> bool:
 
     With discrete inputs that of the certainty-equivalent plan is too.
     """
-    return kind in SEARCHED or (kind == "ce" and problem.choices is not None)
+    return COSTS[kind].searched or (kind == "ce" and problem.choices is not None)
 
 
 def cost_pointer(problem: Problem, kind: str, steps: int) -> Pointer:
@@ -74,10 +77,11 @@ def settings_of(problem: Problem, name: str, order: int, planned_options: Planne
     package = problem.package
     noise, data = package.noise, package.numbers["data"]
     task = package.records.make_settings(*noise, problem.bounds, data)
-    task["weight"] = 1.0 if name == "cautious" else problem.dual_weight
-    task["learning"] = 0.0 if name == "cautious" else 1.0
+    kind = CONTROLLERS[name]
+    task["weight"] = problem.dual_weight if kind.weight is None else kind.weight
+    task["learning"] = float(kind.learning)
     task["bonus"] = problem.bonus
-    task["order"] = order if name == "dual" else 1
+    task["order"] = order if order in kind.orders else 1
     planned_options.write(task)
     if problem.choices is not None:
         tried = combinations(problem.choices)
@@ -87,7 +91,7 @@ def settings_of(problem: Problem, name: str, order: int, planned_options: Planne
         task["ends"] = problem.objective.terminal_weights
         if constraints_of(package):
             task["constraint_weights"] = chosen_weights(problem)
-            task["quantiles"] = problem.objective.quantiles if name in ("cautious", "dual", "planned") else 0.0
+            task["quantiles"] = problem.objective.quantiles if kind.keeps_backoff else 0.0
     return task
 
 
@@ -121,5 +125,5 @@ def require_fit(problem: Problem, name: str, order: int, steps: int) -> None:
         from symdual.runtime import exact
 
         exact.coefficient(problem, steps)
-    if cost_kind(problem, name, order, steps) in SEARCHED:
+    if COSTS[cost_kind(problem, name, order, steps)].searched:
         require_search_width(problem)

@@ -10,14 +10,10 @@ from numpy.typing import ArrayLike
 
 from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError
+from symdual.controllers import CONTROLLERS, COSTS, OPTIONS
 from symdual.runtime.evaluate import argument, whole_number
 from symdual.runtime.package_interface import Records, Workspace
 from symdual.runtime.problem import Problem
-
-MOST_STARTS = 8
-MOST_SAMPLES = 4096
-MOST_SEED = 2**31 - 1
-STORED = {"ce": 1, "planned": 3}  # places of stored plans that a controller keeps from step to step
 
 
 @dataclass(frozen=True)
@@ -35,17 +31,18 @@ class PlannedOptions:
     PlannedOptions(starts=2, look_ahead=False, samples=64, seed=0)
     """
 
-    starts: int = 4
-    look_ahead: bool = True
-    samples: int = 64
-    seed: int = 0
+    starts: int = OPTIONS["starts"].default
+    look_ahead: bool = bool(OPTIONS["looking"].default)
+    samples: int = OPTIONS["samples"].default
+    seed: int = OPTIONS["seed"].default
 
     def write(self, task: Records) -> None:
         """Put the settings into the task of a controller."""
-        task["starts"] = whole_number(self.starts, "starts", most=MOST_STARTS)
-        task["looking"] = float(bool(self.look_ahead))
-        task["samples"] = whole_number(self.samples, "samples", least=0, most=MOST_SAMPLES)
-        task["seed"] = whole_number(self.seed, "the seed", least=0, most=MOST_SEED)
+        given = {"starts": self.starts, "looking": bool(self.look_ahead), "samples": self.samples, "seed": self.seed}
+        for name, value in given.items():
+            option = OPTIONS[name]
+            said = "the seed" if name == "seed" else name
+            task[name] = whole_number(int(value), said, least=option.least, most=option.most)
 
 
 USUAL = PlannedOptions()
@@ -152,9 +149,9 @@ def lay_out(workspace: Workspace, plans: Records | None, shift: int) -> None:
 
 def taken_up(workspace: Workspace, kind: str, shift: int) -> Records | None:
     """A copy of the plans that a controller keeps, with the controller's own times."""
-    if kind not in STORED:
+    if not COSTS[kind].stored_plans:
         return None
-    plans: Records = workspace.stored_plans[: STORED[kind]].copy()
+    plans: Records = workspace.stored_plans[: COSTS[kind].stored_plans].copy()
     plans["begin"][:, 0] -= shift
     return plans
 
@@ -162,8 +159,11 @@ def taken_up(workspace: Workspace, kind: str, shift: int) -> Records | None:
 def first_plans(problem: Problem, kind: str, steps: int, guess: ArrayLike) -> Records:
     """Plans that follow the inputs of a guess (steps, NU), as if they had been kept from the step before."""
     package = problem.package
-    if kind not in STORED:
-        raise SymdualError("only the controllers oracle, ce and planned start from a guess; the others search")
+    if not COSTS[kind].stored_plans:
+        able = [name for name, one in CONTROLLERS.items() if one.cost in COSTS and COSTS[one.cost].stored_plans]
+        raise SymdualError(
+            f"only the controllers {', '.join(able[:-1])} and {able[-1]} start from a guess; the others search"
+        )
     inputs = argument(guess, (steps, package.NU), "the guess")
     if not np.isfinite(inputs).all():
         raise SymdualError("the guess has entries that are not finite")
@@ -176,7 +176,7 @@ def first_plans(problem: Problem, kind: str, steps: int, guess: ArrayLike) -> Re
             f'the guess for the input "{name}" at step {step} is {inputs[step, index]:g}, '
             f"outside its bounds {low:g} and {high:g}"
         )
-    plans = np.zeros((STORED[kind], steps + 1), package.records.STORED)
+    plans = np.zeros((COSTS[kind].stored_plans, steps + 1), package.records.STORED)
     plans["u"][:2, :steps] = inputs
     plans["steps"][:2, 0] = steps
     return plans

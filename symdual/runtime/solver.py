@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 
 from symdual.common.arrays import Array
 from symdual.common.errors import DoubtWarning, SymdualError, SymdualWarning
+from symdual.controllers import COSTS
 from symdual.runtime import faults
 from symdual.runtime.constraints import warn_of_start
 from symdual.runtime.costs import (
-    SEARCHED,
     cost_kind,
     cost_pointer,
     kind_that_decides,
@@ -72,7 +72,7 @@ class Solver:
         self._order = order
         self._kind = cost_kind(problem, controller.name, order, steps)
         self._searching = searches(problem, self._kind)
-        if self._kind in SEARCHED:
+        if COSTS[self._kind].searched:
             require_search_width(problem)
         faults.require_finite(problem)
         require_noise(problem)
@@ -111,7 +111,7 @@ class Solver:
         """Plan with the numbers of a task from now on."""
         self._task = task
         self._floors = task.floors
-        planning = self._kind == "planned"
+        planning = COSTS[self._kind].plans_to_learn
         self._workspace = self._records.make_workspace(
             self._steps, stage_costs_of(task), self._settings_record, self._order, planning
         )

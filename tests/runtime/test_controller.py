@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from symdual.common.errors import SymdualError
-from symdual.runtime.controller import NAMES, Controller, State, controller
+from symdual.controllers import NAMES
+from symdual.runtime.controller import Controller, State, controller
 from symdual.runtime.costs import cost_kind
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Belief, Problem, problem
