@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from symdual.common.numba_versions import TESTED
+from symdual.controllers import CONTROLLERS, COSTS, EXPORTED, OPTIONS
 from symdual.derive.derivation import Derivation
 from symdual.emit.blocks import block_text, motion_text
 from symdual.emit.contexts import (
@@ -16,6 +17,7 @@ from symdual.emit.contexts import (
     CandidatesContext,
     ClosedLoopCovarianceContext,
     ConstraintsContext,
+    ControllerContext,
     CostBlocksContext,
     CovariancesContext,
     CurvatureContext,
@@ -33,6 +35,7 @@ from symdual.emit.contexts import (
     RecordsContext,
     RolloutsContext,
     SecondOrderContext,
+    SettingsContext,
     StartsContext,
 )
 from symdual.emit.facts import Facts, with_inputs
@@ -71,13 +74,14 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
     search = "search_one" if s.nu == 1 else "search_several"
     slopes = "adjoint_lowrank" if has.lowrank and not has.constraints else "adjoint"
     costs = ("structured", *(["lowrank"] if has.lowrank else []), "second_order", "bonus")
+    alone = tuple(kind.name for kind in EXPORTED)
     covariances = CovariancesContext(s.input_delay, parameter_spans(facts.derivation))
     return (
         File("__init__", "__init__", facts.init(digest_placeholder)),
         File("options", "options", OptionsContext(TESTED)),
         File("pipeline", "pipeline"),
         File("kernels", "kernels/kernels", facts.kernels()),
-        File("records", "records", RecordsContext(facts.size_lines(), facts.records())),
+        File("records", "records", RecordsContext(facts.size_lines(), facts.records(), OPTIONS)),
         File("blocks", "blocks/blocks", BlocksContext(text, motion_text(facts.transition, facts.diffusion), width)),
         File("cost_blocks", "blocks/cost_blocks", CostBlocksContext(text, width)),
         *_optional(facts),
@@ -107,7 +111,9 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         File("search", f"search/{search}"),
         *([File("discrete_inputs", "search/discrete_inputs")] if has.discrete_inputs else []),
         File("decision", "search/decision", DecisionContext(costs)),
-        File("controller", "controller"),
+        File("settings", "settings", SettingsContext(CONTROLLERS, COSTS, alone)),
+        File("control_step", "control_step"),
+        File("controller", "controller", ControllerContext(alone)),
         File("plant", "plant"),
         File("episode", "episode"),
     )

@@ -5,8 +5,10 @@ A key that nobody supplies is found by the type checker, one that nobody uses by
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
+from symdual.controllers import Cost, Kind, Option
 from symdual.emit.blocks import BlockText, MotionText
 from symdual.emit.processes import ProcessCode, ProcessPoint
 from symdual.emit.record import Record
@@ -115,6 +117,21 @@ class RecordsContext(NamedTuple):
 
     size_lines: tuple[str, ...]
     records: tuple[Record, ...]
+    options: Mapping[str, Option]
+
+
+class SettingsContext(NamedTuple):
+    """The list of controllers, and the costs that they minimise."""
+
+    kinds: Mapping[str, Kind]
+    costs: Mapping[str, Cost]
+    names: tuple[str, ...]  # of those that stand by themselves
+
+
+class ControllerContext(NamedTuple):
+    """A controller for programs without symdual."""
+
+    names: tuple[str, ...]
 
 
 class BlocksContext(NamedTuple):

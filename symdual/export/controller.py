@@ -17,7 +17,7 @@ from symdual.export.kinds import INT, REAL, Array, Kind, Record, Scalar, entries
 from symdual.export.names import checked_prefix, remark
 from symdual.export.precision import losses
 from symdual.export.program import Program
-from symdual.export.setters import setters
+from symdual.export.setters import option_setters, setters
 from symdual.export.translator import Translator
 from symdual.runtime.costs import cost_kind, require_search_width, searches, settings_of, stage_costs_of
 from symdual.runtime.problem import Problem, processes_of
@@ -25,6 +25,14 @@ from symdual.runtime.signals import signals_of
 
 _VARIED_SETTINGS = ("weight", "learning", "order", "quantiles")  # in which the tasks of controllers differ
 SLACK = 1e-12  # share of a matrix by which it may miss being symmetric and semidefinite, as in Python
+#: what the arguments of the functions of a step are
+_MEANINGS = {
+    **dict.fromkeys(("first", "last", "start", "horizon", "window", "count", "shift"), "int"),
+    **dict.fromkeys(("pending", "learns"), "bool"),
+    "trial": "GAUSSIAN",
+    "saved": "SETTINGS[1]",
+}
+_STATUSES = ("FINE", "ENDED", "INFINITE_MEASUREMENT", "LOST_BELIEF", "LOST_PLAN", "NO_SIGNAL")
 _SET = ("stage_costs", "settings")  # parts of a workspace that are set from outside
 
 
@@ -62,7 +70,9 @@ def export(problem: Problem, settings: Settings) -> Exported:
     if steps < 1:
         raise SymdualError(f"window must be at least 1, not {steps}")
     longer = problem if settings.window is None else problem.extended(settings.window)
-    work = source.translated(Program(package.files), str(package.folder), prefix, settings.real)
+    work = source.translated(
+        Program(package.files), str(package.folder), prefix, settings.real, further={"control_step": _MEANINGS}
+    )
     choices, left_out = _choices(problem, settings, steps, work)
     workspace = work.program.module("records").make_workspace(
         steps,
@@ -168,7 +178,7 @@ def _parts(work: Translator, steps: int, workspace: Any, inputs: int) -> dict[st
         **dict.fromkeys(("k", "pending", "controller", "start", "end", "shift", "ready"), INT),
     }
     if work.program.has("process"):
-        parts |= dict.fromkeys(("saved_numbers", "numbers_before"), work.records["SETTINGS"]["numbers"])
+        parts |= dict.fromkeys(("saved", "settings_before"), Record("SETTINGS"))
     return parts
 
 
@@ -232,8 +242,8 @@ def _context(
         first=next((one for one in choices if one.name == "dual"), choices[0]),
         size=size,
         steps=steps,
-        start=_start(problem, settings),
-        end=f"{problem.horizon}" if settings.window is None else f"start + {settings.window}",
+        horizon=problem.horizon,
+        window=settings.window or 0,
         times=len(longer.state_cost),
         inputs=len(longer.input_cost),
         candidates=int(candidates.CANDIDATES),
@@ -254,6 +264,8 @@ def _context(
         table=tuple(table),
         vectors=vectors,
         matrices=matrices,
+        options=option_setters(one.name for one in choices),
+        statuses={name: int(getattr(work.program.module("control_step"), name)) for name in _STATUSES},
         chosen=tuple(f"c->settings.{name} = settings[controller][{i}];" for i, name in enumerate(choices[0].settings)),
         factorise=f"\n    {prefix}_filter_covariance_factorise(&c->belief);" if package.SQUARE_ROOT else "",
         task=_record_text(task[0], task.dtype, spell),
@@ -270,13 +282,6 @@ def _context(
     )
 
 
-def _start(problem: Problem, settings: Settings) -> str:
-    """The first time of a plan: in a moving window all times are alike from the end of the given cost on."""
-    if settings.window is None or problem.package.TIME_VARYING or signals_of(problem.package):
-        return "c->k"
-    return f"c->k < {problem.horizon} ? c->k : {problem.horizon}"
-
-
 def _own(workspace: Any) -> dict[str, Any]:
     """The parts of a workspace that nobody sets from outside."""
     return {name: array for name, array in workspace._asdict().items() if name not in _SET}
@@ -284,15 +289,15 @@ def _own(workspace: Any) -> dict[str, Any]:
 
 def _scratch(work: Translator, workspace: Any, table: Mapping[str, tuple[int, ...]], package: Any) -> Lines:
     """The declarations of the scratch of a controller."""
-    real, numbers = work.spelling.real, ("saved_numbers", "numbers_before") if package.PROCESSES else ()
+    real, saved = work.spelling.real, ("saved", "settings_before") if package.PROCESSES else ()
     arrays = {
         **{name: (work.spelling.name(Record(_name_of(work, a))), a.shape) for name, a in _own(workspace).items()},
         "missing": (real, (package.NY,)),
         **{name: (real, shape) for name, shape in table.items()},
-        **dict.fromkeys(numbers, (real, (package.DATA,))),
     }
     declared = (f"{kind} {name}[{']['.join(map(str, shape))}]" for name, (kind, shape) in arrays.items())
-    return (*declared, *((f"{work.spelling.prefix}_memory memory",) if work.memory else ()))
+    settings = (f"{work.spelling.prefix}_settings {name}" for name in saved)
+    return (*declared, *settings, *((f"{work.spelling.prefix}_memory memory",) if work.memory else ()))
 
 
 def _filling(name: str, shape: tuple[int, ...]) -> Lines:

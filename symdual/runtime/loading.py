@@ -48,6 +48,9 @@ class Offered(package_interface.Constants):
     calls: package_interface.CallsModule
     candidates: package_interface.CandidatesModule
     decision: package_interface.DecisionModule
+    settings: package_interface.SettingsModule
+    control_step: package_interface.ControlStepModule
+    controller: package_interface.ControllerModule
     process: package_interface.ProcessModule
     plant: package_interface.PlantModule
     episode: package_interface.EpisodeModule

@@ -17,6 +17,8 @@ from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError
 
 Records = NDArray[Any]
+#: The numbers of a task by name.
+Given = Mapping[str, Any]
 
 
 class BackendFailure(SymdualError):
@@ -326,6 +328,112 @@ class DecisionModule(Protocol):
         inputs: Array,
     ) -> float:
         """The plan that a decision has seen."""
+
+
+class SettingsModule(Protocol):
+    """What a controller is told; `given` are the numbers of a task by name."""
+
+    def cost_of(self, name: str, order: int, steps: int, W: Array | None = ...) -> str:
+        """The name of the compiled cost that a controller minimises."""
+
+    def searches(self, cost: str, settings: Records) -> bool:
+        """Whether a cost is searched over the first input."""
+
+    def cost_that_decides(self, cost: str, variances: Array, settings: Records) -> str:
+        """The cost that decides for a belief with these variances."""
+
+    def settings_of(self, name: str, order: int, given: Given, options: Mapping[str, float]) -> Records:
+        """The settings of a controller."""
+
+    def stage_costs_of(self, given: Given, steps: int) -> Records:
+        """The cost of each time."""
+
+    def floors_of(self, given: Given, steps: int) -> Array:
+        """What the square of each input costs at least."""
+
+
+class EmittedController(Protocol):
+    """`controller.Controller`: a controller with its workspaces, where it is in its task, and what it believes.
+
+    Its methods return a status below zero, see `control_step`, where something is lost.
+    """
+
+    k: int
+    pending: bool
+    shift: int
+    steps: int
+    u: Array
+    belief: Records
+    settings: Records
+    workspace: Workspace
+    table: Table
+    stats: Array
+    floors: Array
+    address: int
+    searching: bool
+    cost: str
+
+    def lay_out(self, steps: int) -> None:
+        """Make the workspace for tasks of so many steps."""
+
+    def take(self, y: Array) -> int:
+        """Take a measurement into the belief."""
+
+    def deciding(self) -> tuple[int, bool]:
+        """The address of the cost that decides, and whether it is searched."""
+
+    def choose(self, address: int, searching: bool) -> int:
+        """Choose an input by it."""
+
+    def times(self) -> tuple[int, int]:
+        """Begin and end of the plan, with room for it; a `ValueError` where the task has ended."""
+
+
+class MakeController(Protocol):
+    """`controller.Controller` as what makes one."""
+
+    def __call__(
+        self,
+        name: str,
+        scenario: str | None,
+        order: int,
+        window: int | None,
+        options: Mapping[str, float],
+        given: Given,
+        pointer: Pointer,
+    ) -> EmittedController:
+        """A controller for the task of these numbers."""
+
+
+class ControllerModule(Protocol):
+    """The implementation of all controllers."""
+
+    Controller: MakeController
+
+
+class ControlStepModule(Protocol):
+    """What a controller does at a step."""
+
+    FINE: int
+    ENDED: int
+    INFINITE_MEASUREMENT: int
+    LOST_BELIEF: int
+    LOST_PLAN: int
+    NO_SIGNAL: int
+
+    def write_plan(
+        self,
+        start: int,
+        end: int,
+        searching: bool,
+        learns: bool,
+        belief: Records,
+        workspace: Workspace,
+        u: Array,
+        states: Array,
+        inputs: Array,
+    ) -> int:
+        """Write the plan of the last decision."""
 
 
 class PlantModule(Protocol):

@@ -36,13 +36,16 @@ class PlannedOptions:
     samples: int = OPTIONS["samples"].default
     seed: int = OPTIONS["seed"].default
 
-    def write(self, task: Records) -> None:
-        """Put the settings into the task of a controller."""
-        given = {"starts": self.starts, "looking": bool(self.look_ahead), "samples": self.samples, "seed": self.seed}
-        for name, value in given.items():
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The same as numbers of the settings, checked."""
+        given = self.starts, int(bool(self.look_ahead)), self.samples, self.seed
+        found = dict[str, float]()
+        for name, value in zip(("starts", "looking", "samples", "seed"), given, strict=True):
             option = OPTIONS[name]
             said = "the seed" if name == "seed" else name
-            task[name] = whole_number(int(value), said, least=option.least, most=option.most)
+            found[name] = whole_number(value, said, least=option.least, most=option.most)
+        return found
 
 
 USUAL = PlannedOptions()
@@ -139,12 +142,11 @@ def _race(decision_log: Any) -> tuple[Contestant, ...]:
     )
 
 
-def lay_out(workspace: Workspace, plans: Records | None, shift: int) -> None:
-    """Store plans in a workspace, whose times differ by `shift` from the controller's."""
+def lay_out(workspace: Workspace, plans: Records | None) -> None:
+    """Store the plans that a controller has kept, with its own times."""
     workspace.stored_plans["steps"] = 0.0
     if plans is not None:
         workspace.stored_plans[: len(plans)] = plans
-        workspace.stored_plans["begin"][: len(plans), 0] += shift
 
 
 def taken_up(workspace: Workspace, kind: str, shift: int) -> Records | None:
