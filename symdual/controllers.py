@@ -15,10 +15,12 @@ class Option:
     """A whole number that controllers are told: a field of the settings of a package, and a setter in C.
 
     Args:
-        name: of the field; default: its usual value; least, most: its range; meaning: a comment behind it.
+        name: of the argument of `Options`, and of the setter in C; field: of the settings.
+        default: its usual value; least, most: its range; meaning: a comment behind it.
     """
 
     name: str
+    field: str
     default: int
     least: int
     most: int
@@ -34,12 +36,15 @@ class Cost:
         stored_plans: how many places of stored plans the next decision goes on with.
         plans_to_learn: whether it works on gradients and covariances along the plan.
         compiled_alone: whether it takes as long to compile as all others together.
+        own_module: whether it is a module of its own, from the template `controllers/NAME.py.jinja`, whose function
+            `choose` has the arguments of a cost; the others are in `dual_cost` and `decision`.
     """
 
     searched: bool = False
     stored_plans: int = 0
     plans_to_learn: bool = False
     compiled_alone: bool = False
+    own_module: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,7 @@ class Kind:
         knows_truth: whether a simulation tells it the truth.
         exported: whether it stands by itself: in a generated package, and in C.
         refuses: what it cannot do, as (the fact, the end of a sentence): "choices" are inputs with a finite set of
-            values, "processes" are Gaussian processes.
+            values, "processes" are Gaussian processes, "single" is single precision.
     """
 
     name: str
@@ -92,10 +97,10 @@ class Kind:
 OPTIONS = {
     option.name: option
     for option in (
-        Option("starts", 4, 1, 8, "plans that a planning controller improves"),
-        Option("looking", 1, 0, 1, "1: it looks one step ahead"),
-        Option("samples", 64, 0, 4096, "rollouts that it simulates to choose between plans; 0 for none"),
-        Option("seed", 0, 0, 2**31 - 1, "of what a controller draws"),
+        Option("starts", "starts", 4, 1, 8, "plans that a planning controller improves"),
+        Option("look_ahead", "looking", 1, 0, 1, "1: it looks one step ahead"),
+        Option("samples", "samples", 64, 0, 4096, "rollouts that it simulates to choose between plans; 0 for none"),
+        Option("seed", "seed", 0, 0, 2**31 - 1, "of what a controller draws"),
     )
 }
 
@@ -153,7 +158,7 @@ _KINDS = (
         "the same over all inputs of the plan, and looks one step ahead",
         "planned",
         Look("#8a4fb0", "#8a4fb0", "#c79ae6", (0, (7, 2)), "v", "planned"),
-        options=("starts", "looking", "samples", "seed"),
+        options=("starts", "look_ahead", "samples", "seed"),
         keeps_backoff=True,
     ),
     Kind(

@@ -27,7 +27,7 @@ from symdual.runtime.closed_loop import Settings
 from symdual.runtime.controller import Controller
 from symdual.runtime.explained import POINTS, Explained, explained
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.planned_options import USUAL, PlannedOptions
+from symdual.runtime.options import USUAL, Options
 from symdual.runtime.problem import Problem
 from symdual.runtime.readiness import works_for
 from symdual.runtime.replay import Recording, Replay
@@ -118,13 +118,13 @@ def controller(
     order: int = 1,
     window: int | None = None,
     truth: Given | None = None,
-    planned_options: PlannedOptions = USUAL,
+    options: Options = USUAL,
 ) -> Controller:
     """Make a controller of a task, ready to be asked for inputs: all that it needs is compiled or loaded here.
 
     Args:
         name: one of `symdual.controllers.NAMES`, such as "ce" or "dual".
-        order, window, planned_options: see `Controller`.
+        order, window, options: see `Controller`.
         truth: the true parameters for `oracle`, where they are not the problem's.
 
     >>> dual = symdual.controller(task, "dual")
@@ -135,7 +135,7 @@ def controller(
     subject = problem(task)
     if name in NAMES:
         _get_ready(subject, [name], order, window)
-    return controllers_module.controller(subject, name, order, window, truth, planned_options)
+    return controllers_module.controller(subject, name, order, window, truth, options)
 
 
 def _get_ready(subject: Problem, names: Sequence[str], order: int, window: int | None, episodes: bool = False) -> None:

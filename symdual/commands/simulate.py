@@ -53,6 +53,13 @@ if TYPE_CHECKING:
     type=click.IntRange(OPTIONS["starts"].least, OPTIONS["starts"].most),
     help="Plans that `planned` improves in a step.",
 )
+@click.option(
+    "--option",
+    "numbers",
+    metavar="NAME=N",
+    multiple=True,
+    help=f"A number that controllers are told, such as starts=2 ({', '.join(n for n in OPTIONS if n != 'seed')}).",
+)
 @click.option("--no-look-ahead", is_flag=True, help="Let `planned` take the first input of its best plan as it is.")
 @click.option("--no-rollouts", is_flag=True, help="Let `planned` choose between its plans without rollouts.")
 @click.option("--jobs", metavar="N", type=click.IntRange(min=1), help="Threads, at most those of the machine [all].")
@@ -91,6 +98,7 @@ def simulate(
     order: int,
     window: int | None,
     starts: int,
+    numbers: tuple[str, ...],
     no_look_ahead: bool,
     no_rollouts: bool,
     jobs: int | None,
@@ -111,7 +119,7 @@ def simulate(
     from symdual.report import figures
     from symdual.report.sweeps import summary_table
     from symdual.runtime.closed_loop import Settings
-    from symdual.runtime.planned_options import PlannedOptions
+    from symdual.runtime.options import Options
     from symdual.runtime.readiness import settle, works_for
     from symdual.runtime.results import Results
     from symdual.runtime.summary import summarise
@@ -127,10 +135,10 @@ def simulate(
         if resume and backend is None:
             task = as_begun(task, folder)
         truth = truth or ("prior" if task.truth is None else "scenario")
-        planned_options = PlannedOptions(starts, not no_look_ahead)
+        options = Options(starts, not no_look_ahead).told(dict(one.partition("=")[::2] for one in numbers))
         if no_rollouts:
-            planned_options = replace(planned_options, samples=0)
-        plan = sweep(task, controllers, runs, seed, Settings(truth, order, window, None, planned_options))
+            options = replace(options, samples=0)
+        plan = sweep(task, controllers, runs, seed, Settings(truth, order, window, None, options))
         results_folder(plan, folder, overwrite=resume or force)  # says what is wrong before anybody waits
         with late_progress(timed=False) as report:
             settle(plan.problem, plan.controllers, order, window, report)

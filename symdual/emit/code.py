@@ -75,6 +75,7 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
     slopes = "adjoint_lowrank" if has.lowrank and not has.constraints else "adjoint"
     costs = ("structured", *(["lowrank"] if has.lowrank else []), "second_order", "bonus")
     alone = tuple(kind.name for kind in EXPORTED)
+    own = tuple(name for name, cost in COSTS.items() if cost.own_module)
     covariances = CovariancesContext(s.input_delay, parameter_spans(facts.derivation))
     return (
         File("__init__", "__init__", facts.init(digest_placeholder)),
@@ -104,13 +105,15 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         File("planner", "dual_planner/planner", PlannerContext(slopes)),
         File("look_ahead", "dual_planner/look_ahead"),
         File("starts", "dual_planner/starts", StartsContext(facts.affine, facts.diffusion)),
+        File("random_numbers", "dual_planner/random_numbers"),
         *(_selection(facts) if has.selection else []),
         File("planned", "dual_planner/planned"),
         File("calls", "calls", CallsContext(slopes)),
         File("candidates", "search/candidates", CandidatesContext(_search_limits(search, has.discrete_inputs))),
         File("search", f"search/{search}"),
         *([File("discrete_inputs", "search/discrete_inputs")] if has.discrete_inputs else []),
-        File("decision", "search/decision", DecisionContext(costs)),
+        *(File(name, f"controllers/{name}") for name in own),
+        File("decision", "search/decision", DecisionContext(costs, own)),
         File("settings", "settings", SettingsContext(CONTROLLERS, COSTS, alone)),
         File("control_step", "control_step"),
         File("controller", "controller", ControllerContext(alone)),
@@ -220,7 +223,6 @@ def _adjoint(facts: Facts, blocks: AdjointBlocksContext) -> list[File]:
 def _selection(facts: Facts) -> list[File]:
     """Simulated rollouts that select among plans."""
     return [
-        File("random_numbers", "dual_planner/random_numbers"),
         File("rollouts", "dual_planner/rollouts", RolloutsContext(facts.diffusion)),
         File("selection", "dual_planner/selection"),
     ]

@@ -283,6 +283,7 @@ class DecisionContext(NamedTuple):
     """The search over the input."""
 
     costs: tuple[str, ...]
+    own: tuple[str, ...]  # costs that are modules of their own
 
 
 class CallsContext(NamedTuple):

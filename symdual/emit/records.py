@@ -286,7 +286,7 @@ def _settings(transition: str, diffusion: str, has_expression_cost: bool, constr
             Field("bonus", (), "tau of the exploration bonus"),
             Field("iterations", (), "limit of Gauss-Newton steps"),
             Field("tolerance", (), "relative decrease of the cost at which a plan counts as converged"),
-            *(Field(name, (), option.meaning) for name, option in OPTIONS.items()),
+            *(Field(option.field, (), option.meaning) for option in OPTIONS.values()),
             *([Field("ends", ("NE",), "weights of the terms of the cost of the end")] if has_expression_cost else []),
             *([Field("constraint_weights", ("NC",), "of squared excesses of constraints")] if constrained else []),
             *([Field("quantiles", ("NC",), "back-offs to be kept, in deviations")] if constrained else []),

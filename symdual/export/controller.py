@@ -105,7 +105,7 @@ def _choices(
     require_search_width(problem)
     for name in _wanted(settings.controllers):
         try:
-            kind = cost_kind(problem, name, settings.order, steps)
+            kind = cost_kind(problem, name, settings.order, steps, settings.real == "float")
         except SymdualError as reason:
             if settings.controllers:
                 raise

@@ -42,6 +42,7 @@ class OptionSetter(NamedTuple):
     """A function in C that sets an option of controllers to a whole number."""
 
     name: str
+    field: str
     meaning: str
     least: int
     most: int
@@ -56,7 +57,9 @@ class OptionSetter(NamedTuple):
 def option_setters(controllers: Iterable[str]) -> tuple[OptionSetter, ...]:
     """Those of all options of these controllers."""
     wanted = {name for one in controllers for name in CONTROLLERS[one].options}
-    return tuple(OptionSetter(o.name, o.meaning, o.least, o.most) for o in OPTIONS.values() if o.name in wanted)
+    return tuple(
+        OptionSetter(o.name, o.field, o.meaning, o.least, o.most) for o in OPTIONS.values() if o.name in wanted
+    )
 
 
 def setters(

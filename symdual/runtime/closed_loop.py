@@ -39,9 +39,9 @@ from symdual.runtime.faults import require_finite
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.noise import has_state_dependent_noise, require_noise
 from symdual.runtime.objective import constraints_of
+from symdual.runtime.options import USUAL, Options
 from symdual.runtime.package_interface import EpisodeLogArrays, Records
 from symdual.runtime.parallel import in_threads
-from symdual.runtime.planned_options import USUAL, PlannedOptions
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Belief, Problem, processes_of, require_parameters
 from symdual.runtime.problem import problem as of_package
@@ -135,7 +135,7 @@ class Settings:
         order: of the dual cost, 1 or 2.
         window: None for the fixed end of the problem, or the length of a moving horizon.
         length: the number of steps; the problem's horizon by default, and free with a moving horizon.
-        planned_options: how much `planned` does for a decision.
+        options: how much `planned` does for a decision.
 
     >>> settings = symdual.Settings(truth="prior", window=2, length=5)
     >>> symdual.simulate(task, "ce", runs=2, settings=settings)["ce"].inputs.shape
@@ -146,7 +146,7 @@ class Settings:
     order: int = 1
     window: int | None = None
     length: int | None = None
-    planned_options: PlannedOptions = USUAL
+    options: Options = USUAL
 
 
 def checked_settings(settings: Settings) -> Settings:
@@ -310,7 +310,7 @@ def _run_part(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Se
     require_noise(task)
     episode_log = _episode_log(package, count, steps)
     module = package.episode
-    given = settings_of(task, name, settings.order, settings.planned_options)
+    given = settings_of(task, name, settings.order, settings.options)
     counter = np.zeros(1, dtype=np.int64)
     deciding = kind_that_decides(task, kind, task.prior.covariance)
     shared = (

@@ -27,7 +27,7 @@ from symdual.common.words import refuse_unknown
 from symdual.controllers import NAMES, knows_truth
 from symdual.runtime.evaluate import argument
 from symdual.runtime.info import Info, State, Statistics
-from symdual.runtime.planned_options import USUAL, PlannedOptions
+from symdual.runtime.options import USUAL, Options
 from symdual.runtime.problem import Belief, Problem, checked_belief
 from symdual.runtime.signals import Forecast
 from symdual.runtime.solver import Solver
@@ -47,7 +47,7 @@ class Controller:
         order: 1 (the paper's) or 2 (with the curvature of the dynamics) for `dual`. Where a candidate that might have
             won, or one beside the winner, falls back to order 1, the whole decision is made at order 1.
         window: None to plan to the fixed end of the problem, or the length of a moving horizon for endless operation.
-        planned_options: how much `planned` does for a decision.
+        options: how much `planned` does for a decision.
 
     >>> ce = symdual.controller(task, "ce")
     >>> state = ce.init()
@@ -60,7 +60,7 @@ class Controller:
     name: str
     order: int = 1
     window: int | None = None
-    planned_options: PlannedOptions = USUAL
+    options: Options = USUAL
     _tools: Solver = field(init=False, repr=False)
     _live: list[State] = field(init=False, repr=False, default_factory=list)
 
@@ -86,7 +86,7 @@ class Controller:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle what was asked for and what `act` remembers; the compiled functions are looked up again."""
-        arguments = (self.problem, self.name, self.order, self.window, self.planned_options)
+        arguments = (self.problem, self.name, self.order, self.window, self.options)
         return _restored, (arguments, tuple(self._live), self._tools.forecast_problem)
 
     def init(self, belief: Belief | None = None, guess: ArrayLike | None = None) -> State:
@@ -195,7 +195,7 @@ def controller(
     order: int = 1,
     window: int | None = None,
     truth: Given | None = None,
-    planned_options: PlannedOptions = USUAL,
+    options: Options = USUAL,
 ) -> Controller:
     """Make a controller; the oracle is given the problem's truth, or `truth` when that is drawn anew."""
     if knows_truth(name):
@@ -205,4 +205,4 @@ def controller(
         problem = problem.for_oracle(known)
     elif name == "exact":
         problem = problem.by_numba()
-    return Controller(problem, name, order, window, planned_options)
+    return Controller(problem, name, order, window, options)

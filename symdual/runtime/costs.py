@@ -9,24 +9,23 @@ from symdual.common.errors import SymdualError
 from symdual.controllers import CONTROLLERS, COSTS
 from symdual.runtime.constraints import chosen_weights
 from symdual.runtime.objective import constraints_of
+from symdual.runtime.options import USUAL, Options
 from symdual.runtime.package_interface import Given, Pointer, Records
-from symdual.runtime.planned_options import USUAL, PlannedOptions
 from symdual.runtime.problem import Problem
 
 
-def cost_kind(problem: Problem, name: str, order: int, steps: int) -> str:
-    """The name of the compiled cost that a controller minimises over plans of at most `steps` steps."""
+def cost_kind(problem: Problem, name: str, order: int, steps: int, single: bool = False) -> str:
+    """The name of the compiled cost that a controller minimises over plans of at most `steps` steps.
+
+    What a controller cannot do is refused, see `controllers.Kind`.
+    """
+    facts = {"choices": problem.choices is not None, "processes": bool(problem.package.PROCESSES), "single": single}
     for fact, sentence in CONTROLLERS[name].refuses:
-        if _is_so(problem, fact):
+        if facts[fact]:
             raise SymdualError(f'the controller "{name}" {sentence}')
     # a moving horizon meets other weights at each step
     weights = problem.state_cost if steps == problem.horizon else None
     return problem.package.settings.cost_of(name, order, steps, weights)
-
-
-def _is_so(problem: Problem, fact: str) -> bool:
-    """Whether a task has what some controllers refuse, see `controllers.Kind`."""
-    return {"choices": problem.choices is not None, "processes": bool(problem.package.PROCESSES)}[fact]
 
 
 def kind_that_decides(problem: Problem, kind: str, covariance: Array) -> str:
@@ -85,9 +84,9 @@ def cost_numbers(problem: Problem) -> dict[str, Array]:
     return found
 
 
-def settings_of(problem: Problem, name: str, order: int, planned_options: PlannedOptions = USUAL) -> Records:
+def settings_of(problem: Problem, name: str, order: int, options: Options = USUAL) -> Records:
     """The settings of a controller as a record: noise, bounds and data of the model, weights of its cost."""
-    return problem.package.settings.settings_of(name, order, given_of(problem), planned_options.numbers)
+    return problem.package.settings.settings_of(name, order, given_of(problem), options.numbers)
 
 
 def stage_costs_of(problem: Problem) -> Records:

@@ -76,7 +76,7 @@ def _refused(
     k = int(np.flatnonzero(np.isfinite(episodes.means[n]).all(axis=1))[-1])
     belief = Belief(episodes.means[n, k], np.diag(episodes.variances[n, k]))
     truth = noise_draws.truths[n] if knows_truth(name) else None
-    again = controller(problem, name, settings.order, settings.window, truth, settings.planned_options)
+    again = controller(problem, name, settings.order, settings.window, truth, settings.options)
     try:
         again.choose(State(k, belief, None))
     except SymdualError as refusal:

@@ -173,10 +173,8 @@ class _Loop:
         self.name, self._problem, self._steps = name, problem, plan.steps
         self._noise_draws, self._truth = noise_draws, noise_draws.truths[0]
         known = self._truth if knows_truth(name) else None
-        planned_options = replace(settings.planned_options, seed=int(noise_draws.seeds[0]))
-        self._controller: Controller = controller(
-            problem, name, settings.order, settings.window, known, planned_options
-        )
+        options = replace(settings.options, seed=int(noise_draws.seeds[0]))
+        self._controller: Controller = controller(problem, name, settings.order, settings.window, known, options)
         steps = problem.horizon if settings.window is None else settings.window
         self._form = cost_kind(self._controller.problem, "dual", 1, steps)
         self.moments: list[_Moment] = []

@@ -425,7 +425,6 @@ class ControlStepModule(Protocol):
         self,
         start: int,
         end: int,
-        searching: bool,
         learns: bool,
         belief: Records,
         workspace: Workspace,

@@ -28,8 +28,8 @@ from symdual.runtime.evaluate import dynamics, observation
 from symdual.runtime.info import STATUS, Info, Parts, State, Statistics
 from symdual.runtime.noise import believed, fault_along, fault_of_filter, has_state_dependent_noise, require_noise
 from symdual.runtime.objective import constraints_of
+from symdual.runtime.options import Options, first_plans, lay_out, taken_up, told
 from symdual.runtime.package_interface import BackendFailure, Records, Workspace
-from symdual.runtime.planned_options import PlannedOptions, first_plans, lay_out, taken_up, told
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Belief, Problem
 from symdual.runtime.signals import Forecast, place_of, require_set, signals_of, with_forecast, with_signals
@@ -48,7 +48,7 @@ class Chosen(Protocol):
     @property
     def window(self) -> int | None: ...  # noqa: D102
     @property
-    def planned_options(self) -> PlannedOptions: ...  # noqa: D102
+    def options(self) -> Options: ...  # noqa: D102
 
 
 class Solver:
@@ -75,7 +75,7 @@ class Solver:
         pointer = cost_pointer(problem, self._kind, steps)
         self._task = problem
         self._own = package.controller.Controller(
-            controller.name, None, order, window, controller.planned_options.numbers, given_of(problem), pointer
+            controller.name, None, order, window, controller.options.numbers, given_of(problem), pointer
         )
         self._status = package.control_step
         self._settings_record = self._own.settings
@@ -456,6 +456,6 @@ class Solver:
             plan = self._workspace.plan[int(row[self._package.dual_cost.OUT_BUFFER])]
             states[:], inputs[:] = plan["z"][: len(states), : self._package.NX], plan["u"][: len(inputs)]
         else:
-            own, held, learns = self._own, self._hold(belief), COSTS[self._kind].plans_to_learn
-            self._status.write_plan(start, end, own.searching, learns, held, self._workspace, u, states, inputs)
+            held, learns = self._hold(belief), COSTS[self._kind].plans_to_learn
+            self._status.write_plan(start, end, learns, held, self._workspace, u, states, inputs)
         return states, inputs

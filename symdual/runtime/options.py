@@ -1,15 +1,16 @@
-"""How a controller that plans to learn goes about it, and the plans that it keeps from step to step."""
+"""What controllers are told besides their task, how `planned` came about its decision, and plans that are kept."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from symdual.common.arrays import Array
-from symdual.common.errors import SymdualError
+from symdual.common.errors import SymdualError, did_you_mean
 from symdual.controllers import CONTROLLERS, COSTS, OPTIONS
 from symdual.runtime.evaluate import argument, whole_number
 from symdual.runtime.package_interface import Records, Workspace
@@ -17,38 +18,48 @@ from symdual.runtime.problem import Problem
 
 
 @dataclass(frozen=True)
-class PlannedOptions:
-    """How much `planned` does for a decision.
+class Options:
+    """What a controller is told besides its task; each controller asks for its own of these.
 
     Args:
-        starts: how many of the plans to start from are improved, 1 to 8.
-        look_ahead: whether the first input is then chosen with the next measurement taken into account.
-        samples: rollouts that choose between plans whose first inputs differ, at most 4096; 0 for none. With
+        starts: how many of the plans to start from `planned` improves, 1 to 8.
+        look_ahead: whether it then chooses the first input with the next measurement taken into account.
+        samples: rollouts by which it chooses between plans whose first inputs differ, at most 4096; 0 for none. With
             Gaussian processes, noise that depends, constraints and choices there are none.
-        seed: of these rollouts. Episodes of a sweep use their own.
+        seed: of what a controller draws. Episodes of a sweep use their own.
 
-    >>> symdual.PlannedOptions(starts=2, look_ahead=False)
-    PlannedOptions(starts=2, look_ahead=False, samples=64, seed=0)
+    >>> symdual.Options(starts=2, look_ahead=False)
+    Options(starts=2, look_ahead=False, samples=64, seed=0)
     """
 
     starts: int = OPTIONS["starts"].default
-    look_ahead: bool = bool(OPTIONS["looking"].default)
+    look_ahead: bool = bool(OPTIONS["look_ahead"].default)
     samples: int = OPTIONS["samples"].default
     seed: int = OPTIONS["seed"].default
 
     @property
     def numbers(self) -> dict[str, float]:
         """The same as numbers of the settings, checked."""
-        given = self.starts, int(bool(self.look_ahead)), self.samples, self.seed
         found = dict[str, float]()
-        for name, value in zip(("starts", "looking", "samples", "seed"), given, strict=True):
+        for name, value in asdict(self).items():
             option = OPTIONS[name]
             said = "the seed" if name == "seed" else name
-            found[name] = whole_number(value, said, least=option.least, most=option.most)
+            number = int(value) if isinstance(value, bool | np.bool_) else value
+            found[option.field] = whole_number(number, said, least=option.least, most=option.most)
         return found
 
+    def told(self, given: Mapping[str, str]) -> Options:
+        """The same with whole numbers by name, as a command line has them."""
+        names = [name for name in OPTIONS if name != "seed"]
+        for name, text in given.items():
+            if name not in names:
+                raise SymdualError(f'there is no option "{name}"{did_you_mean(name, names)}; known: {", ".join(names)}')
+            if not text.isdecimal():
+                raise SymdualError(f'the option "{name}" must be a whole number, not "{text}"')
+        return replace(self, **{name: int(text) for name, text in given.items()})  # type: ignore[arg-type]
 
-USUAL = PlannedOptions()
+
+USUAL = Options()
 
 
 class Start(NamedTuple):
