@@ -100,6 +100,7 @@ OPTIONS = {
         Option("starts", "starts", 4, 1, 8, "plans that a planning controller improves"),
         Option("look_ahead", "looking", 1, 0, 1, "1: it looks one step ahead"),
         Option("samples", "samples", 64, 0, 4096, "rollouts that it simulates to choose between plans; 0 for none"),
+        Option("hold", "hold", 5, 1, 1_000_000, "decisions for which `thompson` keeps what it has drawn"),
         Option("seed", "seed", 0, 0, 2**31 - 1, "of what a controller draws"),
     )
 }
@@ -111,6 +112,7 @@ COSTS = {
     "second_order": Cost(searched=True),
     "bonus": Cost(searched=True),
     "planned": Cost(stored_plans=3, plans_to_learn=True, compiled_alone=True),
+    "thompson": Cost(stored_plans=2, own_module=True),
     "exact": Cost(searched=True),
 }
 
@@ -160,6 +162,17 @@ _KINDS = (
         Look("#8a4fb0", "#8a4fb0", "#c79ae6", (0, (7, 2)), "v", "planned"),
         options=("starts", "look_ahead", "samples", "seed"),
         keeps_backoff=True,
+    ),
+    Kind(
+        "thompson",
+        "draws parameters from what it believes, and plans as if they were the truth",
+        "thompson",
+        Look("#9a5b2f", "#8a4f26", "#d9a07a", (0, (4, 1, 1, 1, 1, 1)), "P", "posterior sampling (thompson)"),
+        options=("hold", "seed"),
+        refuses=(
+            ("processes", "draws parameters, and a Gaussian process is a function"),
+            ("single", "draws its random numbers in double precision"),
+        ),
     ),
     Kind(
         "exact",

@@ -26,15 +26,17 @@ class Options:
         look_ahead: whether it then chooses the first input with the next measurement taken into account.
         samples: rollouts by which it chooses between plans whose first inputs differ, at most 4096; 0 for none. With
             Gaussian processes, noise that depends, constraints and choices there are none.
+        hold: for how many decisions `thompson` keeps the parameters that it has drawn.
         seed: of what a controller draws. Episodes of a sweep use their own.
 
     >>> symdual.Options(starts=2, look_ahead=False)
-    Options(starts=2, look_ahead=False, samples=64, seed=0)
+    Options(starts=2, look_ahead=False, samples=64, hold=5, seed=0)
     """
 
     starts: int = OPTIONS["starts"].default
     look_ahead: bool = bool(OPTIONS["look_ahead"].default)
     samples: int = OPTIONS["samples"].default
+    hold: int = OPTIONS["hold"].default
     seed: int = OPTIONS["seed"].default
 
     @property
