@@ -1,14 +1,7 @@
 """The controllers behind one small interface: `init`, `step`, and `act` for people who want three lines.
 
-| name       | what it minimises over u_k                                                             |
-|------------|----------------------------------------------------------------------------------------|
-| `oracle`   | Jbar with the true model and parameters                                                |
-| `ce`       | Jbar under the mean of the belief                                                      |
-| `cautious` | Jbar + Jd with learning of theta switched off                                          |
-| `beb`      | Jbar + tau tr S_theta at the first step at which u_k can show in it                    |
-| `dual`     | Jbar + w Jd                                                                            |
-| `planned`  | Jbar + w Jd, over all inputs, then one step ahead; rollouts select         |
-| `exact`    | the expected cost itself, for the smallest problems only (see `symdual.runtime.exact`) |
+Which there are, and what each minimises, is listed in `symdual.controllers`. What they do is in the
+package's own controller; here arguments are checked, a state goes in and out of it, and `Info` is collected.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from symdual.runtime.info import STATUS, Info, Parts, State, Statistics
 from symdual.runtime.noise import believed, fault_along, fault_of_filter, has_state_dependent_noise, require_noise
 from symdual.runtime.objective import constraints_of
 from symdual.runtime.options import Options, first_plans, lay_out, taken_up, told
-from symdual.runtime.package_interface import BackendFailure, Records, Workspace
+from symdual.runtime.package_interface import BackendFailure, Records, Table, Workspace
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Belief, Problem
 from symdual.runtime.signals import Forecast, place_of, require_set, signals_of, with_forecast, with_signals
@@ -103,6 +103,16 @@ class Solver:
         self._task = task
         self._own.lay_out(task.horizon)
         self._workspace.stage_costs["signals"] = task.signals.of(self._package)[0]  # type: ignore[union-attr]
+
+    @property
+    def table(self) -> Table:
+        """What the last search has tried."""
+        return self._own.table
+
+    @property
+    def told(self) -> Records:
+        """The settings that the next decision is made by."""
+        return self._own.settings
 
     @property
     def forecast_problem(self) -> Problem | None:
