@@ -20,7 +20,9 @@ KNOWN: dict[str, set[str]] = {
     "export": {"runtime", "emit"},
     "common": set(),
     "many_digits": {"spec"},
-    "checks": {"spec", "derive", "emit", "runtime", "export", "many_digits", "identification"},
+    "generation": {"spec", "derive", "emit", "runtime"},
+    "checks": {"spec", "derive", "emit", "runtime", "export", "generation", "many_digits", "identification"},
+    "api": {"spec", "emit", "runtime", "export", "generation", "checks"},
 }
 FOREIGN = {"spec": {"jinja2", "numba"}, "derive": {"jinja2", "numba"}, "runtime": {"sympy", "jinja2"}}
 

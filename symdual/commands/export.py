@@ -52,7 +52,7 @@ def export(
     from symdual.export.target import sections
 
     console = new_console()
-    problem = api.prepare(model_file, scenario, backend="c")
+    problem = api.problem(model_file, scenario, backend="c")
     found = exported(problem, Settings(prefix or problem.package.name, real, window, order, controllers))
     place = folder / found.settings.prefix
     try:

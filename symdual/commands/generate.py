@@ -10,7 +10,8 @@ import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import backend_option, folder_option, json_option, model_file_argument
-from symdual.commands.terminal import headed, late_progress, new_console, print_remarks, show_compiling, shown
+from symdual.commands.terminal import headed, new_console, print_remarks, shown
+from symdual.report.progress import late_progress, show_compiling
 
 
 @click.command()
@@ -45,7 +46,7 @@ def generate(
             continue
         pattern = structure(item.derivation)
         functions = kernel_functions(item.derivation, pattern)
-        console.print(model_summary(item.model, pattern))
+        console.print(model_summary(item.derivation.model, pattern))
         console.print(kernel_table(functions))
         print_remarks(console, item.derivation.remarks)
         entry["operations"] = {f.name: f.kernel.operations for f in functions}

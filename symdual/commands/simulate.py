@@ -14,8 +14,9 @@ import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import backend_option, json_option, model_file_argument, writable
-from symdual.commands.terminal import headed, late_progress, new_console, new_progress, show_compiling, shown
+from symdual.commands.terminal import headed, new_console, shown
 from symdual.controllers import OPTIONS, listed
+from symdual.report.progress import late_progress, new_progress, show_compiling
 
 if TYPE_CHECKING:
     from symdual.runtime.results import Results
@@ -131,20 +132,20 @@ def simulate(
         raise click.UsageError(f"there is no run {run}: runs are numbered from 0 to {runs - 1}")
     console, began = new_console(), time.perf_counter()
     with _executor(jobs, cluster) as executor:
-        task = api.prepare(model_file, scenario, backend=backend or ("numba" if cluster else None))
+        problem = api.problem(model_file, scenario, backend=backend or ("numba" if cluster else None))
         if resume and backend is None:
-            task = as_begun(task, folder)
-        truth = truth or ("prior" if task.truth is None else "scenario")
+            problem = as_begun(problem, folder)
+        truth = truth or ("prior" if problem.truth is None else "scenario")
         options = Options(starts, not no_look_ahead).told(dict(one.partition("=")[::2] for one in numbers))
         if no_rollouts:
             options = replace(options, samples=0)
-        plan = sweep(task, controllers, runs, seed, Settings(truth, order, window, None, options))
+        plan = sweep(problem, controllers, runs, seed, Settings(truth, order, window, None, options))
         results_folder(plan, folder, overwrite=resume or force)  # says what is wrong before anybody waits
         with late_progress(timed=False) as report:
             settle(plan.problem, plan.controllers, order, window, report)
         works = [] if cluster else works_for(plan.problem, plan.controllers, order, window, episodes=True)
         compiled = show_compiling(works)
-        console.print(_start(time.perf_counter() - began, sum(compiled.values()), task.package.backend), style="dim")
+        console.print(_start(time.perf_counter() - began, sum(compiled.values()), problem.package.backend), style="dim")
         file = _run_sweep(plan, folder, executor, resume, force)
     with Results(file) as results:
         summary = summarise(results)
@@ -189,7 +190,7 @@ def _write_decisions(model_file: Path, plan: Sweep, run: int, html_file: Path) -
     from symdual.runtime.explained import explained
     from symdual.spec.loading import load_model_file
 
-    model = load_model_file(model_file).models.get(plan.problem.package.name)
+    model = load_model_file(model_file).specifications.get(plan.problem.package.name)
     with late_progress() as report:
         explained(plan, run, model, tell=report).html(html_file)
 
@@ -199,7 +200,7 @@ def _culprits(model_file: Path, results: Results) -> list[str]:
     from symdual.report.culprits import culprits
     from symdual.spec.loading import load_model_file
 
-    models = load_model_file(model_file).models
+    models = load_model_file(model_file).specifications
     names = [results.about[role] for role in ("model", "plant")]
     return list(culprits(results, *(models[name] for name in names))) if set(names) <= set(models) else []
 

@@ -25,8 +25,8 @@ from symdual.emit.processes import process_codes, process_pairs
 from symdual.emit.record import Needs, Record
 from symdual.emit.records import records
 from symdual.emit.second_order import NO_MOMENTS, second_order_text
-from symdual.spec.model import Model
 from symdual.spec.objective import Objective
+from symdual.spec.specification import Specification
 from symdual.spec.symbols import Unknown
 
 MANY = 8  # parameters from which on there is a low-rank form, and rows are rounded up to whole vectors
@@ -320,7 +320,7 @@ def _objective_context(derivation: Derivation) -> ObjectiveContext | None:
     return ObjectiveContext(stage, final)
 
 
-def with_inputs(model: Model) -> tuple[int, ...]:
+def with_inputs(model: Specification) -> tuple[int, ...]:
     """1 for each constraint that contains an input: at the end there is none."""
     constraints = () if model.objective is None else model.objective.constraints
     return tuple(int(not g.free_symbols.isdisjoint(model.inputs)) for g in constraints)

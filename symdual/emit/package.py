@@ -27,7 +27,7 @@ from symdual.derive.pieces import Limits, in_pieces
 from symdual.emit.code import code
 from symdual.emit.kernels import DataLayout, data_layout
 from symdual.emit.render import template_folder
-from symdual.spec.model import Model
+from symdual.spec.specification import Specification
 
 _PLACEHOLDER = "@DIGEST@"
 
@@ -43,7 +43,9 @@ class Package:
 
 
 def package(
-    derivation: Derivation, numbers: Mapping[str, Array] | None = None, plants: Mapping[str, Model] | None = None
+    derivation: Derivation,
+    numbers: Mapping[str, Array] | None = None,
+    plants: Mapping[str, Specification] | None = None,
 ) -> Package:
     """Render the package of a model.
 
@@ -70,7 +72,7 @@ def package(
     return Package(model.name, files, digest, inputs)
 
 
-def _scenarios(model: Model, plants: Mapping[str, Model]) -> bytes:
+def _scenarios(model: Specification, plants: Mapping[str, Specification]) -> bytes:
     """Who the plant of each scenario is, and the digest of each that has a package of its own."""
     others = {plant.name: model_digest(plant) for plant in plants.values() if plant.name != model.name}
     content = {"plants": {name: plant.name for name, plant in plants.items()}, "digests": others}
@@ -122,7 +124,7 @@ def model_numbers(derivation: Derivation, layout: DataLayout) -> dict[str, Array
     }
 
 
-def _cost_numbers(model: Model) -> dict[str, Array]:
+def _cost_numbers(model: Specification) -> dict[str, Array]:
     """What is known of the terms of a cost: their slopes by the inputs, where these alone occur."""
     slopes = None if model.objective is None else model.objective.input_slopes(model)
     return {} if slopes is None else {"term_slopes": slopes}
@@ -159,7 +161,7 @@ def _generator_digest() -> str:
     return _digest(*(content for path in (*modules, *templates) for content in (path.name, path.read_bytes())))
 
 
-def input_digest(model: Model, numbers: Mapping[str, Array], plants: Mapping[str, Model]) -> str:
+def input_digest(model: Specification, numbers: Mapping[str, Array], plants: Mapping[str, Specification]) -> str:
     """The hash of everything that goes into a package; equal digests mean equal packages."""
     parts: list[str | bytes] = [_generator_digest(), symdual.__version__, model_digest(model)]
     for name in sorted(numbers):
@@ -177,8 +179,8 @@ def _spelled(expression: sp.Expr) -> list[str]:
     return [*(sp.srepr(piece) for _, piece in pieces.taken), sp.srepr(pieces.rest)]
 
 
-def model_digest(model: Model) -> str:
-    """The hash of what a model says, whatever its scenarios are and whoever turns it into code."""
+def model_digest(model: Specification) -> str:
+    """The hash of what a model says and its scenarios ask of its code, whoever turns it into code."""
     parts: list[str | bytes] = [model.name, model.method, model.filter, repr(model.square_root), repr(model.step)]
     for e in (*model.states, *model.inputs, *model.dynamics, *model.observation):
         parts += _spelled(e)

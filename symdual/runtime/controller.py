@@ -42,7 +42,7 @@ class Controller:
         window: None to plan to the fixed end of the problem, or the length of a moving horizon for endless operation.
         options: how much `planned` does for a decision.
 
-    >>> ce = symdual.controller(task, "ce")
+    >>> ce = symdual.controller(problem, "ce")
     >>> state = ce.init()
     >>> state, u, info = ce.step(state)               # the functional form of u = ce.act()
     >>> info.status, state.k
@@ -141,7 +141,7 @@ class Controller:
         return self._live[0].belief
 
     def change(self, **numbers: Any) -> None:
-        """Go on with other numbers of the task, by the arguments of `Problem.changed`: references, weights, bounds."""
+        """Go on with other numbers, by the arguments of `Problem.changed`: references, weights, bounds."""
         refuse_unknown("Controller.change", numbers, Problem.changed)
         object.__setattr__(self, "problem", self.problem.changed(**numbers))
         self._equip()

@@ -27,29 +27,29 @@ def reason(
     problem: Problem, name: str, noise_draws: NoiseDraws, episodes: Episodes, settings: Settings
 ) -> tuple[int, str] | None:
     """An episode that ended early, and why; None where none did or nothing can be said about it."""
-    task = problem.for_oracle(noise_draws.truths[0]) if knows_truth(name) else problem
-    found = faults_of_episodes(task, noise_draws, episodes)
-    found = found or _left(task, noise_draws, episodes, PLANT) or _left(task, noise_draws, episodes, BELIEF)
+    believed = problem.for_oracle(noise_draws.truths[0]) if knows_truth(name) else problem
+    found = faults_of_episodes(believed, noise_draws, episodes)
+    found = found or _left(believed, noise_draws, episodes, PLANT) or _left(believed, noise_draws, episodes, BELIEF)
     return found or _refused(problem, name, noise_draws, episodes, settings)
 
 
-def _left(task: Problem, noise_draws: NoiseDraws, episodes: Episodes, outcome: int) -> tuple[int, str] | None:
+def _left(problem: Problem, noise_draws: NoiseDraws, episodes: Episodes, outcome: int) -> tuple[int, str] | None:
     """What the plant, or the filter, was not finite in, in the first episode that ended so; None if that is not known.
 
     The step that ended it is made once more, and all before it are asked whether the model was too fast for its method.
     """
     failed = np.flatnonzero(episodes.outcomes == outcome)
-    if not failed.size or task.package.PROCESSES:
+    if not failed.size or problem.package.PROCESSES:
         return None
     n = int(failed[0])
     k, inputs = int(np.flatnonzero(np.isfinite(episodes.means[n]).all(axis=1))[-1]), episodes.inputs[n]
     if outcome == PLANT:
-        what, package, points = "the plant", task.plant, _true_points(n, k, noise_draws, episodes)
-        heard = None if task.signals is None else task.signals.of(package)[1]
+        what, package, points = "the plant", problem.plant, _true_points(n, k, noise_draws, episodes)
+        heard = None if problem.signals is None else problem.signals.of(package)[1]
         fault = fault_of_plant(with_signals(package, None if heard is None else heard[k]), *points[-1])
     else:
-        package, nx, means = task.package, task.package.NX, episodes.means[n]
-        way = task, k + 1, means[k], inputs[k]
+        package, nx, means = problem.package, problem.package.NX, episodes.means[n]
+        way = problem, k + 1, means[k], inputs[k]
         what = "the filter's prediction" if fault_of_step(*way) else "the belief"
         points = [(j, means[j, :nx], inputs[j], means[j, nx:]) for j in range(k + 1)]
         fault = fault_of_model(*way)

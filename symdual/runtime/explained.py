@@ -63,7 +63,7 @@ class Decision:
         plan_states, plan_inputs: the plan, (S+1, NX) and (S, NU).
         unmeasured: the standard deviations of z along the plan if nothing were measured, (S+1, NZ).
         measured: the same with the measurements that the plan expects: what it will have learned.
-        curves: the cost over each input. Where a task has constraints, all three parts are those of one plan, at the
+        curves: the cost over each input. Where a problem has constraints, all three parts are those of one plan, at the
             back-offs that the controller keeps: what learning gains by shorter ones is certainty-equivalent. They count
             excesses as `dual` does; `planned` itself counts what is expected of them, which is less.
     """
@@ -100,7 +100,7 @@ class ExplainedEpisode:
 class Explained(Mapping[str, ExplainedEpisode]):
     """One episode with each controller, all with the same random draws; `explained["dual"]` is a `ExplainedEpisode`.
 
-    >>> explained = symdual.explain(task, ["ce", "dual"])
+    >>> explained = symdual.explain(problem, ["ce", "dual"])
     >>> explained["dual"].decisions[0].parts.probing < 0
     True
     >>> explained.html(folder / "decisions.html").name
@@ -114,7 +114,7 @@ class Explained(Mapping[str, ExplainedEpisode]):
     def html(self, path: str | Path) -> Path:
         """Write a page that shows every decision: one file with a slider over time, no network needed.
 
-        Unknown functions are drawn as such where the task was a scenario or a model file.
+        Unknown functions are drawn as such where a scenario or a model file is given.
         """
         shown("decisions as a page", self, Path(path))
         return Path(path)

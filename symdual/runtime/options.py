@@ -100,7 +100,7 @@ class Planned(NamedTuple):
     other first inputs; `won` is the position of the one that became the best plan, whose first input is `plan_input`.
     `looks` are the first inputs that were looked at one step ahead, in the order in which that was done. `race` are the
     contestants of rollouts, empty where all first inputs agreed, and `race_won` is the position of the winner;
-    `no_race` says why there are none in such a task.
+    `no_race` says why there are none in such a problem.
     """
 
     starts: tuple[Start, ...]
@@ -134,7 +134,7 @@ def told(workspace: Workspace) -> Planned | None:
 
 
 def _no_race(workspace: Workspace) -> str:
-    """Why no rollouts are simulated in a task; empty where they are."""
+    """Why no rollouts are simulated in a problem; empty where they are."""
     if "entries" in (workspace.decision_log.dtype.names or ()):
         return ""
     given = workspace.settings.dtype.names or ()

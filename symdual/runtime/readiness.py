@@ -1,9 +1,12 @@
-"""What is to be compiled before controllers of a task can act, or episodes with them can run."""
+"""What is to be compiled before controllers can act, or episodes with them can run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
+from symdual.common.display import shown
+from symdual.common.errors import SymdualError
 from symdual.controllers import COSTS, knows_truth
 from symdual.runtime.costs import cost_kind, kind_that_decides
 from symdual.runtime.loading import LoadedPackage
@@ -26,6 +29,16 @@ def works_for(
         costs = [*([together] if together else []), *sorted(own & _ALONE)]
         found += missing(package.folder, [*costs, DECIDE_AND_LEARN, *(["episode"] if episodes else [])])
     return found
+
+
+def get_ready(
+    problem: Problem, names: Sequence[str], order: int = 1, window: int | None = None, episodes: bool = False
+) -> None:
+    """Compile what is not compiled yet, on all cores; whoever sits before a terminal or a notebook sees it."""
+    works = works_for(problem, names, order, window, episodes)
+    if works:
+        with suppress(SymdualError):  # what other processes cannot compile, this one does when it is called
+            shown("compiling in a terminal", works)
 
 
 def settle(

@@ -140,7 +140,7 @@ def read_recording(file: Path, package: LoadedPackage) -> Recording:
     """Read a .csv file with the columns `time`, the inputs and the measurements of a model, in any order.
 
     >>> _ = (folder / "two_rows.csv").write_text("time,u,x\\n0,0.5,1.0\\n1,0.0,1.4\\n")
-    >>> symdual.read_recording(folder / "two_rows.csv", task.package).measurements.tolist()
+    >>> symdual.read_recording(folder / "two_rows.csv", problem.package).measurements.tolist()
     [[1.0], [1.4]]
     """
     header, rows = _table(file)

@@ -53,7 +53,7 @@ def reactor(
     file.write_text(REACTOR)
     contents = load_model_file(file)
     package = symdual.load(shared_models(file) / "reactor", backend="c")
-    return contents.models["reactor"], list(contents.scenarios.values()), package
+    return contents.specifications["reactor"], list(contents.scenarios.values()), package
 
 
 def test_a_reference_of_which_nothing_is_wanted_is_no_place_to_be(reactor: Any) -> None:

@@ -84,7 +84,7 @@ STALE = (
     HEAD
     + """
     import shutil
-    from symdual import api
+    from symdual import generation
     from symdual.emit import code, package as packaging, printer, render, write
 
     templates = Path("templates")
@@ -107,8 +107,8 @@ STALE = (
             os.utime(file, (second, second))
         return target
 
-    api.write = write_in_one_second
-    api.is_unchanged = lambda *arguments: False
+    generation.write = write_in_one_second
+    generation.is_unchanged = lambda *arguments: False
 
     def step(edit, written):
         global second

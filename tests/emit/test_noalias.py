@@ -99,7 +99,7 @@ def numbers(package: LoadedPackage, program: Program) -> dict[str, np.ndarray]:
     python: Any = InPython(package, program)
     sizes = package.NX, package.NU, package.NTHETA
     place = Place(*(np.full(n, 0.4) for n in sizes), *(np.full(n, 0.3) for n in sizes), horizon=3)
-    task = checks._Task(python, place, np.random.default_rng(1))
+    task = checks._Sample(python, place, np.random.default_rng(1))
     calls = {
         (module, name): getattr(getattr(python, module), name)
         for module, name in checks._calls(package)

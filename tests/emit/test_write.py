@@ -142,7 +142,7 @@ def test_nothing_is_left_behind_when_nothing_could_be_written(tmp_path: Path, mo
     def fail(*arguments: object) -> None:
         raise SymdualError("cannot be derived")
 
-    monkeypatch.setattr("symdual.api.package", fail)
+    monkeypatch.setattr("symdual.generation.package", fail)
     with pytest.raises(SymdualError, match="derived"):
         symdual.generate(gain(2.0), tmp_path / "new" / "folder")
     assert list(tmp_path.iterdir()) == []
@@ -156,14 +156,14 @@ def test_one_bad_model_of_a_file_keeps_the_others_from_being_written(
         "import sympy as sp\nfrom symdual import Model\nx, u = sp.symbols('x u')\n"
         "good = Model([x], [u], [x + u])\nbad = Model([x], [u], [x - u])\n"
     )
-    import symdual.api
+    import symdual.generation
 
     def picky(derivation: Derivation, *rest: object) -> object:
         if derivation.model.name == "bad":
             raise SymdualError("cannot be derived")
         return package(derivation)
 
-    monkeypatch.setattr(symdual.api, "package", picky)
+    monkeypatch.setattr(symdual.generation, "package", picky)
     with pytest.raises(SymdualError, match="derived"):
         symdual.generate(file, tmp_path / "generated")
     assert not (tmp_path / "generated").exists()

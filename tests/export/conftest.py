@@ -56,7 +56,7 @@ def through_c(c_compiler: str, package_of: Callable[[str], Path]) -> Callable[[s
 @cache
 def files_of(name: str) -> Mapping[str, bytes]:
     """The files of the package of a model of the project, which need not be on the disk."""
-    return package(derive(load_model_file(model_file(name)).models[name])).files
+    return package(derive(load_model_file(model_file(name)).specifications[name])).files
 
 
 @pytest.fixture

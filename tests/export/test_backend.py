@@ -53,7 +53,7 @@ def test_every_function_agrees_with_plain_python(name: str, through_c: Callable[
     python: Any = InPython(package)
     runs = []
     for one in (python, package):
-        task = checks._Task(python, around_one(package), np.random.default_rng(1))
+        task = checks._Sample(python, around_one(package), np.random.default_rng(1))
         calls = checks._calls(one) if one is package else _plain_calls(python, package)
         runs.append([*task._kernels(calls), *task._filter(calls), *task._planning(calls)])
     for (what, exact), (_, got) in zip(*runs, strict=True):
@@ -63,7 +63,7 @@ def test_every_function_agrees_with_plain_python(name: str, through_c: Callable[
 def test_a_long_step_by_stages_agrees_with_plain_python(through_c: Callable[[str], LoadedPackage]) -> None:
     package = through_c("staged")
     python: Any = InPython(package)
-    task = checks._Task(python, around_one(package), np.random.default_rng(1))
+    task = checks._Sample(python, around_one(package), np.random.default_rng(1))
     exact, got = (list(task._kernels(calls)) for calls in (_plain_calls(python, package), checks._calls(package)))
     for (what, right), (_, own) in zip(exact, got, strict=True):
         assert close(own, right, 1e-12), what
@@ -223,15 +223,15 @@ def test_a_wrong_translation_is_noticed(
     broken = lambda work: text(work).replace("f_out[0] = b * u + x;", "f_out[0] = b * u - x;")  # noqa: E731
     monkeypatch.setattr(backend, "library_text", broken)
     monkeypatch.setattr(backend, "_BACKENDS", {})
-    results = checks.check_exported(TOY.models["toy"], through_c("toy"), points=2, recursions=False)
+    results = checks.check_exported(TOY.specifications["toy"], through_c("toy"), points=2, recursions=False)
     assert not all(result.passed for result in results)
 
 
 def test_a_right_translation_passes(through_c: Callable[[str], LoadedPackage]) -> None:
     """All exported functions in single precision beside double, the built controller beside the one in Python."""
     package, scenarios = through_c("toy"), tuple(TOY.scenarios.values())
-    results = checks.check_exported(TOY.models["toy"], package, points=2, recursions=False)
-    results += checks._functions(TOY.models["toy"], package, scenarios)
+    results = checks.check_exported(TOY.specifications["toy"], package, points=2, recursions=False)
+    results += checks._functions(TOY.specifications["toy"], package, scenarios)
     results += checks._controllers(problem(package))
     assert [result.block for result in results if not result.passed] == []
     compared = {result.block for result in results}

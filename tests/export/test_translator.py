@@ -21,6 +21,7 @@ from symdual.export.program import Program
 from symdual.export.translator import Translator
 from symdual.export.values import Untranslatable
 from symdual.spec.objective import Objective
+from symdual.spec.specification import specified
 
 from .conftest import close, files_of
 
@@ -340,7 +341,7 @@ def test_constraints_without_any_unknown_are_translated() -> None:
     """Everything about parameters has no entries there."""
     x, u = sp.symbols("x u")
     model = Model([x], [u], [0.9 * x + u], process_noise=0.1, name="ce")
-    program = Program(package(derive(model.asked(Objective(constraints=(x - 1,))))).files)
+    program = Program(package(derive(specified(model, Objective(constraints=(x - 1,))))).files)
     assert "store_gains" in library_text(source.translated(program, "ce", "p"))
 
 
