@@ -18,7 +18,7 @@ and programs use them, or a model file in their place, with
     plot, explain                            figures of episodes, plans, decisions and unknown functions
     evaluate, posterior                      derivatives of a model, and what a belief says about an unknown function
 
-What they return is a Problem, a Belief, a Controller, a Simulation of Episodes, or Results; Settings and PlannedOptions
+What they return is a Problem, a Belief, a Controller, a Simulation of Episodes, or Results; Settings and Options
 are further options. In examples `problem` is that of the model file `toy` (symdual/paper/models/toy.py),
 and `folder` is a folder that can be written.
 Everything is imported when it is first used, so that `import symdual` and the runtime stay light.
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from symdual.runtime.closed_loop import Episodes as Episodes
     from symdual.runtime.closed_loop import Settings as Settings
     from symdual.runtime.controller import Controller as Controller
-    from symdual.runtime.planned_options import PlannedOptions as PlannedOptions
+    from symdual.runtime.options import Options as Options
     from symdual.runtime.plants import GymPlant as GymPlant
     from symdual.runtime.plants import run_foreign as run_foreign
     from symdual.runtime.posterior import posterior as posterior
@@ -76,7 +76,7 @@ _PLACES = {
     "Belief": "symdual.runtime.problem",
     "Controller": "symdual.runtime.controller",
     "Episodes": "symdual.runtime.closed_loop",
-    "PlannedOptions": "symdual.runtime.planned_options",
+    "Options": "symdual.runtime.options",
     "GymPlant": "symdual.runtime.plants",
     "Model": "symdual.spec.model",
     "Problem": "symdual.runtime.problem",

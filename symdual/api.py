@@ -17,16 +17,16 @@ from symdual.backends.loading import load as load_package
 from symdual.common.errors import SymdualError, SymdualWarning, did_you_mean
 from symdual.common.named import Given
 from symdual.common.words import spelled
+from symdual.controllers import NAMES
 from symdual.runtime import controller as controllers_module
 from symdual.runtime import problem as problems
 from symdual.runtime import replay as replays
 from symdual.runtime import sweep as sweeps
 from symdual.runtime.closed_loop import Settings
 from symdual.runtime.controller import Controller
-from symdual.runtime.costs import NAMES
 from symdual.runtime.explained import POINTS, Explained, explained
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.planned_options import USUAL, PlannedOptions
+from symdual.runtime.options import USUAL, Options
 from symdual.runtime.problem import Problem
 from symdual.runtime.readiness import get_ready
 from symdual.runtime.replay import Recording, Replay
@@ -201,14 +201,14 @@ def controller(
     order: int = 1,
     window: int | None = None,
     truth: Given | None = None,
-    planned_options: PlannedOptions = USUAL,
+    options: Options = USUAL,
 ) -> Controller:
     """Make a controller of a problem, ready to be asked for inputs: all that it needs is compiled or loaded here.
 
     Args:
         given: a problem, or what `problem` makes one of.
-        name: oracle, ce, cautious, beb, dual, planned or exact.
-        order, window, planned_options: see `Controller`.
+        name: one of `symdual.controllers.NAMES`, such as "ce" or "dual".
+        order, window, options: see `Controller`.
         truth: the true parameters for `oracle`, where they are not the problem's.
 
     >>> dual = symdual.controller(problem, "dual")
@@ -219,7 +219,7 @@ def controller(
     own = problem(given)
     if name in NAMES:
         get_ready(own, [name], order, window)
-    return controllers_module.controller(own, name, order, window, truth, planned_options)
+    return controllers_module.controller(own, name, order, window, truth, options)
 
 
 @spelled

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 #: for all rooms
-COMMON = {"__version__", "common"}
+COMMON = {"__version__", "common", "controllers"}
 KNOWN: dict[str, set[str]] = {
     "spec": set(),
     "derive": {"spec"},
@@ -89,7 +89,7 @@ def test_one_definition_of_each(name: str) -> None:
 MAKERS = {
     "a page": (r"<!doctype", {"report/html.py"}),
     "a table": (r"(?s)from rich\.table import.*= (Table|Grid)(\.grid)?\(", {"report/grid.py"}),
-    "a colour": (r"#[0-9a-fA-F]{6}\b", {"report/palette.py"}),
+    "a colour": (r"#[0-9a-fA-F]{6}\b", {"report/palette.py", "controllers.py"}),
 }
 
 

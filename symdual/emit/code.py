@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, get_type_hints
 
 from symdual.common.numba_versions import TESTED
+from symdual.controllers import CONTROLLERS, COSTS, EXPORTED, OPTIONS
 from symdual.derive.derivation import Derivation
 from symdual.emit.blocks import block_text, motion_text
 from symdual.emit.contexts import (
@@ -16,6 +17,7 @@ from symdual.emit.contexts import (
     CandidatesContext,
     ClosedLoopCovarianceContext,
     ConstraintsContext,
+    ControllerContext,
     CostBlocksContext,
     CovariancesContext,
     CurvatureContext,
@@ -34,6 +36,7 @@ from symdual.emit.contexts import (
     RecordsContext,
     RolloutsContext,
     SecondOrderContext,
+    SettingsContext,
     StartsContext,
 )
 from symdual.emit.facts import Facts, with_inputs
@@ -76,13 +79,15 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
     slopes = "adjoint_lowrank" if has.lowrank and not has.constraints else "adjoint"
     costs = ("structured", *(["lowrank"] if has.lowrank else []), "second_order", "bonus")
     records = facts.records()
+    alone = tuple(kind.name for kind in EXPORTED)
+    own = tuple(name for name, cost in COSTS.items() if cost.own_module)
     covariances = CovariancesContext(s.input_delay, parameter_spans(facts.derivation))
     return (
         File("__init__", "__init__", facts.init(digest_placeholder)),
         File("options", "options", OptionsContext(TESTED)),
         File("pipeline", "pipeline"),
         File("kernels", "kernels/kernels", facts.kernels()),
-        File("records", "records", RecordsContext(facts.size_lines(), records, workspace_fields(records))),
+        File("records", "records", RecordsContext(facts.size_lines(), records, workspace_fields(records), OPTIONS)),
         File("blocks", "blocks/blocks", BlocksContext(text, motion_text(facts.transition, facts.diffusion), width)),
         File("cost_blocks", "blocks/cost_blocks", CostBlocksContext(text, width)),
         *_optional(facts),
@@ -105,14 +110,18 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         File("planner", "dual_planner/planner", PlannerContext(slopes)),
         File("look_ahead", "dual_planner/look_ahead"),
         File("starts", "dual_planner/starts", StartsContext(facts.affine, facts.diffusion)),
+        File("random_numbers", "dual_planner/random_numbers"),
         *(_selection(facts) if has.selection else []),
         File("planned", "dual_planner/planned"),
         File("calls", "calls", CallsContext(slopes)),
         File("candidates", "search/candidates", CandidatesContext(_search_limits(search, has.discrete_inputs))),
         File("search", f"search/{search}"),
         *([File("discrete_inputs", "search/discrete_inputs")] if has.discrete_inputs else []),
-        File("decision", "search/decision", DecisionContext(costs, signature(Cost, "types."))),
-        File("controller", "controller"),
+        *(File(name, f"controllers/{name}") for name in own),
+        File("decision", "search/decision", DecisionContext(costs, own, signature(Cost, "types."))),
+        File("settings", "settings", SettingsContext(CONTROLLERS, COSTS, alone)),
+        File("control_step", "control_step"),
+        File("controller", "controller", ControllerContext(alone)),
         File("plant", "plant", _plant()),
         File("episode", "episode"),
     )
@@ -226,7 +235,6 @@ def _adjoint(facts: Facts, blocks: AdjointBlocksContext) -> list[File]:
 def _selection(facts: Facts) -> list[File]:
     """Simulated rollouts that select among plans."""
     return [
-        File("random_numbers", "dual_planner/random_numbers"),
         File("rollouts", "dual_planner/rollouts", RolloutsContext(facts.diffusion)),
         File("selection", "dual_planner/selection"),
     ]

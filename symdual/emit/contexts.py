@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from symdual.controllers import Cost, Kind, Option
 from symdual.emit.blocks import BlockText, MotionText
 from symdual.emit.processes import ProcessCode, ProcessPoint
 from symdual.emit.record import Record
@@ -117,6 +118,21 @@ class RecordsContext(NamedTuple):
     size_lines: tuple[str, ...]
     records: tuple[Record, ...]
     workspace: tuple[WorkspaceField, ...]
+    options: Mapping[str, Option]
+
+
+class SettingsContext(NamedTuple):
+    """The list of controllers, and the costs that they minimise."""
+
+    kinds: Mapping[str, Kind]
+    costs: Mapping[str, Cost]
+    names: tuple[str, ...]  # of those that stand by themselves
+
+
+class ControllerContext(NamedTuple):
+    """A controller for programs without symdual."""
+
+    names: tuple[str, ...]
 
 
 class BlocksContext(NamedTuple):
@@ -268,6 +284,7 @@ class DecisionContext(NamedTuple):
     """The search over the input."""
 
     costs: tuple[str, ...]
+    own: tuple[str, ...]  # costs that are modules of their own
     signature: str  # of a cost
 
 

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, get_type_hints
 
+from symdual.entries.controllers import ControllerModule, ControlStepModule, SettingsModule
 from symdual.entries.decisions import (
     CandidatesModule,
     DecisionModule,
@@ -94,6 +95,9 @@ class Offered(Constants):
     calls: CallsModule
     candidates: CandidatesModule
     decision: DecisionModule
+    settings: SettingsModule
+    control_step: ControlStepModule
+    controller: ControllerModule
     process: ProcessModule
     plant: PlantModule
     episode: EpisodeModule

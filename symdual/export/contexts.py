@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from symdual.export.setters import Setter
+from symdual.export.setters import OptionSetter, Setter
 
 Lines = tuple[str, ...]
 
@@ -62,8 +62,8 @@ class ControllerContext(NamedTuple):
     # sizes
     size: int  # of the struct in bytes
     steps: int
-    start: str  # first time of a plan
-    end: str
+    horizon: int
+    window: int  # 0 for none
     times: int  # for which there is a cost
     inputs: int  # of these, those with an input
     candidates: int
@@ -86,6 +86,8 @@ class ControllerContext(NamedTuple):
     table: Lines  # members of a table
     vectors: tuple[Setter, ...]
     matrices: tuple[Setter, ...]
+    options: tuple[OptionSetter, ...]
+    statuses: Mapping[str, int]  # of a step, by name
     chosen: Lines  # statements that set what the task of a controller has of its own
     doubts: DoubtNumbers
     factorise: str  # what a new belief needs in square-root form, on a line of its own

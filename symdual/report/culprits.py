@@ -13,6 +13,7 @@ import numpy as np
 import sympy as sp
 
 from symdual.common.arrays import Array
+from symdual.controllers import knows_truth
 from symdual.runtime.results import Results
 from symdual.spec.numeric import as_numpy
 from symdual.spec.symbols import FeatureSum
@@ -32,7 +33,7 @@ def culprits(results: Results, model: System, plant: System) -> Iterator[str]:
             continue
         run = int(failed[0])
         inputs = results.array(name, "inputs")[run]
-        believed = (plant if name == "oracle" else model), results.array(name, "means")[run]
+        believed = (plant if knows_truth(name) else model), results.array(name, "means")[run]
         true = np.column_stack([states := results.array(name, "states")[run], _same(results, name, run, len(states))])
         for which, points in (believed, (plant, true)):
             known = np.flatnonzero(np.isfinite(points).all(axis=1))

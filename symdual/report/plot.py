@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError
+from symdual.controllers import knows_truth
 from symdual.report.drawing import new_figure, save
 from symdual.report.palette import BELIEVED, LOOKS, PARTS, TRUE
 from symdual.runtime.explained import Curve, Decision
@@ -59,7 +60,7 @@ def episode(results: Labelled, controller: str | None = None, run: int = 0, path
     states, inputs = results.array(name, "states")[run], results.array(name, "inputs")[run]
     means, spread = results.array(name, "means")[run], np.sqrt(results.array(name, "variances")[run])
     truths, nx = results.array(name, "truths")[run], states.shape[1]
-    same = name == "oracle" or results.about["model"] == results.about["plant"]
+    same = knows_truth(name) or results.about["model"] == results.about["plant"]
     belief, drivers = results.names(name, "belief"), results.names(name, "input")
     entries = list(range(len(belief)))[:_MOST]
     with new_figure((8.0, 0.6 + 1.5 * -(-(len(entries) + len(drivers)) // 2))) as figure:

@@ -21,13 +21,12 @@ from symdual.common.display import first_few
 from symdual.common.errors import SymdualError, SymdualWarning
 from symdual.common.named import held
 from symdual.common.numbers import correlations, natural_order
+from symdual.controllers import COSTS, NAMES, knows_truth
 from symdual.entries.decisions import EpisodeLogArrays
 from symdual.entries.types import Records
 from symdual.runtime.constraints import warn_of_start
 from symdual.runtime.controller import controller
 from symdual.runtime.costs import (
-    NAMES,
-    SEARCHED,
     cost_kind,
     cost_pointer,
     kind_that_decides,
@@ -42,8 +41,8 @@ from symdual.runtime.faults import require_finite
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.noise import has_state_dependent_noise, require_noise
 from symdual.runtime.objective import constraints_of
+from symdual.runtime.options import USUAL, Options
 from symdual.runtime.parallel import in_threads
-from symdual.runtime.planned_options import USUAL, PlannedOptions
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Belief, Problem, processes_of, require_parameters
 from symdual.runtime.problem import problem as of_package
@@ -137,7 +136,7 @@ class Settings:
         order: of the dual cost, 1 or 2.
         window: None for the fixed end of the problem, or the length of a moving horizon.
         length: the number of steps; the problem's horizon by default, and free with a moving horizon.
-        planned_options: how much `planned` does for a decision.
+        options: how much `planned` does for a decision.
 
     >>> settings = symdual.Settings(truth="prior", window=2, length=5)
     >>> symdual.simulate(problem, "ce", runs=2, settings=settings)["ce"].inputs.shape
@@ -148,7 +147,7 @@ class Settings:
     order: int = 1
     window: int | None = None
     length: int | None = None
-    planned_options: PlannedOptions = USUAL
+    options: Options = USUAL
 
 
 def checked_settings(settings: Settings) -> Settings:
@@ -277,7 +276,7 @@ def run(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Settings
 
 def warn_of_losses(problem: Problem, name: str, episodes: Episodes) -> None:
     """Say what the controller `name` could not remember exactly in some episodes."""
-    package = problem.plant if name == "oracle" else problem.package
+    package = problem.plant if knows_truth(name) else problem.package
     for sentence in losses(package, episodes.memories):
         warnings.warn(f"{name}: {sentence}", MemoryWarning, stacklevel=3)
 
@@ -294,7 +293,7 @@ def _run_part(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Se
         raise SymdualError("an episode of another length than the scenario's needs a moving horizon (window)")
     if name == "exact" or any(one.c is not None and one.c.given_up for one in (problem.package, problem.plant)):
         problem = problem.by_numba()
-    own = problem.for_oracle(noise_draws.truths[0]) if name == "oracle" else problem
+    own = problem.for_oracle(noise_draws.truths[0]) if knows_truth(name) else problem
     package, plant = own.package, own.plant
     if package.backend != plant.backend:
         how, other = ("numba" if one.backend == "numba" else "C" for one in (package, plant))
@@ -306,13 +305,13 @@ def _run_part(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Se
     longer = own if settings.window is None else own.extended(max(0, steps + settings.window - own.horizon))
     planned = own.horizon if settings.window is None else settings.window
     kind = cost_kind(own, name, settings.order, planned)
-    if kind in SEARCHED:
+    if COSTS[kind].searched:
         require_search_width(own)
     require_finite(own)
     require_noise(own)
     episode_log = _episode_log(package, count, steps)
     module = package.episode
-    given = settings_of(own, name, settings.order, settings.planned_options)
+    given = settings_of(own, name, settings.order, settings.options)
     counter = np.zeros(1, dtype=np.int64)
     deciding = kind_that_decides(own, kind, own.prior.covariance)
     shared = (
@@ -321,7 +320,7 @@ def _run_part(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Se
             searches(own, deciding),
             longer.floors,
             settings.window or 0,
-            name == "oracle",
+            knows_truth(name),
         ),
         module.NoiseDraws(
             np.ascontiguousarray(np.hstack([noise_draws.starts, noise_draws.truths])),
@@ -330,7 +329,7 @@ def _run_part(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Se
             noise_draws.wander,
             noise_draws.seeds,
         ),
-        _priors(own, noise_draws.truths if name == "oracle" else None, count),
+        _priors(own, noise_draws.truths if knows_truth(name) else None, count),
         given,
     )
     from numba import get_num_threads  # here, for controllers through C that run without numba
@@ -338,7 +337,7 @@ def _run_part(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Se
     weights, order, heard = stage_costs_of(longer), 2 if kind == "second_order" else 1, _true_signals(longer, steps)
     works = []
     for _ in range(max(1, min(get_num_threads(), count))):
-        workspace = package.records.make_workspace(planned, weights, given, order, kind == "planned")
+        workspace = package.records.make_workspace(planned, weights, given, order, COSTS[kind].plans_to_learn)
         thread_workspace = module.make_thread_workspace(workspace, plant.NZ, plant.WORK)
         # signals are written among the plant's numbers: every thread has its own
         pointers = (plant.plant.move, plant.plant.measure, plant.numbers["data"].copy())

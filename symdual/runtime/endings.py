@@ -8,6 +8,7 @@ import numpy as np
 
 from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError
+from symdual.controllers import knows_truth
 from symdual.runtime.controller import controller
 from symdual.runtime.culprits import fault_of_model, fault_of_plant, fault_of_step
 from symdual.runtime.info import State
@@ -26,7 +27,7 @@ def reason(
     problem: Problem, name: str, noise_draws: NoiseDraws, episodes: Episodes, settings: Settings
 ) -> tuple[int, str] | None:
     """An episode that ended early, and why; None where none did or nothing can be said about it."""
-    believed = problem.for_oracle(noise_draws.truths[0]) if name == "oracle" else problem
+    believed = problem.for_oracle(noise_draws.truths[0]) if knows_truth(name) else problem
     found = faults_of_episodes(believed, noise_draws, episodes)
     found = found or _left(believed, noise_draws, episodes, PLANT) or _left(believed, noise_draws, episodes, BELIEF)
     return found or _refused(problem, name, noise_draws, episodes, settings)
@@ -74,8 +75,8 @@ def _refused(
     n = int(failed[0])
     k = int(np.flatnonzero(np.isfinite(episodes.means[n]).all(axis=1))[-1])
     belief = Belief(episodes.means[n, k], np.diag(episodes.variances[n, k]))
-    truth = noise_draws.truths[n] if name == "oracle" else None
-    again = controller(problem, name, settings.order, settings.window, truth, settings.planned_options)
+    truth = noise_draws.truths[n] if knows_truth(name) else None
+    again = controller(problem, name, settings.order, settings.window, truth, settings.options)
     try:
         again.choose(State(k, belief, None))
     except SymdualError as refusal:

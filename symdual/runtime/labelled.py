@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from symdual.common.arrays import Array
 from symdual.common.display import shown
 from symdual.common.errors import SymdualError, did_you_mean
+from symdual.controllers import knows_truth
 
 if TYPE_CHECKING:
     import pandas
@@ -52,7 +53,7 @@ class Labelled(ABC):
         """The user's names along an axis: "state", "input", "belief" or "parameter"."""
         known = self.about["names"]
         size = self.description.sizes[controller][axis]
-        if axis == "belief" and controller == "oracle":  # which believes in the plant
+        if axis == "belief" and knows_truth(controller):  # which believes in the plant
             names = [*known["states"], *known.get("parameters", [])]
         else:
             key = {"belief": "belief", "parameter": "parameters"}.get(axis, f"{axis}s")

@@ -161,7 +161,10 @@ class Problem:
     @cached_property
     def floors(self) -> Array:
         """How much of its square each input costs at least, (T, NU): it bounds how far it can be worth its cost."""
-        return objectives.least_curvature(self.package, self.objective, self.state_cost, self.input_cost)
+        given = {**self.package.numbers, "state_cost": self.state_cost, "input_cost": self.input_cost}
+        if self.objective is not None:
+            given |= self.objective._asdict()
+        return self.package.settings.floors_of(given, self.horizon)
 
     @cached_property
     def bounds(self) -> Array:

@@ -25,12 +25,13 @@ from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError
 from symdual.common.lazy import cached_property
 from symdual.common.package_folders import locked
+from symdual.controllers import NAMES, knows_truth
 from symdual.runtime import result_fields
 from symdual.runtime.checkpoints import CONTINUE, ELSEWHERE, Checkpoints, kept, owner
 from symdual.runtime.closed_loop import NoiseDraws, Settings, checked_settings, draw, plant_problem, run_part
 from symdual.runtime.constraints import warn_of_start
 from symdual.runtime.controller import controller
-from symdual.runtime.costs import NAMES, require_fit
+from symdual.runtime.costs import require_fit
 from symdual.runtime.evaluate import whole_number
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.objective import constraints_of, has_objective
@@ -128,7 +129,7 @@ class Sweep:
 
     def _sizes(self, name: str) -> dict[str, int]:
         package, plant = self.problem.package, self.problem.plant
-        believed = plant if name == "oracle" else package
+        believed = plant if knows_truth(name) else package
         return {
             "time": self.steps + 1,
             "step": self.steps,

@@ -60,8 +60,10 @@ def _kind(translator: Translator, kind: Any) -> Kind:
     return _group(translator, kind) if target is None else _pointer(translator, target)
 
 
-def _array(translator: Translator, shape: Shape) -> Array:
+def _array(translator: Translator, shape: Shape) -> Kind:
     sizes = translator.program.sizes
+    if not shape.sizes:
+        return Record(shape.record)
     lengths = [
         ANY if size == ANY_LENGTH else length for size, length in zip(shape.sizes, shape.lengths(sizes), strict=True)
     ]

@@ -10,7 +10,7 @@ import ast
 import builtins
 import types
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -211,6 +211,24 @@ class Program:
             if value.__name__.isidentifier():
                 options = self._noted.get(id(value.__code__), Options(entry=False, ordered=False))
                 self._functions[id(value.__code__)] = Function(name, value.__name__, namespace, options, self)
+        return module
+
+    def run_again(self, name: str, modules: Callable[[str], types.ModuleType]) -> types.ModuleType:
+        """A module of the package, run with other modules behind its imports."""
+        first = types.ModuleType("__init__")
+        vars(first).update(vars(self.module("__init__")))
+
+        def imported(of: str, names: Any = None, local: Any = None, wanted: Any = (), level: int = 0) -> Any:
+            if level == 0:
+                return self._import(of, names, local, wanted, level)
+            if of:
+                return modules(of)
+            vars(first).update({one: modules(one) for one in wanted or () if self.has(one)})
+            return first
+
+        module = types.ModuleType(name)
+        vars(module).update(__builtins__={**vars(builtins), "__import__": imported}, __file__=f"{name}.py")
+        exec(compile(self._files[f"{name}.py"], f"{name}.py", "exec", dont_inherit=True), vars(module))
         return module
 
     def _import(self, name: str, names: Any = None, local: Any = None, wanted: Any = (), level: int = 0) -> Any:

@@ -16,15 +16,16 @@ from symdual.backends.c.kinds import REAL, Array, Group, Kind, Several, Spelling
 from symdual.backends.c.program import Function, Program
 from symdual.backends.c.unit import Unit, translate
 from symdual.backends.c.values import PRIMARY, Numbers, Untranslatable, Value
+from symdual.controllers import EXPORTED
 
 #: macros of an exported controller itself; a constant of the same name has that of its module before it
 TAKEN = frozenset(
     """
     IS_INCLUDED INLINED MERGED KEEPS_ORDER KEEPS_ORDER_INLINE KEPT SUMS_STAY INFINITY NAN PLAN_STEPS COST_TIMES
-    CONTROLLER_BYTES CE CAUTIOUS BEB DUAL PLANNED FINE LIMITED STUCK ENDED INFINITE_MEASUREMENT LOST_BELIEF LOST_PLAN
+    CONTROLLER_BYTES FINE LIMITED STUCK ENDED INFINITE_MEASUREMENT LOST_BELIEF LOST_PLAN
     NOT_READY REFUSED NO_SIGNAL DOUBT_MEASUREMENT DOUBT_PRIOR DOUBT_LIMIT DOUBT_SEARCH
     """.split()
-)
+) | {kind.name.upper() for kind in EXPORTED}
 
 
 @dataclass

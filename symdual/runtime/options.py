@@ -1,55 +1,68 @@
-"""How a controller that plans to learn goes about it, and the plans that it keeps from step to step."""
+"""What controllers are told besides their task, how `planned` came about its decision, and plans that are kept."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from symdual.common.arrays import Array
-from symdual.common.errors import SymdualError
+from symdual.common.errors import SymdualError, did_you_mean
+from symdual.controllers import CONTROLLERS, COSTS, OPTIONS
 from symdual.entries.recursions import Workspace
 from symdual.entries.types import Records
 from symdual.runtime.evaluate import argument, whole_number
 from symdual.runtime.problem import Problem
 
-MOST_STARTS = 8
-MOST_SAMPLES = 4096
-MOST_SEED = 2**31 - 1
-STORED = {"ce": 1, "planned": 3}  # places of stored plans that a controller keeps from step to step
-
 
 @dataclass(frozen=True)
-class PlannedOptions:
-    """How much `planned` does for a decision.
+class Options:
+    """What a controller is told besides its task; each controller asks for its own of these.
 
     Args:
-        starts: how many of the plans to start from are improved, 1 to 8.
-        look_ahead: whether the first input is then chosen with the next measurement taken into account.
-        samples: rollouts that choose between plans whose first inputs differ, at most 4096; 0 for none. With
+        starts: how many of the plans to start from `planned` improves, 1 to 8.
+        look_ahead: whether it then chooses the first input with the next measurement taken into account.
+        samples: rollouts by which it chooses between plans whose first inputs differ, at most 4096; 0 for none. With
             Gaussian processes, noise that depends, constraints and choices there are none.
-        seed: of these rollouts. Episodes of a sweep use their own.
+        hold: for how many decisions `thompson` keeps the parameters that it has drawn.
+        seed: of what a controller draws. Episodes of a sweep use their own.
 
-    >>> symdual.PlannedOptions(starts=2, look_ahead=False)
-    PlannedOptions(starts=2, look_ahead=False, samples=64, seed=0)
+    >>> symdual.Options(starts=2, look_ahead=False)
+    Options(starts=2, look_ahead=False, samples=64, hold=5, seed=0)
     """
 
-    starts: int = 4
-    look_ahead: bool = True
-    samples: int = 64
-    seed: int = 0
+    starts: int = OPTIONS["starts"].default
+    look_ahead: bool = bool(OPTIONS["look_ahead"].default)
+    samples: int = OPTIONS["samples"].default
+    hold: int = OPTIONS["hold"].default
+    seed: int = OPTIONS["seed"].default
 
-    def write(self, task: Records) -> None:
-        """Put the settings into the task of a controller."""
-        task["starts"] = whole_number(self.starts, "starts", most=MOST_STARTS)
-        task["looking"] = float(bool(self.look_ahead))
-        task["samples"] = whole_number(self.samples, "samples", least=0, most=MOST_SAMPLES)
-        task["seed"] = whole_number(self.seed, "the seed", least=0, most=MOST_SEED)
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The same as numbers of the settings, checked."""
+        found = dict[str, float]()
+        for name, value in asdict(self).items():
+            option = OPTIONS[name]
+            said = "the seed" if name == "seed" else name
+            number = int(value) if isinstance(value, bool | np.bool_) else value
+            found[option.field] = whole_number(number, said, least=option.least, most=option.most)
+        return found
+
+    def told(self, given: Mapping[str, str]) -> Options:
+        """The same with whole numbers by name, as a command line has them."""
+        names = [name for name in OPTIONS if name != "seed"]
+        for name, text in given.items():
+            if name not in names:
+                raise SymdualError(f'there is no option "{name}"{did_you_mean(name, names)}; known: {", ".join(names)}')
+            if not text.isdecimal():
+                raise SymdualError(f'the option "{name}" must be a whole number, not "{text}"')
+        return replace(self, **{name: int(text) for name, text in given.items()})  # type: ignore[arg-type]
 
 
-USUAL = PlannedOptions()
+USUAL = Options()
 
 
 class Start(NamedTuple):
@@ -143,19 +156,18 @@ def _race(decision_log: Any) -> tuple[Contestant, ...]:
     )
 
 
-def lay_out(workspace: Workspace, plans: Records | None, shift: int) -> None:
-    """Store plans in a workspace, whose times differ by `shift` from the controller's."""
+def lay_out(workspace: Workspace, plans: Records | None) -> None:
+    """Store the plans that a controller has kept, with its own times."""
     workspace.stored_plans["steps"] = 0.0
     if plans is not None:
         workspace.stored_plans[: len(plans)] = plans
-        workspace.stored_plans["begin"][: len(plans), 0] += shift
 
 
 def taken_up(workspace: Workspace, kind: str, shift: int) -> Records | None:
     """A copy of the plans that a controller keeps, with the controller's own times."""
-    if kind not in STORED:
+    if not COSTS[kind].stored_plans:
         return None
-    plans: Records = workspace.stored_plans[: STORED[kind]].copy()
+    plans: Records = workspace.stored_plans[: COSTS[kind].stored_plans].copy()
     plans["begin"][:, 0] -= shift
     return plans
 
@@ -163,8 +175,11 @@ def taken_up(workspace: Workspace, kind: str, shift: int) -> Records | None:
 def first_plans(problem: Problem, kind: str, steps: int, guess: ArrayLike) -> Records:
     """Plans that follow the inputs of a guess (steps, NU), as if they had been kept from the step before."""
     package = problem.package
-    if kind not in STORED:
-        raise SymdualError("only the controllers oracle, ce and planned start from a guess; the others search")
+    if not COSTS[kind].stored_plans:
+        able = [name for name, one in CONTROLLERS.items() if one.cost in COSTS and COSTS[one.cost].stored_plans]
+        raise SymdualError(
+            f"only the controllers {', '.join(able[:-1])} and {able[-1]} start from a guess; the others search"
+        )
     inputs = argument(guess, (steps, package.NU), "the guess")
     if not np.isfinite(inputs).all():
         raise SymdualError("the guess has entries that are not finite")
@@ -177,7 +192,7 @@ def first_plans(problem: Problem, kind: str, steps: int, guess: ArrayLike) -> Re
             f'the guess for the input "{name}" at step {step} is {inputs[step, index]:g}, '
             f"outside its bounds {low:g} and {high:g}"
         )
-    plans = np.zeros((STORED[kind], steps + 1), package.records.STORED)
+    plans = np.zeros((COSTS[kind].stored_plans, steps + 1), package.records.STORED)
     plans["u"][:2, :steps] = inputs
     plans["steps"][:2, 0] = steps
     return plans
