@@ -174,11 +174,13 @@ def test_loops_and_views_are_those_of_python(compiled_probe: Callable[..., tuple
 
 
 def changed(module: str, before: str, after: str) -> Program:
-    """The toy package with one line changed."""
+    """The toy package with one line changed, which may call numpy."""
     files = files_of("toy")
     text = files[f"{module}.py"].decode()
     assert before in text
-    return Program({**files, f"{module}.py": text.replace(before, after, 1).encode()})
+    text = text.replace(before, after, 1)
+    text = text.replace("from numba import njit", "import numpy as np\nfrom numba import njit", 1)
+    return Program({**files, f"{module}.py": text.encode()})
 
 
 @pytest.mark.parametrize(
@@ -186,7 +188,7 @@ def changed(module: str, before: str, after: str) -> Program:
     [
         ("    share = [ROUNDING][0]", "the translator does not know List"),
         ("    share = math.frexp(ROUNDING)[0]", "the translator does not know the function math.frexp"),
-        ("    share = np.zeros(int(task.order))[0]", "the translator does not know"),
+        ("    share = np.zeros(int(settings.order))[0]", "the translator does not know"),
         ("    share = belief.xx[5, 0]", "lies outside of its array"),
         ("    share = belief.nothing", "there is no field nothing"),
         ("    with open('x'): share = 1.0", "the translator does not know the statement With"),
@@ -196,9 +198,9 @@ def changed(module: str, before: str, after: str) -> Program:
     ],
 )
 def test_what_is_not_known_is_named_with_file_and_line(after: str, sentence: str) -> None:
-    program = changed("filter", "    share = ROUNDING", after)
-    line = program.text("filter").split("\n").index(after.split("\n")[0]) + 1
-    with pytest.raises(Untranslatable, match=r"toy/filter\.py:\d+: ") as caught:
+    program = changed("filter_covariance", "    share = ROUNDING", after)
+    line = program.text("filter_covariance").split("\n").index(after.split("\n")[0]) + 1
+    with pytest.raises(Untranslatable, match=r"toy/filter_covariance\.py:\d+: ") as caught:
         source.translated(program, "toy", "toy")
     assert sentence in str(caught.value)
     named = int(str(caught.value).split(":")[1])
