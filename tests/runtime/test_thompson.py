@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from symdual.export.program import Program
 
 import symdual
+from symdual.backends.c.program import Program
 from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError
 from symdual.runtime.controller import Controller, controller
