@@ -16,6 +16,7 @@ from typing import Any
 
 from symdual.backends.c.facts import assignments, loose
 from symdual.common.lazy import cached_property
+from symdual.runtime.forking import MAKING
 
 _FAST = frozenset({"contract", "reassoc"})
 
@@ -187,9 +188,13 @@ class Program:
         return self._trees[module]
 
     def _parse(self, module: str) -> ast.Module:
-        """The tree of a module; to make one takes twice as long as to compile and run it."""
+        """The tree of a module; to make one takes twice as long as to compile and run it.
+
+        One thread at a time: Python 3.11 counts the depth of the trees of all threads together, and stumbles over it.
+        """
         if module not in self._parsed:
-            self._parsed[module] = ast.parse(self._files[f"{module}.py"], f"{module}.py")
+            with MAKING:
+                self._parsed[module] = ast.parse(self._files[f"{module}.py"], f"{module}.py")
         return self._parsed[module]
 
     # ------------------------------------------------------------ running
