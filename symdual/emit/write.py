@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -118,6 +118,7 @@ def write(package: Package, folder: Path, keep_compiled: bool = True) -> Path:
             cache, old = target / "__pycache__", read_manifest(target)
             _copy_strangers(target, {*package.files, "__pycache__", *(old["files"] if old else ())}, fresh)
             if keep_compiled and cache.is_dir() and old is not None and old["package_digest"] == package.package_digest:
+                _keep_times(target, package.files, fresh)
                 cache.replace(fresh / "__pycache__")
             target.replace(aside)
         fresh.replace(target)
@@ -128,6 +129,15 @@ def write(package: Package, folder: Path, keep_compiled: bool = True) -> Path:
         shutil.rmtree(fresh, ignore_errors=True)
     shutil.rmtree(aside, ignore_errors=True)
     return target
+
+
+def _keep_times(source: Path, files: Mapping[str, bytes], target: Path) -> None:
+    """A file that says the same is not a new one: numba before 0.61 asks for the time of a file, not for its bytes."""
+    for name, content in files.items():
+        old = source / name
+        if old.is_file() and old.read_bytes() == content:
+            times = old.stat()
+            os.utime(target / name, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
 def _copy_strangers(source: Path, own: set[str], target: Path) -> None:
