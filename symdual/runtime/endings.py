@@ -79,5 +79,17 @@ def _refused(
     try:
         again.choose(State(k, belief, None))
     except SymdualError as refusal:
-        return n, f"{refusal}{too_fast(again.problem.plant, _true_points(n, k, noise_draws, episodes), 'in the plant')}"
+        return n, f"{_lost_before(again.problem, n, k, noise_draws, episodes)}{refusal}"
     return None
+
+
+def _lost_before(task: Problem, n: int, k: int, noise_draws: NoiseDraws, episodes: Episodes) -> str:
+    """Why a plan of step k had nothing to begin with: a step of the plant or filter that was too long before it.
+
+    It may have ended at numbers that are finite, but no more than that. Ends with what joins it to the refusal.
+    """
+    means, nx = episodes.means[n], task.package.NX
+    believed = [(j, means[j, :nx], episodes.inputs[n, j], means[j, nx:]) for j in range(k)]
+    fast = too_fast(task.plant, _true_points(n, k - 1, noise_draws, episodes), "in the plant")
+    fast = fast or too_fast(task.package, believed, "in the filter's prediction")
+    return f"{fast.removeprefix('; ')}; after that, " if fast else ""
