@@ -18,8 +18,10 @@ from symdual.common.numba_versions import is_known
 from symdual.runtime.forking import await_lock
 from symdual.runtime.places import caching, is_private
 
-with suppress(ImportError, AttributeError):  # one lock for all that numba compiles; LLVM has more
+with suppress(ImportError, AttributeError):  # one lock for all that numba compiles
     await_lock(importlib.import_module("numba.core.compiler_lock").global_compiler_lock)
+with suppress(ImportError, AttributeError):  # and one for each call of LLVM, also where code is thrown away
+    await_lock(importlib.import_module("llvmlite.binding.ffi").lib._lock._lock)
 
 if is_known(numba.__version__):
     from symdual.runtime.sealed_cache import holds as holds

@@ -369,28 +369,23 @@ def test_forks_by_chance_while_threads_load_compile_and_decide(
     assert done.stdout == f"{[0] * rounds}\n" and done.stderr == ""
 
 
-def test_numba_compiles_in_a_process_that_was_forked_while_another_thread_compiled(held: Callable[[Any], None]) -> None:
-    """numba has one lock for all; a fork waits for it."""
+@pytest.mark.parametrize("whose", ["numba", "LLVM"])
+def test_numba_compiles_in_a_process_that_was_forked_while_another_thread_compiled(whose: str) -> None:
+    """numba has one lock for all that it compiles, and LLVM one for each call; a fork waits for both."""
+    import llvmlite.binding.ffi
     from numba.core.compiler_lock import global_compiler_lock
 
     import symdual.runtime.compiled  # noqa: F401
 
     order = []
-
-    class Compiling:
-        def __enter__(self) -> None:
-            global_compiler_lock.acquire()
-
-        def __exit__(self, *rest: object) -> None:
-            order.append("compiled")
-            global_compiler_lock.release()
-
     entered = threading.Event()
+    lock: Any = global_compiler_lock if whose == "numba" else llvmlite.binding.ffi.lib._lock
 
     def compile_something() -> None:
-        with Compiling():
+        with lock:
             entered.set()
             time.sleep(0.3)
+            order.append("compiled")
 
     thread = threading.Thread(target=compile_something)
     thread.start()
@@ -398,12 +393,12 @@ def test_numba_compiles_in_a_process_that_was_forked_while_another_thread_compil
 
     def work() -> None:
         assert order == ["compiled"]
-        with global_compiler_lock:
+        with lock:
             pass
 
     in_child(work)
     thread.join()
-    with global_compiler_lock:
+    with lock:
         pass
 
 
