@@ -30,6 +30,7 @@ from symdual.checks.kernels import BlockResult, check_kernels
 from symdual.checks.places import Place, places
 from symdual.checks.recursions import check_recursions
 from symdual.common.arrays import Array
+from symdual.controllers import COSTS
 from symdual.export.controller import Exported, Settings, export
 from symdual.runtime import evaluate
 from symdual.runtime.closed_loop import root
@@ -301,7 +302,7 @@ class _Sample:
             table, u = package.candidates.table(), np.zeros(package.NU)
             pointer = calls["decision", "cost_pointer"](kind)
             address = getattr(pointer, "address", pointer)
-            searching = kind != "planned"  # which no controller searches: a thousand plans would be made
+            searching = kind == "ce" or COSTS[kind].searched  # as controllers do: others would make a thousand plans
             calls["decision", "decide_at"](address, searching, self._floor, 0, HORIZON, held, workspace, table, u)
             yield f"decision.decide_at, {kind}", table.report[[2, 3, 5]]
             states, inputs = np.zeros((HORIZON + 1, package.NX)), np.zeros((HORIZON, package.NU))

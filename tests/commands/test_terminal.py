@@ -7,7 +7,8 @@ import io
 import pytest
 from rich.table import Table
 
-from symdual.commands.terminal import headed, new_console, new_progress
+from symdual.commands.terminal import headed, new_console
+from symdual.report.progress import new_progress
 
 HOSTILE = ["[/nope]", "[red]x[/red]", ":cat:", "\\[", "[link=https://x]a[/link]"]
 

@@ -142,6 +142,6 @@ def test_the_limit_of_the_plan_through_the_input_is_told(turntable: Problem) -> 
     solver, columns = one.solver, turntable.package.dual_cost
     statistics, status = Statistics(0.0, 0.0, 2), turntable.package.nominal.CONVERGED
     assert solver.doubts(0, one.belief, statistics, u, status) == []
-    won = int(solver._table.out[:, columns.OUT_COST].argmin())
-    solver._table.out[won, columns.OUT_STATUS] = turntable.package.nominal.ITERATION_LIMIT
+    won = int(solver.table.out[:, columns.OUT_COST].argmin())
+    solver.table.out[won, columns.OUT_STATUS] = turntable.package.nominal.ITERATION_LIMIT
     assert [doubt.kind for doubt in solver.doubts(0, one.belief, statistics, u, status)] == ["limit"]
