@@ -63,7 +63,7 @@ class Interpreted:
     def __init__(self, rendered: Package, kernels: str | None = None) -> None:
         self.module = _execute(rendered.files["__init__.py"].decode())
         self.files = rendered.files
-        self.source = rendered.files["kernels.py"].decode() if kernels is None else kernels
+        self.source = rendered.files["kernels/kernels.py"].decode() if kernels is None else kernels
         self.kernels = _execute(self.source)
         with np.load(io.BytesIO(rendered.files["data.npz"])) as stored:
             self.numbers = {key: stored[key] for key in stored.files}
@@ -86,9 +86,9 @@ _MATH = types.SimpleNamespace(
 
 def _execute(source: str) -> types.ModuleType:
     plain = source.replace("from numba import njit", "def njit(**options):\n    return lambda function: function\n")
-    plain = plain.replace("from . import one_name\n\n__name__ = one_name(__spec__)\n", "")
+    plain = plain.replace("from .. import one_name\n\n__name__ = one_name(__spec__)\n", "")
     plain = re.sub(
-        r"from \.options import .*\n", "INNER = ORDERED = KERNEL = EXACT = {}\n", plain.replace("import math\n", "")
+        r"from \.\.options import .*\n", "INNER = ORDERED = KERNEL = EXACT = {}\n", plain.replace("import math\n", "")
     )
     module = types.ModuleType("interpreted")
     module.__dict__["math"] = _MATH

@@ -76,7 +76,7 @@ def body(text: bytes) -> str:
 def distinct(folders: Iterable[Path]) -> Iterator[tuple[Path, str]]:
     """The code files of packages with their bodies, each body once."""
     met = set[str]()
-    for file in (file for folder in folders for file in sorted(folder.glob("*.py"))):
+    for file in (file for folder in folders for file in sorted(folder.rglob("*.py"))):
         text = body(file.read_bytes())
         if text not in met:
             met.add(text)

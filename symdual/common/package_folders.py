@@ -9,9 +9,9 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import symdual
@@ -94,6 +94,18 @@ def verified(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     if not set(files) >= _NEEDED:
         raise PackageError(f"{folder} is not a whole generated package (its manifest is missing or damaged); {mend}")
     return manifest, files
+
+
+def modules_of(files: Iterable[str]) -> dict[str, str]:
+    """The file of each module of a package by the name of the module alone: no two folders have modules of one name."""
+    paths = (PurePosixPath(file) for file in files)
+    return {path.stem: str(path) for path in paths if path.suffix == ".py" and path.stem != "__init__"}
+
+
+def source_of(folder: Path, module: str) -> Path:
+    """The file of a module of the package in a folder."""
+    manifest = read_manifest(folder)
+    return folder / modules_of(manifest["files"] if manifest else ()).get(module, f"{module}.py")
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:

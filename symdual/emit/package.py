@@ -53,7 +53,7 @@ def package(
     model = derivation.model
     layout = data_layout(derivation)
     texts = code(derivation, _PLACEHOLDER)
-    bodies = {name: text if name == "__init__.py" else _with_one_name(text) for name, text in texts.items()}
+    bodies = {name: text if name == "__init__.py" else _with_one_name(name, text) for name, text in texts.items()}
     digest = _digest(*(part for name in sorted(bodies) for part in (name, bodies[name])))
     files = {name: _with_header(model.name, digest, body).encode() for name, body in bodies.items()}
     files["data.npz"] = stored_arrays(model_numbers(derivation, layout) | dict(numbers or {}))
@@ -85,14 +85,17 @@ def _with_header(name: str, digest: str, body: str) -> str:
     return header + body.replace(_PLACEHOLDER, digest)
 
 
-def _with_one_name(body: str) -> str:
+def _with_one_name(file: str, body: str) -> str:
     """Let a module take its name from the package, right after its docstring and before its first function.
 
     numba's cache stores the name of the module beside the machine code and imports it again when it loads the code. So
     a package that was compiled under one name and is then moved, copied or imported in another way could not be called.
     """
     documentation, _, rest = body.partition('"""\n\n')
-    return f'{documentation}"""\n\nfrom . import one_name\n\n__name__ = one_name(__spec__)\n\n{rest}'
+    if not rest:  # the docstring of a folder
+        return body
+    above = "." * (file.count("/") + 1)
+    return f'{documentation}"""\n\nfrom {above} import one_name\n\n__name__ = one_name(__spec__)\n\n{rest}'
 
 
 def model_numbers(derivation: Derivation, layout: DataLayout) -> dict[str, Array]:

@@ -67,7 +67,7 @@ def _kind(translator: Translator, function: Function, name: str) -> Kind:
         return cost_pointer(translator)
     if name not in _ARGUMENTS:
         raise Untranslatable(
-            f"{translator.place}/{function.module}.py:{function.tree.lineno}: the translator does not know what the "
+            f"{translator.place}/{function.file}:{function.tree.lineno}: the translator does not know what the "
             f"argument {name} of {function.name} is"
         )
     return parsed(translator, _ARGUMENTS[name])
@@ -138,8 +138,8 @@ def _kernel_kinds(translator: Translator, function: Function) -> tuple[Kind, ...
             kinds.append(Array(REAL, (*shape[:-1], width) if name in ("f_theta_out", "h_theta_out") else shape))
         else:
             raise Untranslatable(
-                f"{translator.place}/kernels.py:{function.tree.lineno}: the docstring of {function.name} does not say "
-                f"what shape the argument {name} has"
+                f"{translator.place}/{function.file}:{function.tree.lineno}: the docstring of {function.name} does not "
+                f"say what shape the argument {name} has"
             )
     return tuple(kinds)
 

@@ -24,7 +24,7 @@ import numpy as np
 from symdual.common.arrays import Array
 from symdual.common.errors import PackageError, SymdualError, SymdualWarning
 from symdual.common.lazy import cached_property
-from symdual.common.package_folders import locked, restore_interrupted, verified
+from symdual.common.package_folders import locked, modules_of, read_manifest, restore_interrupted, verified
 from symdual.runtime import fit_interface as fits
 from symdual.runtime import package_interface
 from symdual.runtime.kernel_interface import KernelsModule
@@ -95,6 +95,11 @@ class LoadedPackage(Offered):
             names += [name] if count == 1 else [f"{name}[{i}]" for i in range(count)]
         return tuple(names)
 
+    @cached_property
+    def modules(self) -> dict[str, str]:
+        """The file of each of its modules, by name."""
+        return modules_of(self.files)
+
     @property
     def noise(self) -> package_interface.Noise:
         """The model's noise."""
@@ -108,11 +113,12 @@ class LoadedPackage(Offered):
                 raise AttributeError(name)
             if name.isupper():
                 return getattr(self.module, name)
-            if f"{name}.py" not in self.files:
+            if name not in self.modules:
                 raise AttributeError(f"the generated package {self.name} has no module {name}")
             if self.c is not None and self.c.offers(name):
                 return self.c.module(name)
-            return importlib.import_module(f"{self.module.__name__}.{name}")
+            place = self.modules[name].removesuffix(".py").replace("/", ".")
+            return importlib.import_module(f"{self.module.__name__}.{place}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the folder, the digest and the numbers; the code is loaded and verified again from the folder."""
@@ -210,7 +216,9 @@ def _settled(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
 
 def load_edited(folder: Path) -> LoadedPackage:
     """Load a package as it lies there, edited by hand or not; for the checks, which must see what they are to judge."""
-    files = {file.name: file.read_bytes() for file in sorted(folder.iterdir()) if file.is_file()}
+    manifest = read_manifest(folder)
+    names = ["manifest.json", *sorted(manifest["files"])] if manifest else []
+    files = {name: (folder / name).read_bytes() for name in names}
     digest = hashlib.sha256(b"".join(files[name] for name in files if name.endswith(".py"))).hexdigest()
     package = _loaded(folder, folder.name, digest, files)
     package.module.__dict__["DIGEST"] = digest  # its modules are not those that the digest in their header promises
@@ -225,34 +233,38 @@ class _Modules(importlib.abc.InspectLoader):
 
     def __init__(self, folder: Path, files: Mapping[str, bytes]) -> None:
         self.folder, self.files = folder, files
+        self._imported: dict[str, bytes] = {}
 
-    def spec(self, full_name: str, file: str, is_package: bool = False) -> importlib.machinery.ModuleSpec:
+    def file_of(self, full_name: str) -> str | None:
+        """The file of the module or the folder that has a name, or None where there is none."""
+        place = "/".join(full_name.split(".")[2:])
+        wanted = (f"{place}/__init__.py".removeprefix("/"), f"{place}.py")
+        return next((file for file in wanted if file in self.files), None)
+
+    def spec(self, full_name: str, file: str) -> importlib.machinery.ModuleSpec:
         """How to import one of the files; a package has no folder in which Python itself would look for modules."""
+        is_package = file.endswith("__init__.py")
         spec = importlib.machinery.ModuleSpec(full_name, self, origin=str(self.folder / file), is_package=is_package)
         spec.has_location = True
         return spec
 
     def verified_source(self, file: str) -> bytes:
         """The source of the module that was imported as a file, for the cache of compiled code."""
-        return self.files[Path(file).name]
+        return self._imported[file]
 
     def get_source(self, fullname: str) -> str:
         """The source of a module, for tracebacks when the folder is gone."""
-        return self.files[_file_of(fullname)].decode()
+        return self.files[self.file_of(fullname) or ""].decode()
 
     def exec_module(self, module: types.ModuleType) -> None:
         """Run a module; numba's cache is made safe before the first of its functions is met."""
         assert module.__spec__ is not None and module.__spec__.origin is not None
-        file = Path(module.__spec__.origin).name
-        if file != "__init__.py":
+        file, origin = self.file_of(module.__spec__.name), module.__spec__.origin
+        assert file is not None
+        if not file.endswith("__init__.py"):
             import symdual.runtime.compiled  # noqa: F401
-        code = compile(self.files[file], module.__spec__.origin, "exec", dont_inherit=True)
-        exec(code, module.__dict__)
-
-
-def _file_of(full_name: str) -> str:
-    parts = full_name.split(".")
-    return "__init__.py" if len(parts) == 2 else f"{parts[-1]}.py"
+        self._imported[origin] = self.files[file]
+        exec(compile(self.files[file], origin, "exec", dont_inherit=True), module.__dict__)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
@@ -262,8 +274,8 @@ class _Finder(importlib.abc.MetaPathFinder):
         """The module of a package that was made by `_import`, or None."""
         parent = sys.modules.get(fullname.rpartition(".")[0])
         loader = getattr(parent, "__loader__", None)
-        if isinstance(loader, _Modules) and _file_of(fullname) in loader.files:
-            return loader.spec(fullname, _file_of(fullname))
+        if isinstance(loader, _Modules) and (file := loader.file_of(fullname)) is not None:
+            return loader.spec(fullname, file)
         return None
 
 
@@ -281,7 +293,7 @@ def _import(full_name: str, folder: Path, files: Mapping[str, bytes]) -> types.M
         known.__loader__.folder = folder  # the one that it came from first may be gone, and numba's cache with it
         return known
     loader = _Modules(folder, files)
-    spec = loader.spec(full_name, "__init__.py", is_package=True)
+    spec = loader.spec(full_name, "__init__.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[full_name] = module
     try:

@@ -60,8 +60,7 @@ def test_only_the_package_is_in_the_folder(tmp_path: Path) -> None:
     (made,) = symdual.generate(gain(2.0), tmp_path)
     symdual.generate(gain(3.0), tmp_path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["gain"]
-    files = [entry.name for entry in made.folder.iterdir() if entry.name != "__pycache__"]
-    assert sorted(files) == sorted(package(derive(gain(3.0))).files)
+    assert sorted(snapshot(made.folder)) == sorted(package(derive(gain(3.0))).files)
 
 
 @pytest.mark.parametrize("damaged", [False, True])
@@ -69,20 +68,22 @@ def test_files_that_were_not_generated_are_kept(tmp_path: Path, damaged: bool) -
     (made,) = symdual.generate(
         Model([x], [u], [x + features.gaussian_process("g", x, memory=4) + u], name="gain"), tmp_path
     )
-    assert (made.folder / "process.py").is_file()
+    assert (made.folder / "kernels/process.py").is_file()
     (made.folder / "stages.txt").write_text("precious")
     (made.folder / "data").mkdir()
     (made.folder / "data/run.csv").write_text("1, 2")
+    (made.folder / "kernels/remarks.txt").write_text("mine")
     (made.folder / "link").symlink_to("nowhere")
-    (made.folder / "kernels.py").write_text("edited")
+    (made.folder / "kernels/kernels.py").write_text("edited")
     if damaged:
         (made.folder / "manifest.json").write_text("{")
     symdual.generate(gain(2.0), tmp_path)
     symdual.generate(gain(3.0), tmp_path)
     assert (made.folder / "stages.txt").read_text() == "precious"
     assert (made.folder / "data/run.csv").read_text() == "1, 2"
+    assert (made.folder / "kernels/remarks.txt").read_text() == "mine"
     assert (made.folder / "link").readlink() == Path("nowhere")
-    assert (made.folder / "process.py").is_file() == damaged  # what it was is not known any more
+    assert (made.folder / "kernels/process.py").is_file() == damaged  # what it was is not known any more
     assert evaluate.dynamics(symdual.load(made.folder), [1.0], [1.0], [])[0] == 4.0
     assert [entry.name for entry in tmp_path.iterdir()] == ["gain"]
 
@@ -91,7 +92,7 @@ def test_what_a_writer_left_that_died_late_goes_when_nothing_is_to_be_written(tm
     (made,) = symdual.generate(gain(2.0), tmp_path)
     for leftover in (".gain.old", ".gain.new"):
         (tmp_path / leftover).mkdir()
-        (tmp_path / leftover / "kernels.py").write_text("old")
+        (tmp_path / leftover / "records.py").write_text("old")
     before = snapshot(made.folder)
     with exclusive(tmp_path):  # another writer is at work, and they may be its own
         assert not symdual.generate(gain(2.0), tmp_path)[0].changed
@@ -103,7 +104,7 @@ def test_what_a_writer_left_that_died_late_goes_when_nothing_is_to_be_written(tm
 
 def test_a_damaged_package_is_written_again(tmp_path: Path) -> None:
     (made,) = symdual.generate(gain(2.0), tmp_path)
-    (made.folder / "kernels.py").write_text("broken")
+    (made.folder / "kernels/kernels.py").write_text("broken")
     assert symdual.generate(gain(2.0), tmp_path)[0].changed
     assert evaluate.dynamics(symdual.load(made.folder), [1.0], [1.0], [])[0] == 3.0
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import re
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -307,6 +308,7 @@ def interpret(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Mo
         folder = parent / f"interpreted_{next(count)}_{model.name}"
         folder.mkdir()
         for name, content in package(derive(model)).files.items():
+            (folder / name).parent.mkdir(exist_ok=True)
             _write_plain(folder / name, content)
         module = importlib.import_module(folder.name)
         return Interpreted(module, module.numbers())
@@ -328,7 +330,7 @@ def _write_plain(file: Path, content: bytes) -> None:
     if file.name == "options.py":
         content = _PLAIN_OPTIONS
     elif file.suffix == ".py":
-        text = content.decode().replace("from . import one_name\n\n__name__ = one_name(__spec__)\n", "")
+        text = re.sub(r"from \.+ import one_name\n\n__name__ = one_name\(__spec__\)\n", "", content.decode())
         stub = "def njit(**options):\n    return lambda function: function\n"
         text = text.replace("from numba import cfunc, njit, types\n", f"from numba import cfunc, types\n\n{stub}")
         content = text.replace("from numba import njit\n", stub).encode()

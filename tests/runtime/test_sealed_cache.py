@@ -180,22 +180,22 @@ WHOLE = """
         return [value, sum(package.kernels.dynamics.stats.cache_hits.values()), hits, said]
 
     symdual.generate(Model([x], [u], [x + 3 * u], name="gain"), "generated")
-    cache = Path("generated/gain/__pycache__")
+    package = Path("generated/gain")
     in_new_process(step)
     in_new_process(step)
-    shutil.copytree(cache, "whole")
+    shutil.copytree(package, "whole")
     for damage in ("empty", "half", "scrambled"):
         for suffix in (".nbi", ".nbc"):
-            for file in cache.glob(f"*{suffix}"):
-                content = (Path("whole") / file.name).read_bytes()
+            for file in package.rglob(f"*{suffix}"):
+                content = ("whole" / file.relative_to(package)).read_bytes()
                 scrambled = random.Random(0).randbytes(len(content))
                 file.write_bytes({"empty": b"", "half": content[: len(content) // 2], "scrambled": scrambled}[damage])
             in_new_process(step)
             in_new_process(step)
-    for file in cache.glob("*.nb?"):
+    for file in package.rglob("*.nb?"):
         file.write_bytes(b"")
     symdual.generate(Model([x], [u], [x + 3 * u], name="gain"), "generated", force=True)
-    results.append(any(cache.glob("*.nb?")))
+    results.append(any(package.rglob("*.nb?")))
     print(json.dumps(results))
 """
 
@@ -207,7 +207,8 @@ def test_a_damaged_cache_is_compiled_again(
     first, second, *pairs, carried_over = json.loads(fresh_python(WHOLE, tmp_path).stdout)
     assert first == [6.5, 0, 0, []]
     assert second == [6.5, 1, 1, []]
-    said = [f"compiled code in {tmp_path}/generated/gain/__pycache__ was damaged; it is compiled again"]
+    places = (f"{tmp_path}/generated/gain/{folder}__pycache__" for folder in ("kernels/", ""))
+    said = [f"compiled code in {place} was damaged; it is compiled again" for place in places]
     assert pairs == [[6.5, 0, 0, said], [6.5, 1, 1, []]] * 6
     assert carried_over is False  # after --force nothing compiled is left
 
