@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,14 +14,16 @@ from symdual import __version__
 from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError, did_you_mean
 from symdual.common.package_folders import edited_files, noted_inputs, read_manifest
+from symdual.common.parts import PARTS, checked_parts
 from symdual.common.words import spelled
 from symdual.derive.derivation import Derivation, derive
-from symdual.emit.package import input_digest, package
+from symdual.emit.package import Package, input_digest, package
 from symdual.emit.write import clear_up, exclusive, is_unchanged, write
 from symdual.export.compilers import compiler
 from symdual.export.loading import load
+from symdual.runtime.loading import load as load_numba
 from symdual.runtime.loading import load_edited, user_folder
-from symdual.runtime.origin import forget, note
+from symdual.runtime.origin import forget, model_file_of, note
 from symdual.runtime.problem import Problem, problem
 from symdual.spec.loading import Source, contents_of
 from symdual.spec.model import Model
@@ -30,6 +32,10 @@ from symdual.spec.scenario import Scenario
 if TYPE_CHECKING:
     from symdual.checks.kernels import BlockResult
     from symdual.checks.steps import StepAccuracy
+
+
+#: the model or scenario that each package was made from in this process, where that is no file
+_MADE_FROM: dict[Path, Model | Scenario] = {}
 
 
 @dataclass(frozen=True)
@@ -47,17 +53,22 @@ class Generated:
 
 
 @spelled
-def generate(source: Source, folder: str | Path | None = None, force: bool = False) -> list[Generated]:
+def generate(
+    source: Source, folder: str | Path | None = None, force: bool = False, parts: str | Iterable[str] = ()
+) -> list[Generated]:
     """Write the generated package of a model, or of every model in a model file or a scenario.
 
     Packages go below `folder`: by default `generated` in the current folder or, when that cannot be written, the user's
     cache folder. A package that is intact and up to date is left alone unless `force` is set.
 
+    A package has what ce, cautious, beb, dual and oracle need, the `parts` that are asked for, "planned" or
+    "likelihood", and those that it has had before. What a controller or a fit needs is added when it is first used.
+
     >>> [item.folder.name for item in symdual.generate(toy, folder / "generated")]
     ['toy']
     """
     parent = _parent(folder)
-    works = _works(source)
+    works = _works(source, parent, checked_parts(parts))
     outdated = [work for work in works if force or not is_unchanged(parent, work.model.name, work.input_digest)]
     _write_all(source, outdated, parent, keep_compiled=not force)
     _note_origin(source, works, parent)
@@ -70,11 +81,15 @@ def generate(source: Source, folder: str | Path | None = None, force: bool = Fal
 
 @spelled
 def prepare(
-    source: Source, scenario: str | None = None, folder: str | Path | None = None, backend: str | None = None
+    source: Source,
+    scenario: str | None = None,
+    folder: str | Path | None = None,
+    backend: str | None = None,
+    parts: str | Iterable[str] = (),
 ) -> Problem:
     """The task of a `Scenario`, or of one in a model file; packages are generated where they are out of date.
 
-    A file with a single scenario needs no name. `backend` is that of `load`.
+    A file with a single scenario needs no name. `backend` is that of `load`, `parts` are those of `generate`.
 
     >>> symdual.prepare(toy, folder=folder / "generated").horizon
     2
@@ -88,8 +103,31 @@ def prepare(
     name = next(iter(contents.scenarios)) if scenario is None else scenario
     if name not in contents.scenarios:
         raise SymdualError(f'{place} has no scenario "{name}"{did_you_mean(name, contents.scenarios)}')
-    folders = {item.model.name: item.folder for item in generate(source, folder)}
+    folders = {item.model.name: item.folder for item in generate(source, folder, parts=parts)}
     return problem(load(folders[contents.scenarios[name].model.name], backend), name)
+
+
+def with_parts(subject: Problem, parts: Iterable[str]) -> Problem:
+    """The same task with a package that has these parts; one that lacks some is generated again.
+
+    That takes what it was made from: a model file as it was then, or a model of this program. Where neither is at hand,
+    the task stays as it is, and who needs the part says so.
+    """
+    old, needed = subject.package, checked_parts(parts)
+    if needed <= old.parts:
+        return subject
+    source = _MADE_FROM.get(old.folder) or model_file_of(old.folder)
+    if source is None:
+        return subject
+    generate(source, old.folder.parent, parts=needed)
+    new = load_numba(old.folder).through(None if old.c is None else old.c.make)
+    if new.model_digest != old.model_digest:
+        return subject
+    new = replace(new, numbers=old.numbers, plants=old.plants)
+    plant = subject.plant
+    if plant.module is old.module:
+        plant = new if plant is old else replace(new, numbers=plant.numbers, plants=plant.plants)
+    return replace(subject, package=new, plant=plant)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +138,7 @@ class _Work:
     numbers: Mapping[str, Array]
     plants: Mapping[str, Model]
     scenarios: Sequence[Scenario] = ()
+    parts: frozenset[str] = frozenset()
 
     @cached_property
     def derivation(self) -> Derivation:
@@ -107,17 +146,24 @@ class _Work:
 
     @cached_property
     def input_digest(self) -> str:
-        return input_digest(self.model, self.numbers, self.plants)
+        return input_digest(self.model, self.numbers, self.plants, self.parts)
 
 
-def _works(source: Source) -> list[_Work]:
+def _works(source: Source, parent: Path, parts: frozenset[str] = frozenset()) -> list[_Work]:
     contents = contents_of(source)
     works = []
     for model in contents.models.values():
         own = {name: s for name, s in contents.scenarios.items() if s.model.name == model.name}
         plants = {name: s.plant for name, s in own.items()}
-        works.append(_Work(model, scenario_numbers(own), plants, _of(model, contents.scenarios)))
+        had = _parts_of(parent / model.name)
+        works.append(_Work(model, scenario_numbers(own), plants, _of(model, contents.scenarios), parts | had))
     return works
+
+
+def _parts_of(package: Path) -> frozenset[str]:
+    """The parts that a package has by now, which it keeps."""
+    manifest = read_manifest(package)
+    return frozenset(PARTS) & frozenset(manifest["parts"] if manifest else ())
 
 
 def _of(model: Model, scenarios: Mapping[str, Scenario]) -> tuple[Scenario, ...]:
@@ -132,9 +178,13 @@ def _write_all(source: Source, works: Sequence[_Work], parent: Path, keep_compil
     if not works:
         return
     with exclusive(parent):
-        for work, finished in [(work, package(work.derivation, work.numbers, work.plants)) for work in works]:
+        for work, finished in _rendered(works):
             write(finished, parent, keep_compiled)
             _note_origin(source, [work], parent)
+
+
+def _rendered(works: Sequence[_Work]) -> list[tuple[_Work, Package]]:
+    return [(work, package(work.derivation, work.numbers, work.plants, work.parts)) for work in works]
 
 
 def _note_origin(source: Source, works: Sequence[_Work], parent: Path) -> None:
@@ -142,8 +192,10 @@ def _note_origin(source: Source, works: Sequence[_Work], parent: Path) -> None:
     for work in works:
         if isinstance(source, Model | Scenario):
             forget(parent / work.model.name)
+            _MADE_FROM[parent / work.model.name] = source
         else:
             note(parent / work.model.name, Path(source))
+            _MADE_FROM.pop(parent / work.model.name, None)
 
 
 def scenario_numbers(scenarios: Mapping[str, Scenario]) -> dict[str, Array]:
@@ -191,7 +243,7 @@ def check(
     if c:
         compiler()  # a machine without one is told so before any work is done
     parent = _parent(folder)
-    works = _works(source)
+    works = _works(source, parent, frozenset(PARTS if recursions else ()))
     edited = {work.model.name: _edited(parent, work) for work in works}
     _write_all(
         source,
@@ -243,7 +295,7 @@ def step_accuracy(source: Source) -> dict[str, StepAccuracy]:
     """
     from symdual.checks.steps import step_accuracy as accuracy_of
 
-    found = {work.model.name: accuracy_of(work.model, work.scenarios) for work in _works(source)}
+    found = {work.model.name: accuracy_of(work.model, work.scenarios) for work in _works(source, _parent(None))}
     return {name: accuracy for name, accuracy in found.items() if accuracy is not None}
 
 
@@ -251,7 +303,9 @@ def _edited(parent: Path, work: _Work) -> list[str]:
     """The files of an up-to-date package that were edited by hand."""
     place = parent / work.model.name
     manifest = read_manifest(place)
-    if manifest is None or (manifest["symdual"], noted_inputs(place)) != (__version__, work.input_digest):
+    own = frozenset(manifest["parts"] if manifest else ())
+    wanted = __version__, replace(work, parts=own).input_digest
+    if manifest is None or (manifest["symdual"], noted_inputs(place)) != wanted:
         return []
     changed = edited_files(place, manifest)
     return changed if all((place / file).is_file() for file in changed) else []

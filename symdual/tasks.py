@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Union
 
 from symdual.common.errors import SymdualError, SymdualWarning
 from symdual.common.named import Given
+from symdual.common.parts import parts_for
 from symdual.common.words import spelled
 from symdual.export.loading import load as load_package
 from symdual.runtime import controller as controllers_module
@@ -88,6 +89,18 @@ def problem(task: Task | Model, scenario: str | Scenario | None = None) -> Probl
     return prepare(task, scenario)
 
 
+def problem_for(task: Task, controllers: str | Sequence[str]) -> Problem:
+    """The task, with a package that has what controllers need: one that lacks it is generated again."""
+    parts = parts_for(controllers)
+    if not parts:
+        return problem(task)
+    from symdual import api
+
+    if isinstance(task, Problem | LoadedPackage):
+        return api.with_parts(problem(task), parts)
+    return api.prepare(task, parts=parts)
+
+
 def _of_scenario(task: Task | Model, scenario: Scenario) -> Problem:
     """The problem of a scenario that was made in a program, for the package or the model that it is about."""
     from symdual.api import prepare
@@ -132,7 +145,7 @@ def controller(
     >>> u.shape
     (1,)
     """
-    subject = problem(task)
+    subject = problem_for(task, name)
     if name in NAMES:
         _get_ready(subject, [name], order, window)
     return controllers_module.controller(subject, name, order, window, truth, planned_options)
@@ -207,7 +220,7 @@ def sweep(
     """
     from symdual.runtime.threads import on_this_machine
 
-    subject = problem(task)
+    subject = problem_for(task, controllers)
     if cluster is not None:
         subject = subject.by_numba()
     elif resume:
@@ -250,7 +263,7 @@ def _plan(
     settings: Settings | None,
     truth: str | None,
 ) -> Sweep:
-    subject = problem(task)
+    subject = problem_for(task, controllers)
     if settings is None:
         settings = Settings("prior" if subject.truth is None else "scenario")
     if truth is not None:
@@ -288,7 +301,7 @@ def explain(
     >>> bool(abs(curve.values[curve.cost.argmin()] - explained["dual"].decisions[0].u[0]) < 0.2)
     True
     """
-    subject = problem(task)
+    subject = problem_for(task, controllers)
     settings = Settings(truth or ("prior" if subject.truth is None else "scenario"), order, window)
     names = [controllers] if isinstance(controllers, str) else list(controllers)
     plan = sweeps.sweep(subject, names, run + 1, seed, settings)

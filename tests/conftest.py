@@ -27,6 +27,7 @@ import sympy as sp
 import symdual
 from symdual import Model, features, logistic, unknown
 from symdual.common.package_folders import locked
+from symdual.common.parts import PARTS
 from symdual.derive.derivation import derive
 from symdual.emit.package import Package, model_digest, package
 from symdual.runtime.loading import LoadedPackage
@@ -129,7 +130,7 @@ def compiled(shared: Path) -> Callable[[Model], LoadedPackage]:
         folder = shared / "compiled" / model_digest(model)
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder, wait=True):
-            (made,) = symdual.generate(model, folder / "generated")
+            (made,) = symdual.generate(model, folder / "generated", parts=PARTS)
         return symdual.load(made.folder, backend="numba")
 
     return run
@@ -154,7 +155,7 @@ def shared_models(packages: Path) -> Callable[[Path], Path]:
 
     def run(model_file: Path) -> Path:
         with locked(turns, wait=True):
-            symdual.generate(model_file, packages)
+            symdual.generate(model_file, packages, parts=PARTS)
         return packages
 
     return run

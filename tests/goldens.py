@@ -33,6 +33,7 @@ from functools import cache
 from pathlib import Path
 
 import symdual
+from symdual.common.parts import PARTS
 
 ROOT = Path(__file__).resolve().parent.parent
 GENERATED = ROOT / "generated"
@@ -103,7 +104,7 @@ def write() -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         for file in MODEL_FILES:
-            symdual.generate(file, folder)
+            symdual.generate(file, folder, parts=PARTS)
         shutil.rmtree(GENERATED, ignore_errors=True)
         for name in WHOLE:
             shutil.copytree(folder / name, GENERATED / name)
@@ -115,7 +116,7 @@ def write() -> None:
 def show(name: str, revision: str) -> None:
     """Show how the package of a model differs from that of a revision."""
     file = model_file(name).relative_to(ROOT)
-    code = "import sys, symdual; symdual.generate(sys.argv[1], sys.argv[2])"
+    code = f"import sys, symdual; symdual.generate(sys.argv[1], sys.argv[2], parts={list(PARTS)})"
     with tempfile.TemporaryDirectory() as place:
         past = Path(place) / "past"
         subprocess.run(["git", "worktree", "add", "--quiet", "--detach", past, revision], cwd=ROOT, check=True)

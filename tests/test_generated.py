@@ -13,6 +13,7 @@ from typing import Any
 import jinja2
 import pytest
 
+from symdual.common.parts import PARTS
 from symdual.derive.derivation import derive
 from symdual.emit import code, render
 from symdual.emit.facts import Facts
@@ -120,8 +121,9 @@ def test_models_take_every_branch_of_the_templates(monkeypatch: pytest.MonkeyPat
     sources = [*map(load_model_file, MODEL_FILES), *(contents_of(scenario(task, "task")) for task in tasks())]
     for model in itertools.chain.from_iterable(source.models.values() for source in sources):
         facts = Facts(derive(model))
-        for emitted in code.files(facts):
-            marking.get_template(emitted.source).render(code.given(emitted, facts))
+        for facts.parts in (PARTS, ()):
+            for emitted in code.files(facts):
+                marking.get_template(emitted.source).render(code.given(emitted, facts))
     assert sorted(marks - taken) == []
     assert len(marks) > 40
 

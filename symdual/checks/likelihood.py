@@ -224,7 +224,7 @@ def check_likelihood(
     scenarios: Sequence[Scenario] = (),
 ) -> list[BlockResult]:
     """Compare value and gradient of the likelihood of a short recording; nothing where the package has none."""
-    if "likelihood.py" not in package.files:
+    if "likelihood" not in package.modules:
         return []
     random = np.random.default_rng(seed)
     for group in places(model, scenarios, random):

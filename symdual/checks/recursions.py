@@ -432,6 +432,8 @@ class Task:
     def _forms_of_slopes(self) -> dict[str, DualGradient]:
         """The functions that compute slopes; in low-rank form where there is room for the values of a plan."""
         package = self._package
+        if "planned" not in package.parts:  # edited by hand: it is checked as it is
+            return {}
         found: dict[str, DualGradient] = {SLOPE: package.calls.dual_gradient}
         if hasattr(package.calls, "dual_gradient_lowrank") and HORIZON * (package.NR + package.NHR) <= package.NTHETA:
             found[f"{SLOPE}, lowrank"] = package.calls.dual_gradient_lowrank

@@ -119,9 +119,10 @@ def _manifest(written: bytes) -> dict[str, Any] | None:
         manifest = json.loads(written)
         digests = {str(name): str(digest) for name, digest in manifest["files"].items()}
         texts = {key: str(manifest[key]) for key in _TEXTS}
+        parts = [str(part) for part in manifest["parts"]]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    return {**texts, "files": digests}
+    return {**texts, "parts": parts, "files": digests}
 
 
 def edited_files(folder: Path, manifest: dict[str, Any]) -> list[str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from symdual.common.numba_versions import TESTED
+from symdual.common.parts import PARTS
 from symdual.derive.derivation import Derivation
 from symdual.emit.blocks import block_text, motion_text
 from symdual.emit.contexts import (
@@ -51,9 +53,9 @@ class File(NamedTuple):
         return f"{self.template or self.place}.py.jinja"
 
 
-def code(derivation: Derivation, digest_placeholder: str) -> dict[str, str]:
-    """The text of every code file of a package, by name."""
-    facts = Facts(derivation)
+def code(derivation: Derivation, digest_placeholder: str, parts: Collection[str] = PARTS) -> dict[str, str]:
+    """The text of every code file of a package with these parts, by name."""
+    facts = Facts(derivation, parts)
     return {f"{file.place}.py": render(file.source, given(file, facts)) for file in files(facts, digest_placeholder)}
 
 
@@ -92,13 +94,8 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         File("planning/riccati"),
         File("planning/covariances", covariances),
         File("planning/dual_cost"),
-        *_adjoint(facts, AdjointBlocksContext(facts.selecting, width, rows)),
-        *([File("constraints/total_cost")] if has.constraints else []),
-        File("dual_planner/planner", PlannerContext(slopes)),
-        File("dual_planner/look_ahead"),
-        File("dual_planner/starts", StartsContext(facts.affine, facts.diffusion)),
-        *(_selection(facts) if has.selection else []),
-        File("dual_planner/planned"),
+        *([File("constraints/uncertain_cost")] if has.constraints else []),
+        *(_planned(facts, slopes, AdjointBlocksContext(facts.selecting, width, rows)) if has.planned else []),
         File("calls", CallsContext(slopes)),
         File("search/candidates", CandidatesContext(_search_limits(search, has.discrete_inputs))),
         File("search/search", template=f"search/{search}"),
@@ -115,7 +112,7 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
 def _optional(facts: Facts) -> list[File]:
     """What only some models have."""
     has = facts.has
-    found = _process(facts) if has.processes else _likelihood(facts)
+    found = [*(_process(facts) if has.processes else []), *(_likelihood(facts) if has.likelihood else [])]
     if has.square_root:
         found.append(File("filters/square_root", SquareRootContext(facts.transition, facts.diffusion)))
     for name, folder, wanted in (
@@ -168,6 +165,19 @@ def _constraints(facts: Facts, objective: ObjectiveContext) -> list[File]:
         File("constraints/backoff_search", NarrowingContext(facts.structure.nu == 1)),
         File("constraints/backoff"),
         *([File("constraints/closed_loop_covariance_lowrank")] if facts.lowrank else []),
+    ]
+
+
+def _planned(facts: Facts, slopes: str, blocks: AdjointBlocksContext) -> list[File]:
+    """The controller that plans to learn."""
+    return [
+        *([File("constraints/total_cost")] if facts.has.constraints else []),
+        *_adjoint(facts, blocks),
+        File("dual_planner/planner", PlannerContext(slopes)),
+        File("dual_planner/look_ahead"),
+        File("dual_planner/starts", StartsContext(facts.affine, facts.diffusion)),
+        *(_selection(facts) if facts.has.selection else []),
+        File("dual_planner/planned"),
     ]
 
 

@@ -30,6 +30,8 @@ class Has(NamedTuple):
     lowrank: bool  # a low-rank form of the dual cost
     exact_slopes: bool  # slopes of the dual cost by the adjoint recursion, not by differences
     selection: bool  # simulated rollouts that select among plans
+    planned: bool  # the part of a package for the controller `planned`, which was asked for
+    likelihood: bool  # the part for fits to recordings
 
 
 class InitContext(NamedTuple):

@@ -11,7 +11,7 @@ import hashlib
 import itertools
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,7 @@ import sympy as sp
 import symdual
 from symdual.common.archives import stored_arrays as stored_arrays
 from symdual.common.arrays import Array
+from symdual.common.parts import PARTS
 from symdual.derive.derivation import Derivation
 from symdual.derive.pieces import Limits, in_pieces
 from symdual.emit.code import code
@@ -43,27 +44,31 @@ class Package:
 
 
 def package(
-    derivation: Derivation, numbers: Mapping[str, Array] | None = None, plants: Mapping[str, Model] | None = None
+    derivation: Derivation,
+    numbers: Mapping[str, Array] | None = None,
+    plants: Mapping[str, Model] | None = None,
+    parts: Collection[str] = PARTS,
 ) -> Package:
     """Render the package of a model.
 
-    Input: the derivation of a named model, the arrays of its scenarios to store beside it, and the plant of each
-    scenario. Output: all files as bytes; nothing touches the disk.
+    Input: the derivation of a named model, the arrays of its scenarios to store beside it, the plant of each
+    scenario, and the parts that are asked for. Output: all files as bytes; nothing touches the disk.
     """
     model = derivation.model
     layout = data_layout(derivation)
-    texts = code(derivation, _PLACEHOLDER)
+    texts = code(derivation, _PLACEHOLDER, parts)
     bodies = {name: text if name == "__init__.py" else _with_one_name(name, text) for name, text in texts.items()}
     digest = _digest(*(part for name in sorted(bodies) for part in (name, bodies[name])))
     files = {name: _with_header(model.name, digest, body).encode() for name, body in bodies.items()}
     files["data.npz"] = stored_arrays(model_numbers(derivation, layout) | dict(numbers or {}))
     files["scenarios.json"] = _scenarios(model, plants or {})
-    inputs = input_digest(model, numbers or {}, plants or {})
+    inputs = input_digest(model, numbers or {}, plants or {}, parts)
     manifest = {
         "name": model.name,
         "symdual": symdual.__version__,
         "package_digest": digest,
         "model_digest": model_digest(model),
+        "parts": sorted(parts),
         "files": {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)},
     }
     files["manifest.json"] = (json.dumps(manifest, indent=2) + "\n").encode()
@@ -162,15 +167,17 @@ def _generator_digest() -> str:
     return _digest(*(content for path in (*modules, *templates) for content in (path.name, path.read_bytes())))
 
 
-def input_digest(model: Model, numbers: Mapping[str, Array], plants: Mapping[str, Model]) -> str:
+def input_digest(
+    model: Model, numbers: Mapping[str, Array], plants: Mapping[str, Model], parts: Collection[str] = PARTS
+) -> str:
     """The hash of everything that goes into a package; equal digests mean equal packages."""
-    parts: list[str | bytes] = [_generator_digest(), symdual.__version__, model_digest(model)]
+    said: list[str | bytes] = [_generator_digest(), symdual.__version__, model_digest(model), repr(sorted(parts))]
     for name in sorted(numbers):
-        parts += [name, repr(numbers[name].shape), np.ascontiguousarray(numbers[name]).tobytes()]
+        said += [name, repr(numbers[name].shape), np.ascontiguousarray(numbers[name]).tobytes()]
     for name in sorted(plants):
         own = plants[name].name == model.name
-        parts += [name, plants[name].name, "" if own else model_digest(plants[name])]
-    return _digest(*parts)
+        said += [name, plants[name].name, "" if own else model_digest(plants[name])]
+    return _digest(*said)
 
 
 def _spelled(expression: sp.Expr) -> list[str]:

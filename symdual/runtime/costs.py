@@ -7,6 +7,7 @@ import numpy as np
 from symdual.common.arrays import Array
 from symdual.common.choices import combinations
 from symdual.common.errors import SymdualError
+from symdual.common.parts import parts_for, require_parts
 from symdual.runtime.constraints import chosen_weights
 from symdual.runtime.noise import has_state_dependent_noise
 from symdual.runtime.objective import constraints_of
@@ -26,6 +27,7 @@ def cost_kind(problem: Problem, name: str, order: int, steps: int) -> str:
         return "bonus"
     if name == "exact" and problem.choices is not None:
         raise SymdualError('the controller "exact" does not know inputs with a finite set of values')
+    require_parts(problem.package.name, problem.package.folder, problem.package.parts, parts_for(name))
     if name in ("exact", "planned"):
         return name
     if name == "dual" and order == 2:

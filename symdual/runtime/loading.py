@@ -82,6 +82,11 @@ class LoadedPackage(Offered):
         """The digest of the model that the package was made from, whatever its scenarios are."""
         return str(json.loads(self.files["manifest.json"])["model_digest"])
 
+    @cached_property
+    def parts(self) -> frozenset[str]:
+        """The parts that it has beyond its base, see `symdual.common.parts`."""
+        return frozenset(json.loads(self.files["manifest.json"])["parts"])
+
     @property
     def plant_digests(self) -> dict[str, str]:
         """The digests of the models that are plants of scenarios."""
@@ -114,7 +119,8 @@ class LoadedPackage(Offered):
             if name.isupper():
                 return getattr(self.module, name)
             if name not in self.modules:
-                raise AttributeError(f"the generated package {self.name} has no module {name}")
+                parts = ", ".join(sorted(self.parts)) or "none"
+                raise AttributeError(f"the generated package {self.name} has no module {name}; its parts: {parts}")
             if self.c is not None and self.c.offers(name):
                 return self.c.module(name)
             place = self.modules[name].removesuffix(".py").replace("/", ".")

@@ -71,7 +71,7 @@ CALLER = '''\
 
 from numba import njit
 
-from .kernels import dynamics
+from .kernels.kernels import dynamics
 
 
 @njit(cache=True)

@@ -12,6 +12,7 @@ import pytest
 import sympy as sp
 
 from symdual import Model
+from symdual.common.package_folders import modules_of
 from symdual.derive.derivation import derive
 from symdual.emit.package import package
 from symdual.export import source, vocabulary
@@ -168,9 +169,10 @@ def test_loops_and_views_are_those_of_python(compiled_probe: Callable[..., tuple
 def changed(module: str, before: str, after: str) -> Program:
     """The toy package with one line changed."""
     files = files_of("toy")
-    text = files[f"{module}.py"].decode()
+    file = modules_of(files)[module]
+    text = files[file].decode()
     assert before in text
-    return Program({**files, f"{module}.py": text.replace(before, after, 1).encode()})
+    return Program({**files, file: text.replace(before, after, 1).encode()})
 
 
 @pytest.mark.parametrize(
@@ -190,7 +192,7 @@ def changed(module: str, before: str, after: str) -> Program:
 def test_what_is_not_known_is_named_with_file_and_line(after: str, sentence: str) -> None:
     program = changed("filter", "    share = ROUNDING", after)
     line = program.text("filter").split("\n").index(after.split("\n")[0]) + 1
-    with pytest.raises(Untranslatable, match=r"toy/filter\.py:\d+: ") as caught:
+    with pytest.raises(Untranslatable, match=r"toy/filters/filter\.py:\d+: ") as caught:
         source.translated(program, "toy", "toy")
     assert sentence in str(caught.value)
     named = int(str(caught.value).split(":")[1])
