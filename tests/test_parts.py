@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -90,6 +91,16 @@ def test_a_controller_does_it_without_a_word(file: Path, recwarn: pytest.Warning
     assert parts() == [] and np.isfinite(symdual.controller(task, "planned").act()).all()
     assert parts() == ["planned"] and not recwarn.list
     np.testing.assert_array_equal(symdual.controller(symdual.prepare(file), "dual").act(), dual)
+
+
+def test_what_was_pickled_goes_on_with_a_package_that_has_grown(file: Path) -> None:
+    stored = pickle.dumps(symdual.prepare(file))
+    symdual.generate(file, parts=PARTS)
+    assert pickle.loads(stored).package.parts == set(PARTS)
+    file.write_text(TEXT.replace("[x + ", "[2 * x + "))
+    symdual.generate(file)
+    with pytest.raises(SymdualError, match="has been generated anew since"):
+        pickle.loads(stored)
 
 
 def test_a_package_alone_says_which_command_adds_the_part(file: Path) -> None:

@@ -127,9 +127,9 @@ class LoadedPackage(Offered):
             return importlib.import_module(f"{self.module.__name__}.{place}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the folder, the digest and the numbers; the code is loaded and verified again from the folder."""
+        """Pickle the folder, digests and the numbers; the code is loaded and verified again from the folder."""
         make = None if self.c is None else self.c.make
-        return _unpickled, (self.folder, self.module.DIGEST, self.numbers, self.plants, make)
+        return _unpickled, (self.folder, (self.module.DIGEST, self.model_digest), self.numbers, self.plants, make)
 
     def through(self, make: package_interface.MakeBackend | None) -> LoadedPackage:
         """The same package with modules of another making; numba's for None."""
@@ -142,13 +142,14 @@ class LoadedPackage(Offered):
 
 def _unpickled(
     folder: Path,
-    digest: str,
+    digests: tuple[str, str],
     numbers: dict[str, Array],
     plants: dict[str, str],
     make: package_interface.MakeBackend | None = None,
 ) -> Any:
     package = load(folder).through(make)
-    if digest != package.module.DIGEST:
+    code, model = digests
+    if code != package.module.DIGEST and model != package.model_digest:  # numbers may have changed, or parts been added
         raise PackageError(f"the package {folder} has been generated anew since something that uses it was pickled")
     return replace(package, numbers=numbers, plants=plants)
 
