@@ -17,7 +17,7 @@ from symdual.common.package_folders import edited_files, noted_inputs, read_mani
 from symdual.common.parts import PARTS, checked_parts
 from symdual.common.words import spelled
 from symdual.derive.derivation import Derivation, derive
-from symdual.emit.package import Package, input_digest, package
+from symdual.emit.package import Package, input_digest, model_digest, package
 from symdual.emit.write import clear_up, exclusive, is_unchanged, write
 from symdual.export.compilers import compiler
 from symdual.export.loading import load
@@ -117,12 +117,11 @@ def with_parts(subject: Problem, parts: Iterable[str]) -> Problem:
     if needed <= old.parts:
         return subject
     source = _MADE_FROM.get(old.folder) or model_file_of(old.folder)
-    if source is None:
+    model = None if source is None else contents_of(source).models.get(old.folder.name)
+    if source is None or model is None or model_digest(model) != old.model_digest:
         return subject
     generate(source, old.folder.parent, parts=needed)
     new = load_numba(old.folder).through(None if old.c is None else old.c.make)
-    if new.model_digest != old.model_digest:
-        return subject
     new = replace(new, numbers=old.numbers, plants=old.plants)
     plant = subject.plant
     if plant.module is old.module:
