@@ -141,7 +141,7 @@ def test_remembered_inputs_and_signals_in_the_linearised_model() -> None:
 
 @pytest.fixture
 def without_compiling(monkeypatch: pytest.MonkeyPatch, interpreted_likelihood: Callable[[Model], Any]) -> None:
-    monkeypatch.setattr("symdual.api.generate", lambda model, folder: [SimpleNamespace(folder=model)])
+    monkeypatch.setattr("symdual.api.generate", lambda model, folder, parts: [SimpleNamespace(folder=model)])
     monkeypatch.setattr("symdual.identification.processes.features.load", interpreted_likelihood)
 
 
