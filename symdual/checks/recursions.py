@@ -432,7 +432,7 @@ class Task:
     def _forms_of_slopes(self) -> dict[str, DualGradient]:
         """The functions that compute slopes; in low-rank form where there is room for the values of a plan."""
         package = self._package
-        if "planned" not in package.parts:  # edited by hand: it is checked as it is
+        if not hasattr(package.calls, "dual_gradient"):  # a package that was edited by hand is checked as it is
             return {}
         found: dict[str, DualGradient] = {SLOPE: package.calls.dual_gradient}
         if hasattr(package.calls, "dual_gradient_lowrank") and HORIZON * (package.NR + package.NHR) <= package.NTHETA:
