@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import symdual
 from symdual.checks.exported import build, drive
 from symdual.common.errors import SymdualError
 from symdual.export.compilers import compile_files
@@ -59,6 +60,18 @@ def test_it_acts_as_the_controller_in_python(task: Problem, exported: Exported, 
             expected.append([*u, *twin.belief.mean, 0.0])
         assert close(drive(native, exported, one.number, YS), expected, 1e-5), one.name
     assert [one.name for one in exported.choices] == ["ce", "cautious", "beb", "dual", "planned"]
+
+
+def test_a_package_without_planned_is_exported(c_compiler: str, tmp_path: Path) -> None:
+    symdual.generate(ROOT / "examples/pendulum.py", tmp_path)
+    task = problem(symdual.load(tmp_path / "pendulum", backend="c")).changed(horizon=8)
+    found = export(task, Settings("swing"))
+    assert [one.name for one in found.choices] == ["ce", "cautious", "beb", "dual"]
+    assert ["--with planned" in reason for reason in found.left_out] == [True]
+    native, dual = build(found, tmp_path), next(one for one in found.choices if one.name == "dual")
+    twin = controller(task, "dual")
+    expected = [[*twin.act(y), *twin.belief.mean, 0.0] for y in YS]
+    assert close(drive(native, found, dual.number, YS), expected, 1e-5)
 
 
 def test_a_task_with_constraints_is_exported(through_c: Callable[[str], LoadedPackage], tmp_path: Path) -> None:
