@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import io
 import math
 import os
@@ -39,7 +40,11 @@ from .goldens import ROOT
 
 
 def pytest_configure() -> None:
-    """A suite that was started in the background ignores interrupts; the programs that it starts must not."""
+    """New files are writable by nobody else, whatever the shell says, for symdual looks at that.
+
+    A suite that was started in the background ignores interrupts; the programs that it starts must not.
+    """
+    os.umask(0o022)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -218,6 +223,21 @@ def fresh_python() -> Callable[..., subprocess.CompletedProcess[str]]:
         return done
 
     return run
+
+
+@pytest.fixture
+def no_compiler(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Return a function that hides every C compiler, that of the extra `compiler` too."""
+
+    def hide() -> None:
+        find = importlib.util.find_spec
+        monkeypatch.delenv("CC", raising=False)
+        monkeypatch.setenv("PATH", "")
+        monkeypatch.setattr(
+            "importlib.util.find_spec", lambda name, *in_: None if name == "ziglang" else find(name, *in_)
+        )
+
+    return hide
 
 
 # -------------------------------------------------------------------- a collection of small models

@@ -8,11 +8,11 @@ the project has, and 182 of the 190 places where templates branch; no other eigh
 
 | package | alone among the eight in having |
 |---|---|
+| bent | a square-root filter; moments of second order; unknowns that drift together |
 | heated | signals with a forecast; a cost of squares |
 | lit_iterated | noise that depends on the state; an iterated filter; a curved measurement |
 | narrow | discrete inputs; constraints with unknowns in low-rank form |
 | reactor | constraints on continuous inputs; a cost with a Hessian of its own |
-| rooted_mixing | a square-root filter; unknowns that drift together |
 | rough | Gaussian processes |
 | squeezed | a cost whose Hessian is made convex |
 | staged | a long step that is differentiated by stages; a search over two inputs |
@@ -38,7 +38,7 @@ from symdual.common.parts import PARTS
 ROOT = Path(__file__).resolve().parent.parent
 GENERATED = ROOT / "generated"
 DIGESTS = GENERATED / "digests.txt"
-WHOLE = ("heated", "lit_iterated", "narrow", "reactor", "rooted_mixing", "rough", "squeezed", "staged")
+WHOLE = ("bent", "heated", "lit_iterated", "narrow", "reactor", "rough", "squeezed", "staged")
 MODEL_FILES = tuple(
     file
     for folder in ("symdual/paper/models", "examples", "tests/models")

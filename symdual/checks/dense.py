@@ -24,7 +24,8 @@ class DenseModel:
     """A model as plain functions of time index, augmented state z and input u.
 
     `jacobian` returns df/d(z, u), shape (nx, nz + nu); `hessian` returns the second derivatives of lam' f with respect
-    to (z, u), shape (nz + nu, nz + nu); `observation_jacobian` returns dh/dz, shape (ny, nz).
+    to (z, u), shape (nz + nu, nz + nu); `observation_jacobian` returns dh/dz, shape (ny, nz), `observation_hessian`
+    the second derivatives of mu' h, shape (nz, nz), which only the second-order filter asks for.
     """
 
     nx: int
@@ -36,6 +37,7 @@ class DenseModel:
     hessian: Callable[[int, Array, Array, Array], Array]
     observation: Callable[[int, Array], Array]
     observation_jacobian: Callable[[int, Array], Array]
+    observation_hessian: Callable[[int, Array, Array], Array] | None = None
 
     @property
     def nz(self) -> int:
@@ -171,6 +173,43 @@ def update(model: DenseModel, noise: Noise, time: int, belief: Belief, y: Array,
     effective = S - C @ P @ C.T
     mean = z + K @ (y - model.observation(time, z))[measured]
     return Belief(mean, left @ P @ left.T + K @ effective @ K.T)
+
+
+class Moments(NamedTuple):
+    """What curvature adds to the mean and the covariance of a map of z ~ N(m, P), to second order."""
+
+    mean: Array
+    covariance: Array
+
+
+def moments(hessians: Array, P: Array) -> Moments:
+    """1/2 tr(H_i P) and 1/2 tr(H_i P H_j P), with hessians (rows, nz, nz)."""
+    products = hessians @ P
+    return Moments(
+        0.5 * np.trace(products, axis1=1, axis2=2), np.asarray(0.5 * np.einsum("iab,jba->ij", products, products))
+    )
+
+
+def predict_second_order(model: DenseModel, noise: Noise, time: int, belief: Belief, u: Array) -> Belief:
+    """z <- (f + 1/2 tr(H_i P), D theta),  P <- A~ P A~' + blkdiag(1/2 tr(H_i P H_j P) + Q, Xi)."""
+    rows = [model.hessian(time, belief.mean, u, unit)[: model.nz, : model.nz] for unit in np.eye(model.nx)]
+    more = moments(np.array(rows), belief.covariance)
+    mean, covariance = predict(model, noise, time, belief, u)
+    mean[: model.nx] += more.mean
+    covariance[: model.nx, : model.nx] += more.covariance
+    return Belief(mean, covariance)
+
+
+def update_second_order(
+    model: DenseModel, noise: Noise, time: int, belief: Belief, y: Array, *, learning: bool = True
+) -> Belief:
+    """The update with h + 1/2 tr(H_a P) expected and 1/2 tr(H_a P H_b P) more noise."""
+    assert model.observation_hessian is not None
+    z, P = belief
+    more = moments(np.array([model.observation_hessian(time, z, unit) for unit in np.eye(model.ny)]), P)
+    R = noise.of_measurement(time, z) + more.covariance
+    held = noise._replace(measurement=R, measurement_at=None)
+    return update(model, held, time, belief, y - more.mean, learning=learning)
 
 
 def update_iterated(model: DenseModel, noise: Noise, time: int, belief: Belief, y: Array) -> Belief:

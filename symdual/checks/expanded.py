@@ -45,6 +45,14 @@ def expand(model: Model) -> DenseModel:
         rows = [weight * np.array(row(time, z, u), dtype=float) for weight, row in zip(lam, bent(), strict=True)]
         return np.asarray(sum(rows))
 
+    @cache
+    def seen_bent() -> list[Callable[..., Any]]:
+        return [compiled(sp.hessian(row, z)) for row in measured]
+
+    def observation_hessian(time: int, z: Array, mu: Array) -> Array:
+        rows = [weight * np.array(row(time, z, zero), dtype=float) for weight, row in zip(mu, seen_bent(), strict=True)]
+        return np.asarray(sum(rows))
+
     return DenseModel(
         nx=len(model.states),
         nu=len(model.inputs),
@@ -55,6 +63,7 @@ def expand(model: Model) -> DenseModel:
         hessian=hessian,
         observation=lambda time, z: np.array(h(time, z, zero), dtype=float),
         observation_jacobian=lambda time, z: np.array(h_z(time, z, zero), dtype=float),
+        observation_hessian=observation_hessian,
     )
 
 

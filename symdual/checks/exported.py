@@ -43,7 +43,7 @@ from symdual.spec.scenario import Scenario
 
 DOUBLE = 1e-12
 #: what single precision may miss, relative to the largest number: kernels, filter, costs and decisions
-SINGLE = {"kernels": 1e-4, "filter": 1e-3, "square_root": 1e-3, "calls": 2e-2, "decision": 2e-2}
+SINGLE = {"kernels": 1e-4, "filter": 1e-3, "filter_covariance": 1e-3, "calls": 2e-2, "decision": 2e-2}
 BY_DIFFERENCES = 1e-8  # slopes that are: the rounding of two costs over their distance
 CONDITION = 1000
 HORIZON = 5
@@ -241,16 +241,16 @@ class _Task:
         for name, y in rows:
             held, stats, task = self._held(), np.zeros(3), self._task.copy()
             filter_workspace = self._package.filter.make_filter_workspace(task)
-            if ("square_root", "factorise") in calls:
-                calls["square_root", "factorise"](held)
+            if ("filter_covariance", "factorise") in calls:
+                calls["filter_covariance", "factorise"](held)
             if name == "step":
                 status = calls["filter", "step"](0, held, self._u[0], y, filter_workspace)
             else:
                 calls["filter", "predict"](0, held, self._u[0], filter_workspace)
                 yield f"filter.predict before {name}", _numbers(held)
                 status = calls["filter", name](1, held, y, filter_workspace, stats)
-            if ("square_root", "complete") in calls:
-                calls["square_root", "complete"](held)
+            if ("filter_covariance", "complete") in calls:
+                calls["filter_covariance", "complete"](held)
             yield f"filter.{name}", np.concatenate([_numbers(held), stats, [status]])
 
     def _planning(self, calls: Calls) -> Iterator[tuple[str, Array]]:

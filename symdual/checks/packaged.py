@@ -41,4 +41,7 @@ def dense_model(package: LoadedPackage, signals: Array | None = None) -> DenseMo
         hessian=hessian,
         observation=lambda time, z: evaluate.observation(at(package, time), z[:nx], z[nx:], time),
         observation_jacobian=observation_jacobian,
+        observation_hessian=lambda time, z, mu: evaluate.observation_hessian(
+            at(package, time), z[:nx], z[nx:], mu, time
+        ),
     )

@@ -83,12 +83,12 @@ def tasks(
 ) -> Callable[[np.random.Generator], Task]:
     """How random problems are made in these places, within the bounds of the model or others."""
     signals = _signals(package, np.random.default_rng(seed + 2))
-    reference, iterated = dense_model(package, signals), model.filter == "iterated"
+    reference = dense_model(package, signals)
 
     def task(random: np.random.Generator) -> Task:
         for attempt in range(PATIENCE):  # nearer to the middle of the place where a plan runs away
             home = homes[int(random.integers(len(homes)))].narrowed(0.5 ** (attempt // 4))
-            found = Task(package, reference, home, random, iterated, model.objective, signals, bounds)
+            found = Task(package, reference, home, random, model.filter, model.objective, signals, bounds)
             if found.stays():
                 break
         return found
@@ -178,6 +178,14 @@ def _apart(got: Array, exact: Array) -> float:
     return float(np.max(np.abs(got - exact), initial=0.0)) / size
 
 
+#: what a filter does where it differs from the extended one
+_PREDICT = {"second_order": dense.predict_second_order}
+_UPDATE: dict[str, Callable[[dense.DenseModel, dense.Noise, int, dense.Belief, Array], dense.Belief]] = {
+    "iterated": dense.update_iterated,
+    "second_order": dense.update_second_order,
+}
+
+
 class Task:
     """One random problem: a belief, a cost, inputs, and both ways to compute with them."""
 
@@ -189,13 +197,13 @@ class Task:
         reference: dense.DenseModel,
         home: Place,
         random: np.random.Generator,
-        iterated: bool = False,
+        filter: str = "extended",
         asked: Asked | None = None,
         signals: Array | None = None,
         bounds: Array | None = None,
     ) -> None:
         self._package, self._reference, self._random = package, reference, random
-        self._iterated, self._home = iterated, home
+        self._filter_form, self._home = filter, home
         n, m = reference.nx, reference.nu
         self._scale = np.concatenate([0.2 * home.x_spread, home.theta_spread])
         x, _, theta = home.draw(random, share=0.3)
@@ -348,7 +356,7 @@ class Task:
 
     def _filter(self) -> Iterator[Comparison]:
         u = self._inputs[0]
-        expected = dense.predict(self._reference, self._noise, 0, self._belief, u)
+        expected = _PREDICT.get(self._filter_form, dense.predict)(self._reference, self._noise, 0, self._belief, u)
         predicted = self._filtered(self._belief, u, None, "update")
         yield from self._both("predicted", "", predicted, expected)
         y = self._reference.observation(1, expected.mean) + self._surprise
@@ -365,12 +373,14 @@ class Task:
 
     def _updated(self, belief: dense.Belief, y: Array) -> dense.Belief:
         """What the filter should make of a measurement."""
-        update = dense.update_iterated if self._iterated else dense.update
+        update = _UPDATE.get(self._filter_form, dense.update)
         return update(self._reference, self._noise, 1, belief, y)
 
     def _considered(self, belief: dense.Belief, y: Array) -> dense.Belief:
         """The same where nothing is learned about the parameters."""
-        return dense.update(self._reference, self._noise, 1, belief, y, learning=False)
+        second_order = self._filter_form == "second_order"
+        update = dense.update_second_order if second_order else dense.update
+        return update(self._reference, self._noise, 1, belief, y, learning=False)
 
     def _both(self, label: str, condition: str, got: dense.Belief, exact: dense.Belief) -> Iterator[Comparison]:
         """Means and covariances in units of the belief's deviations."""
@@ -383,14 +393,14 @@ class Task:
         package, held = self._package, self._package.records.make_belief(*belief)
         filter_workspace = package.filter.make_filter_workspace(self._task)
         if package.SQUARE_ROOT:
-            package.square_root.factorise(held)
+            package.filter_covariance.factorise(held)
         self._set_signals(0)
         package.filter.predict(0, held, u, filter_workspace)
         self._set_signals(1)
         if y is not None:
             getattr(package.filter, name)(1, held, y, filter_workspace, np.zeros(3))
         if package.SQUARE_ROOT:
-            package.square_root.complete(held)
+            package.filter_covariance.complete(held)
         return dense.Belief(held["z"][0].copy(), package.records.read_covariance(held))
 
     def _set_signals(self, time: int) -> None:

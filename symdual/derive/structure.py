@@ -48,6 +48,12 @@ class Structure:
         """The size of the augmented state."""
         return self.nx + self.ntheta
 
+    def filter_in_use(self, wanted: str) -> str:
+        """The filter that a model asks for, or the extended one where that is the same: nothing is curved."""
+        curved = bool(self.curved_rows or self.observation_curved_rows)
+        useful = {"iterated": bool(self.observation_curved_rows), "second_order": curved}
+        return wanted if useful.get(wanted, True) else "extended"
+
 
 def structure(derivation: Derivation) -> Structure:
     """Read the pattern of every block off the derivation."""

@@ -22,7 +22,9 @@ from symdual.emit.contexts import (
     CovariancesContext,
     CurvatureContext,
     DecisionContext,
-    FilterContext,
+    FilterCovarianceContext,
+    FilterFactorContext,
+    FilterMeanContext,
     GradientContext,
     NarrowingContext,
     NominalContext,
@@ -32,7 +34,7 @@ from symdual.emit.contexts import (
     ProcessContext,
     RecordsContext,
     RolloutsContext,
-    SquareRootContext,
+    SecondOrderContext,
     StartsContext,
 )
 from symdual.emit.facts import Facts, with_inputs
@@ -83,7 +85,10 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         File("blocks/blocks", BlocksContext(text, motion_text(facts.transition, facts.diffusion), width)),
         File("blocks/cost_blocks", CostBlocksContext(text, width)),
         *_optional(facts),
-        File("filters/filter", FilterContext(facts.selecting)),
+        _filter_covariance(facts),
+        File("filters/filter_mean", FilterMeanContext(facts.selecting)),
+        File("filters/filter_step", _filter_step(facts), f"filters/{facts.filter}"),
+        File("filters/filter"),
         File("planning/trajectory"),
         File("planning/backward"),
         File("planning/stored_plans"),
@@ -109,14 +114,24 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
     return (*found, *(File(f"{folder}/__init__") for folder in folders))
 
 
+def _filter_covariance(facts: Facts) -> File:
+    """How the filter keeps a covariance."""
+    context: NamedTuple = FilterCovarianceContext(facts.moments)
+    if facts.square_root:
+        context = FilterFactorContext(facts.moments, facts.transition, facts.diffusion)
+    return File("filters/filter_covariance", context, f"filters/{'square_root' if facts.square_root else 'covariance'}")
+
+
+def _filter_step(facts: Facts) -> NamedTuple | None:
+    """What the filter needs to know besides `has`."""
+    return SecondOrderContext(facts.moments) if facts.filter == "second_order" else None
+
+
 def _optional(facts: Facts) -> list[File]:
     """What only some models have."""
     has = facts.has
     found = [*(_process(facts) if has.processes else []), *(_likelihood(facts) if has.likelihood else [])]
-    if has.square_root:
-        found.append(File("filters/square_root", SquareRootContext(facts.transition, facts.diffusion)))
     for name, folder, wanted in (
-        ("iterated", "filters", has.iterated),
         ("lowrank", "planning", has.lowrank),
         ("signals", "kernels", has.signals),
         ("true_noise", "kernels", has.plant_noise),

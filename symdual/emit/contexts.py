@@ -26,7 +26,8 @@ class Has(NamedTuple):
     constraints: bool
     discrete_inputs: bool  # inputs with a finite set of values
     square_root: bool  # a filter that keeps a factor of the covariance
-    iterated: bool  # a filter that iterates its update
+    filter: str  # "extended", "second_order" or "iterated"
+    curved_innovation: bool  # a second-order filter of curved measurements
     lowrank: bool  # a low-rank form of the dual cost
     exact_slopes: bool  # slopes of the dual cost by the adjoint recursion, not by differences
     selection: bool  # simulated rollouts that select among plans
@@ -126,17 +127,68 @@ class BlocksContext(NamedTuple):
     width: str
 
 
-class SquareRootContext(NamedTuple):
-    """The square-root form of the filter."""
+class FilterMeanContext(NamedTuple):
+    """The mean of a belief in the filter."""
+
+    selecting: bool
+
+
+class ShapedTable(NamedTuple):
+    """A constant table with the text that gives it its shape."""
+
+    name: str
+    values: tuple[object, ...]
+    shape: str
+    meaning: str
+
+
+class CurvedMap(NamedTuple):
+    """What f or h has of second derivatives: rows, whether there are diagonals between weights, pairs of vectors."""
+
+    rows: int
+    diagonals: bool
+    pairs: int
+
+
+class SecondOrderText(NamedTuple):
+    """Where f and h have second derivatives, as the second-order filter reads it."""
+
+    tables: tuple[ShapedTable, ...]
+    dynamics: CurvedMap
+    observation: CurvedMap
+    values: int  # entries of second derivatives
+    wide: int  # rows of all weights
+
+    @property
+    def diagonals(self) -> bool:
+        """Whether there are diagonals between weights."""
+        return self.dynamics.diagonals or self.observation.diagonals
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of vectors of parameters that a row may have."""
+        return max(self.dynamics.pairs, self.observation.pairs)
+
+
+class FilterCovarianceContext(NamedTuple):
+    """The covariance of a belief in the filter."""
+
+    moments: SecondOrderText
+
+
+class FilterFactorContext(NamedTuple):
+    """Its square-root form, which needs to know how parameters move."""
+
+    moments: SecondOrderText
 
     transition: str
     diffusion: str
 
 
-class FilterContext(NamedTuple):
-    """The filter."""
+class SecondOrderContext(NamedTuple):
+    """The second-order filter."""
 
-    selecting: bool
+    moments: SecondOrderText
 
 
 class CostBlocksContext(NamedTuple):
@@ -151,15 +203,6 @@ class NominalContext(NamedTuple):
 
     linear: bool
     steady: bool
-
-
-class ShapedTable(NamedTuple):
-    """A constant table with the text that gives it its shape."""
-
-    name: str
-    values: tuple[object, ...]
-    shape: str
-    meaning: str
 
 
 class CurvatureContext(NamedTuple):

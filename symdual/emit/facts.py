@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import cached_property
 
 import sympy as sp
 
@@ -10,12 +11,21 @@ from symdual.common.arrays import Array
 from symdual.common.parts import PARTS
 from symdual.derive.derivation import Derivation
 from symdual.derive.structure import Structure, hessian_diagonals, structure
-from symdual.emit.contexts import Has, InitContext, KernelsContext, Lines, ObjectiveContext, ShapedTable
+from symdual.emit.contexts import (
+    Has,
+    InitContext,
+    KernelsContext,
+    Lines,
+    ObjectiveContext,
+    SecondOrderText,
+    ShapedTable,
+)
 from symdual.emit.kernels import DataLayout, data_layout, kernel_functions, stages
 from symdual.emit.layout import functions_text, helpers_in, hessian_text, kernel_imports
 from symdual.emit.processes import process_codes, process_pairs
 from symdual.emit.record import Needs, Record
 from symdual.emit.records import records
+from symdual.emit.second_order import NO_MOMENTS, second_order_text
 from symdual.spec.model import Model
 from symdual.spec.objective import Objective
 from symdual.spec.symbols import Unknown
@@ -34,9 +44,9 @@ class Facts:
         self._functions = kernel_functions(derivation, self.structure)
         self.processes = process_codes(derivation)
         self.transition, self.diffusion = _form(model.transition, "identity"), _form(model.drift, "none")
-        self.square_root = model.filter == "square_root"
-        self.iterated = model.filter == "iterated" and -1 in self.structure.h_selects
+        self.square_root = model.square_root
         self.selecting = -1 not in self.structure.h_selects  # every measurement is a state
+        self.filter = self.structure.filter_in_use(model.filter)
         self.nr, self.nhr = len(self.structure.theta_rows), len(self.structure.h_theta_rows)
         still = self.transition == "identity" and self.diffusion == "none" and self.nr > 0
         self.state_dependent_noise = model.noise is not None
@@ -69,7 +79,8 @@ class Facts:
             constraints=self.constrained,
             discrete_inputs=self.discrete,
             square_root=self.square_root,
-            iterated=self.iterated,
+            filter=self.filter,
+            curved_innovation=self.filter == "second_order" and bool(self.structure.observation_curved_rows),
             lowrank=self.lowrank,
             exact_slopes="planned" in self.parts and not self.constrained and (self.lowrank or not self.processes),
             selection=self.has_rollouts,
@@ -81,7 +92,9 @@ class Facts:
         """The records of the package."""
         needs = Needs(
             square_root=self.square_root,
-            iterated=self.iterated,
+            filter=self.filter,
+            wide=self.moments.wide,
+            pairs=self.moments.pairs,
             processes=bool(self.processes),
             lowrank=self.lowrank,
             transition=self.transition,
@@ -124,6 +137,7 @@ class Facts:
             f"DATA = {self._layout.size}  # known numbers",
             *self._signal_lines(),
             *self._term_lines(),
+            *self._moment_lines(),
             *self._discrete_lines(),
             f"WORK = {self._work}  # scratch of the kernels",
             "# parameters rounded up to whole vectors; for a plain number as argument a function is compiled anew",
@@ -136,6 +150,24 @@ class Facts:
         signals = self.derivation.model.signals
         places = {name: start for name, start, _ in self._layout.entries}
         return (places[signals[0].name], len(signals)) if signals else ()
+
+    @cached_property
+    def moments(self) -> SecondOrderText:
+        """Where f and h have second derivatives, as far as the filter asks for them."""
+        if self.filter != "second_order":
+            return NO_MOMENTS
+        return second_order_text(self.derivation, self.structure)
+
+    def _moment_lines(self) -> tuple[str, ...]:
+        if self.filter != "second_order":
+            return ()
+        text = self.moments
+        return (
+            f"CURVED_ROWS = {text.dynamics.rows + text.observation.rows}  # rows of f and h with second derivatives",
+            f"CURVED_VALUES = {text.values}  # entries of these",
+            *([f"CURVED_WIDE = {text.wide}  # rows of these by all weights"] if text.wide else []),
+            *([f"PAIRS = {text.pairs}  # of vectors of parameters in them"] if text.pairs else []),
+        )
 
     def _signal_lines(self) -> tuple[str, ...]:
         if not self.signal_place:

@@ -189,7 +189,7 @@ def _spelled(expression: sp.Expr) -> list[str]:
 
 def model_digest(model: Model) -> str:
     """The hash of what a model says, whatever its scenarios are and whoever turns it into code."""
-    parts: list[str | bytes] = [model.name, model.method, model.filter, repr(model.step)]
+    parts: list[str | bytes] = [model.name, model.method, model.filter, repr(model.square_root), repr(model.step)]
     for e in (*model.states, *model.inputs, *model.dynamics, *model.observation):
         parts += _spelled(e)
     parts.append(sp.srepr(model.time) if model.time else "")

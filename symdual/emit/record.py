@@ -35,7 +35,9 @@ class Needs(NamedTuple):
     """What a model asks of the records of its package."""
 
     square_root: bool
-    iterated: bool
+    filter: str
+    wide: int
+    pairs: int
     processes: bool
     lowrank: bool
     transition: str

@@ -18,7 +18,7 @@ def records(needs: Needs) -> tuple[Record, ...]:
     return (
         _gaussian(needs.square_root),
         _step(needs.has_expression_cost, needs.constrained),
-        _stage(needs.processes, needs.constrained),
+        _stage(needs.processes, needs.constrained, needs.filter == "second_order" and needs.observation_curved),
         _hessian(),
         _gradient(
             needs.observation_curved,
@@ -75,7 +75,7 @@ def _step(has_expression_cost: bool, constrained: bool) -> Record:
     return Record("POINT", "a point of a trajectory with its linearisation; written by forward passes", tuple(fields))
 
 
-def _stage(processes: bool, constrained: bool) -> Record:
+def _stage(processes: bool, constrained: bool, curved_innovation: bool) -> Record:
     fields = [
         Field("gain", ("NU", "NX"), "feedback of the last backward pass"),
         Field("feedforward", ("NU",), "its feedforward"),
@@ -97,6 +97,8 @@ def _stage(processes: bool, constrained: bool) -> Record:
         Field("gradient_x", ("NX",), "slope, halved, of what a plan minimises besides L: by the state"),
         Field("gradient_u", ("NU",), "by the input"),
     ]
+    if curved_innovation:
+        fields.append(Field("excess", ("NY", "NY"), "what the curvature of h adds to the covariance of an innovation"))
     if processes:
         fields += [
             Field("values", ("VALUES", "WIDTH"), "covariances of the values of Gaussian processes that the step uses"),

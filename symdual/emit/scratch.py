@@ -13,7 +13,11 @@ def scratch(needs: Needs) -> Record:
         (sloped, _slopes),
         (sloped and needs.observation_curved, _curved_observation),
         (needs.square_root, _square_root),
-        (needs.iterated, _iterated),
+        (needs.filter == "iterated", _iterated),
+        (needs.filter == "second_order", _second_order),
+        (needs.filter == "second_order" and needs.observation_curved, _second_order_observation),
+        (needs.wide > 0, _second_order_rows),
+        (needs.pairs > 0, _second_order_pairs),
         (needs.transition == "dense", _dense_transition),
         (needs.processes, _processes),
         (needs.lowrank, _values),
@@ -32,7 +36,7 @@ def _always() -> tuple[Field, ...]:
         Field("next", ("NZ",), "state that a kernel returns"),
         Field("measured", ("NY",), "a measurement"),
         Field("stats", ("3",), "its log-likelihood, normalised innovation squared and number of measured entries"),
-        Field("start", ("NZ",), "mean before an update"),
+        Field("held", ("NTHETA",), "parameters that an update leaves alone"),
         Field("present", ("NY",), "1 for each measured component"),
         Field("white", ("NY",), "whitened innovation"),
         Field("noise", ("2 * NY",), "measurement variances after the floor; further ones"),
@@ -99,6 +103,7 @@ def _square_root() -> tuple[Field, ...]:
 
 def _iterated() -> tuple[Field, ...]:
     return (
+        Field("start", ("NZ",), "mean before an update"),
         Field("previous", ("NZ",), "mean of the iteration before"),
         Field("target", ("NZ",), "where the whole step leads"),
         Field("dual", ("NZ",), "s of the point so far, z = start + P s"),
@@ -106,6 +111,39 @@ def _iterated() -> tuple[Field, ...]:
         Field("noise_root", ("NY", "NY"), "Cholesky factor of R"),
         Field("noise_pivots", ("NY",), "its inverse pivots"),
         Field("slack", ("NY",), "residuals on their way"),
+    )
+
+
+def _second_order() -> tuple[Field, ...]:
+    return (
+        Field("f_core", ("NX + NS", "NZ"), "second derivatives of a row of f: states and scalar unknowns"),
+        Field("f_inputs", ("NU", "NZ"), "inputs"),
+        Field("f_uu", ("NU", "NU"), ""),
+        Field("f_diagonals", ("NDIAG",), "diagonals between weights"),
+        Field("f_left", ("NPAIRS", "NTHETA"), "pairs of vectors"),
+        Field("f_right", ("NPAIRS", "NTHETA"), ""),
+        Field("curved_values", ("CURVED_VALUES",), "second derivatives of all rows, piece by piece"),
+        Field("curved_unit_x", ("NX",), "a unit vector"),
+        Field("curved_left", ("NZ",), "S l"),
+        Field("curved_right", ("NZ",), "S r"),
+        Field("shift", ("CURVED_ROWS",), "1/2 tr(H_i S)"),
+        Field("excess_moment", ("CURVED_ROWS", "CURVED_ROWS"), "1/2 tr(H_i S H_j S)"),
+        Field("curved_Q", ("NX", "NX"), "process noise with what curvature adds"),
+    )
+
+
+def _second_order_observation() -> tuple[Field, ...]:
+    return (Field("curved_unit_y", ("NY",), "a unit vector"),)
+
+
+def _second_order_rows() -> tuple[Field, ...]:
+    return (Field("curved_wide", ("CURVED_WIDE", "WIDTH"), "rows of second derivatives by all weights"),)
+
+
+def _second_order_pairs() -> tuple[Field, ...]:
+    return (
+        Field("pairs_left", ("CURVED_ROWS * PAIRS", "NTHETA"), "pairs of vectors of all rows"),
+        Field("pairs_right", ("CURVED_ROWS * PAIRS", "NTHETA"), ""),
     )
 
 

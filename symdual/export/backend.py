@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -17,7 +18,7 @@ from symdual.export.library import Library
 from symdual.export.program import Function, Program
 from symdual.export.translator import Translator
 from symdual.export.values import Untranslatable
-from symdual.runtime.forking import Lock
+from symdual.runtime.forking import MAKING, Lock
 from symdual.runtime.package_interface import BackendFailure, MakeBackend
 
 PREFIX = "package"
@@ -48,9 +49,10 @@ _BACKENDS: dict[str, CBackend] = {}
 
 def backend_of(name: str, digest: str, files: Mapping[str, bytes]) -> CBackend:
     """The backend of a package; the same code is translated once in a process."""
-    if digest not in _BACKENDS:
-        _BACKENDS[digest] = CBackend(name, files)
-    return _BACKENDS[digest]
+    with MAKING:
+        if digest not in _BACKENDS:
+            _BACKENDS[digest] = CBackend(name, files)
+        return _BACKENDS[digest]
 
 
 def preferred_of(name: str, digest: str, files: Mapping[str, bytes]) -> Preferred:
@@ -93,7 +95,10 @@ class CBackend:
     def module(self, name: str) -> types.ModuleType:
         """A module with compiled functions."""
         if name not in self._modules:
-            self._modules[name] = self._made(name)
+            _ask_compiler()
+            with MAKING:
+                if name not in self._modules:
+                    self._modules[name] = self._made(name)
         return self._modules[name]
 
     def _made(self, name: str) -> types.ModuleType:
@@ -131,8 +136,11 @@ class CBackend:
 
     def _part(self, part: str) -> tuple[Translator, Library]:
         if part not in self._parts:
+            _ask_compiler()
             try:
-                self._parts[part] = self._begun(part)
+                with MAKING:
+                    if part not in self._parts:
+                        self._parts[part] = self._begun(part)
             except SymdualError as failure:
                 raise BackendFailure(str(failure)) from failure
             except RecursionError as failure:
@@ -204,6 +212,12 @@ class Preferred:
         self.given_up = True
         warn_once(f"{failure}; numba compiles instead, which takes longer")
         return True
+
+
+def _ask_compiler() -> None:
+    """Find out which compiler works before others have to wait; whoever needs one is told if there is none."""
+    with suppress(SymdualError):
+        compilation.working()
 
 
 def _cost_part(kind: str) -> str:

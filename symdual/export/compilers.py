@@ -63,8 +63,10 @@ def _named(text: str) -> Command:
     for program, *arguments in ([text], split):
         if (found := shutil.which(program)) is not None:
             return (found, *arguments)
-    there = Path(text if os.path.exists(text) else split[0])  # noqa: PTH110 (a long text is no path)
-    why = "is a folder" if there.is_dir() else "may not be executed" if there.exists() else "is not there"
+    # not by Path, which raises where a name is too long or a folder may not be looked into
+    there = text if os.path.exists(text) else split[0]  # noqa: PTH110
+    folder, file = os.path.isdir(there), os.path.exists(there)  # noqa: PTH110, PTH112
+    why = "is a folder" if folder else "may not be executed" if file else "is not there"
     raise NoCompiler(f"the C compiler {there}, which $CC names, {why}")
 
 

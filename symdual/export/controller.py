@@ -257,7 +257,7 @@ def _context(
         vectors=vectors,
         matrices=matrices,
         chosen=tuple(f"c->settings.{name} = settings[controller][{i}];" for i, name in enumerate(choices[0].settings)),
-        factorise=f"\n    {prefix}_square_root_factorise(&c->belief);" if package.SQUARE_ROOT else "",
+        factorise=f"\n    {prefix}_filter_covariance_factorise(&c->belief);" if package.SQUARE_ROOT else "",
         task=_record_text(task[0], task.dtype, spell),
         costs=tuple(_record_text(one, costs.dtype, spell) for one in costs),
         places=tuple(places),

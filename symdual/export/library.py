@@ -62,8 +62,9 @@ class Library:
         def call(*arguments: Any) -> Any:
             nonlocal native
             if native is None:
-                native = getattr(self._code, unit.name)
-                native.restype = self._c_type(unit.result)
+                found = getattr(self._code, unit.name)
+                found.restype = self._c_type(unit.result)
+                native = found  # when it is whole: other threads may be here
             if len(arguments) != len(names):
                 raise TypeError(f"{unit.function.name} takes {len(names)} arguments: {', '.join(names)}")
             handed: list[Any] = []

@@ -16,7 +16,7 @@ from symdual.export.translator import Translator
 from symdual.export.values import Untranslatable
 
 #: modules whose entries are exported
-MODULES = ("kernels", "filter", "square_root", "calls", "decision")
+MODULES = ("kernels", "filter", "filter_covariance", "calls", "decision")
 
 #: arguments of entries by name: a number, or an array with names of sizes (: is a length that is known at run time)
 _ARGUMENTS = {

@@ -28,6 +28,7 @@ from symdual.report.patterns import Kind, Pattern, hessian_pattern, jacobian_pat
 from symdual.report.pictures import legend, picture
 from symdual.report.reasons import reasons
 from symdual.report.source import code_style, highlighted
+from symdual.report.terminal import filter_text
 from symdual.report.typeset import EquationSetter, contracted
 from symdual.spec.loading import load_model_file, source_text
 from symdual.spec.symbols import FeatureSum
@@ -171,6 +172,7 @@ class _Article:
             ("time", discrete),
             ("f in x and u", "affine" if s.linear else "not affine"),
             ("u shows in the belief on θ", late),
+            ("filter", filter_text(model, s)),
         ]
         if model.signals:
             facts.append(("signals", ", ".join(s.name for s in model.signals)))

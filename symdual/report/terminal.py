@@ -60,6 +60,7 @@ def summary_rows(model: Model, structure: Structure) -> list[tuple[str, str]]:
             f"in the belief {s.input_delay} step{'s' if s.input_delay > 1 else ''} later" if s.input_delay else "never",
         ),
     ]
+    rows.append(("filter", filter_text(model, s)))
     if model.signals:
         rows.append(("signals", ", ".join(s.name for s in model.signals)))
     if model.noise is not None:
@@ -68,6 +69,21 @@ def summary_rows(model: Model, structure: Structure) -> list[tuple[str, str]]:
     if model.step is not None:
         rows.insert(2, ("time", f"continuous, {model.method} with step {model.step:g}{_within(model)}"))
     return rows
+
+
+def filter_text(model: Model, structure: Structure) -> str:
+    """Which filter runs; one that cannot differ from the extended one is not used."""
+    used = structure.filter_in_use(model.filter)
+    words = {
+        "extended": "extended, linearised at the mean",
+        "second_order": "second order in what is uncertain",
+        "iterated": "iterated over the measurement",
+    }
+    kept = ", square root of the covariance" if model.square_root else ""
+    same = f'; "{model.filter}" cannot differ from it, since nothing is curved' if used != model.filter else ""
+    if used != model.filter == "iterated":
+        same = '; "iterated" cannot differ from it, since no measurement is curved'
+    return words[used] + kept + same
 
 
 def _within(model: Model) -> str:

@@ -426,7 +426,7 @@ def _priors(task: Problem, truths: Array | None, count: int) -> Records:
     package = task.package
     prior = package.records.make_belief(*task.prior[:2])
     if package.SQUARE_ROOT:
-        package.square_root.factorise(prior)
+        package.filter_covariance.factorise(prior)
     priors = np.repeat(prior, count)
     if truths is not None:
         priors["z"][:, package.NX :] = truths

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from symdual.common.lazy import cached_property
 from symdual.common.package_folders import locked, modules_of, read_manifest, restore_interrupted, verified
 from symdual.runtime import fit_interface as fits
 from symdual.runtime import package_interface
+from symdual.runtime.forking import MAKING
 from symdual.runtime.kernel_interface import KernelsModule
 from symdual.runtime.origin import edited_model_file
 from symdual.runtime.places import cache_folder
@@ -40,7 +41,8 @@ class Offered(package_interface.Constants):
     kernels: KernelsModule
     records: package_interface.RecordsModule
     filter: package_interface.FilterModule
-    square_root: package_interface.SquareRootModule
+    filter_covariance: package_interface.FilterCovarianceModule
+    filter_mean: package_interface.FilterMeanModule
     nominal: package_interface.NominalModule
     dual_cost: package_interface.DualCostModule
     calls: package_interface.CallsModule
@@ -269,9 +271,23 @@ class _Modules(importlib.abc.InspectLoader):
         file, origin = self.file_of(module.__spec__.name), module.__spec__.origin
         assert file is not None
         if not file.endswith("__init__.py"):
-            import symdual.runtime.compiled  # noqa: F401
+            from symdual.runtime.compiled import may_keep
         self._imported[origin] = self.files[file]
         exec(compile(self.files[file], origin, "exec", dont_inherit=True), module.__dict__)
+        if file == "options.py" and not all(may_keep(self.folder / place) for place in self._folders()):
+            _keep_nothing(module)
+
+    def _folders(self) -> set[str]:
+        """The folders of the package, its own included."""
+        return {str(PurePosixPath(file).parent) for file in self.files if file.endswith(".py")}
+
+
+def _keep_nothing(options: types.ModuleType) -> None:
+    """Let numba keep nothing of a package whose options these are."""
+    for value in vars(options).values():
+        if isinstance(value, dict) and value.get("cache"):
+            value["cache"] = False
+    vars(options)["CACHED"] = False
 
 
 class _Finder(importlib.abc.MetaPathFinder):
@@ -294,6 +310,11 @@ def _import(full_name: str, folder: Path, files: Mapping[str, bytes]) -> types.M
     if _FINDER not in sys.meta_path:
         sys.meta_path.append(_FINDER)
     sys.modules.setdefault(_PARENT, types.ModuleType(_PARENT)).__path__ = []
+    with MAKING:
+        return _imported(full_name, folder, files)
+
+
+def _imported(full_name: str, folder: Path, files: Mapping[str, bytes]) -> types.ModuleType:
     if full_name in sys.modules:
         known = sys.modules[full_name]
         assert isinstance(known.__loader__, _Modules)

@@ -23,22 +23,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numba import njit
 
-import symdual.runtime.compiled  # noqa: F401 (numba's cache, before the first function)
 from symdual.common.arrays import Array
+from symdual.runtime.compiled import may_keep  # which makes numba's cache safe before the first function
 
 LONGEST = 3  #: steps
+_KEPT = may_keep(Path(__file__).parent)
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def _compiled(function: _Function) -> _Function:
     """The function compiled by numba, with its types kept."""
-    return cast(_Function, njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})(function))
+    return cast(_Function, njit(cache=_KEPT, error_model="numpy", fastmath={"contract", "reassoc"})(function))
 
 
 class Two(NamedTuple):

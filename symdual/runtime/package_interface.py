@@ -126,12 +126,7 @@ class RecordsModule(Protocol):
 
 
 class FilterModule(Protocol):
-    """The extended Kalman filter."""
-
-    MEASURED: int
-    NOTHING_MEASURED: int
-    NOT_FINITE: int
-    NOT_CONVERGED: int
+    """The filter."""
 
     def make_filter_workspace(self, settings: Records) -> FilterWorkspace:
         """What the filter of one thread works with."""
@@ -151,8 +146,17 @@ class FilterModule(Protocol):
         """A prediction and a measurement."""
 
 
-class SquareRootModule(Protocol):
-    """The square-root form of the filter, where a model asks for it."""
+class FilterMeanModule(Protocol):
+    """What an update of the filter returns."""
+
+    MEASURED: int
+    NOTHING_MEASURED: int
+    NOT_FINITE: int
+    NOT_CONVERGED: int
+
+
+class FilterCovarianceModule(Protocol):
+    """How the filter keeps a covariance; in the square-root form, where a model asks for it, with these two."""
 
     def factorise(self, belief: Records) -> None:
         """The factor from the blocks."""

@@ -99,7 +99,7 @@ def is_private(folder: Path) -> bool:
             found = place.lstat()
             at_end = place == path
             owners = {os.geteuid()} if at_end else {os.geteuid(), 0}
-            shared = bool(_writers(found)) and (at_end or not found.st_mode & stat.S_ISVTX)
+            shared = bool(_writers(found, place)) and (at_end or not found.st_mode & stat.S_ISVTX)
             if not stat.S_ISDIR(found.st_mode) or found.st_uid not in owners or shared:
                 return False
     except FileNotFoundError:
@@ -115,7 +115,7 @@ def own_content(file: Path) -> bytes | None:
     try:
         handle = os.open(file, sum(flags, os.O_RDONLY))
         try:
-            if not _is_own(os.fstat(handle)):
+            if not _is_own(handle):
                 raise ValueError("it is no file of your own")
             with open(handle, "rb", closefd=False) as stream:
                 return stream.read()
@@ -127,16 +127,28 @@ def own_content(file: Path) -> bytes | None:
         raise ValueError(failure.strerror) from failure
 
 
-def _is_own(found: os.stat_result) -> bool:
+def _is_own(handle: int) -> bool:
     """Whether an open file is an ordinary one that belongs to this user, and that nobody else may write."""
-    mine = not hasattr(os, "geteuid") or (found.st_uid == os.geteuid() and not _writers(found))
+    found = os.fstat(handle)
+    mine = not hasattr(os, "geteuid") or (found.st_uid == os.geteuid() and not _writers(found, handle))
     return stat.S_ISREG(found.st_mode) and mine
 
 
-def _writers(found: os.stat_result) -> int:
-    """Which others may write: the group only where it has other members than the user."""
+def _writers(found: os.stat_result, file: Path | int) -> int:
+    """Which others may write: the group only where it has other members than the user, and nobody else is listed."""
     mode = found.st_mode & _OTHERS_WRITE
-    return mode & ~stat.S_IWGRP if mode & stat.S_IWGRP and _is_of_one(found.st_gid) else mode
+    alone = bool(mode & stat.S_IWGRP) and _is_of_one(found.st_gid) and not _has_list(file)
+    return mode & ~stat.S_IWGRP if alone else mode
+
+
+def _has_list(file: Path | int) -> bool:
+    """Whether access is given to further users by a list, whose most generous entry is what the group's mode shows."""
+    if not hasattr(os, "listxattr"):
+        return False  # such systems show lists in no mode
+    try:
+        return "system.posix_acl_access" in os.listxattr(file)
+    except OSError:  # a file system without such lists
+        return False
 
 
 def _is_of_one(group: int) -> bool:

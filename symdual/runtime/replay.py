@@ -282,7 +282,7 @@ def _replay(problem: Problem, recording: Recording) -> Replay:
     filter_workspace = module.make_filter_workspace(records.make_settings(*package.noise, problem.bounds, data))
     belief = records.make_belief(*problem.prior[:2])
     if package.SQUARE_ROOT:
-        package.square_root.factorise(belief)
+        package.filter_covariance.factorise(belief)
     means, deviations, statistics = [], [], []
     last = problem.prior.mean
     k = 0
@@ -294,9 +294,11 @@ def _replay(problem: Problem, recording: Recording) -> Replay:
         _set_signals(problem, recording, i, k, filter_workspace)
         status = module.update(k, belief, recording.measurements[i], filter_workspace, stats)
         if package.SQUARE_ROOT:
-            package.square_root.complete(belief)
+            package.filter_covariance.complete(belief)
         mean, covariance = belief["z"][0].copy(), records.read_covariance(belief)
-        if status == module.NOT_FINITE or not (np.isfinite(mean).all() and np.isfinite(covariance.diagonal()).all()):
+        if status == package.filter_mean.NOT_FINITE or not (
+            np.isfinite(mean).all() and np.isfinite(covariance.diagonal()).all()
+        ):
             raise _lost(
                 problem, f"at line {recording.lines[i]} of the recording", last, recording.inputs[max(i - 1, 0)], k
             )

@@ -154,6 +154,8 @@ class _SealedFile(caching.IndexDataCacheFile):
     def _open_for_write(self, filepath: str) -> Iterator[io.BytesIO]:
         content = io.BytesIO()
         with super()._open_for_write(filepath) as file:
+            if hasattr(os, "fchmod"):  # whatever the user lets others do with new files: `own_content` would refuse it
+                os.fchmod(file.fileno(), 0o644)
             yield content
             file.write(content.getvalue() + _seal(filepath, self._source_stamp, content.getvalue()))
 
@@ -219,7 +221,3 @@ def _cache_file(cache_path: str, filename_base: str, source_stamp: Any) -> Any:
 
 caching.CacheImpl._locator_classes.insert(0, _Locator)
 caching.IndexDataCacheFile = _cache_file
-
-if hasattr(os, "register_at_fork"):  # numba has one lock for all that it compiles, and LLVM more: a fork waits for it
-    _lock: Any = importlib.import_module("numba.core.compiler_lock").global_compiler_lock
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)

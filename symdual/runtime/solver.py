@@ -89,7 +89,7 @@ class Solver:
         self._decide, self._price = package.decision.decide_at, package.decision.price_at
         self._address: int = self._cost.address
         self._table = package.candidates.table()
-        self._not_finite, self._bad = package.nominal.NOT_FINITE, package.filter.NOT_FINITE
+        self._not_finite, self._bad = package.nominal.NOT_FINITE, package.filter_mean.NOT_FINITE
         self._signals = signals_of(package)
         self._fixed_time = window is not None and not package.TIME_VARYING and not self._signals
         self._place, self._said = place_of(package), set[str]()
@@ -148,14 +148,14 @@ class Solver:
         """Predict with the last input, if there is one, and update with y; the belief given is left as it is."""
         held = self._hold(state.belief)
         if self._square_root:
-            self._package.square_root.factorise(held)
+            self._package.filter_covariance.factorise(held)
         if state.u is not None:
             self._set_signals(state.k - 1, self._settings_record)
             self._predict(state.k - 1, held, state.u, self._filter_workspace)
         self._set_signals(state.k, self._settings_record)
         status = self._update(state.k, held, y, self._filter_workspace, self._stats)
         if self._square_root:
-            self._package.square_root.complete(held)
+            self._package.filter_covariance.complete(held)
         mean, covariance = held["z"][0].copy(), self._records.read_covariance(held)
         if status == self._bad or not (np.isfinite(mean).all() and np.isfinite(covariance.diagonal()).all()):
             infinite = bool(np.any(np.isinf(y)))
@@ -432,7 +432,7 @@ class Solver:
         if belief.memory is not None:
             filter_workspace.settings["numbers"][0] = belief.memory
         if self._square_root:
-            self._package.square_root.factorise(held)
+            self._package.filter_covariance.factorise(held)
         variances = [belief.covariance.diagonal()]
         for j, u in enumerate(inputs):
             self._set_signals(k + j, filter_workspace.settings)
@@ -447,7 +447,7 @@ class Solver:
                     np.zeros(3),
                 )
             if self._square_root:
-                self._package.square_root.complete(held)
+                self._package.filter_covariance.complete(held)
             variances.append(self._records.read_covariance(held).diagonal())
         return np.sqrt(np.maximum(variances, 0.0))
 

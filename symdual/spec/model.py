@@ -41,6 +41,8 @@ from symdual.spec.past import deepest, depths, memory, next_memory
 from symdual.spec.signals import Signal
 from symdual.spec.symbols import Constant, Family, FeatureSum, Unknown, one_for_each
 
+FILTERS = ("extended", "second_order", "iterated")
+
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Model:
@@ -68,8 +70,10 @@ class Model:
         bounds: mapping from an input or its name to its (lower, upper) bound; None or an infinity leaves a side open.
         time: the symbol that stands for the step number k in time-varying dynamics. In continuous time it is k + 1/2 at
             the middle of a step of `"rk4"`.
-        filter: `"plain"`; `"square_root"` for ill-conditioned problems; `"iterated"` for strongly curved measurements:
-            each update then goes on to the most probable state.
+        filter: `"extended"`, which linearises at the mean; `"second_order"`, which takes mean and covariance to second
+            order in what is uncertain, for unknowns that are wide and measurements that are fine; `"iterated"` for
+            strongly curved measurements: each update then goes on to the most probable state.
+        square_root: whether the filter keeps a factor of the covariance, for ill-conditioned problems.
         fitted: the file that `symdual fit` wrote, or the same as a mapping: its numbers take the place of the priors
             and the noise given here.
         name: the name of the generated package; the model file's name by default.
@@ -101,6 +105,7 @@ class Model:
     lower: Array
     upper: Array
     filter: str
+    square_root: bool
     fitted: Fitted | None
     objective: Objective | None
     combinations: int
@@ -124,7 +129,8 @@ class Model:
         drift: Given | None = None,
         bounds: Mapping[sp.Symbol | str, tuple[float | None, float | None]] | None = None,
         time: sp.Symbol | None = None,
-        filter: str = "plain",
+        filter: str = "extended",
+        square_root: bool = False,
         fitted: Source | None = None,
         name: str = "",
     ) -> None:
@@ -137,8 +143,9 @@ class Model:
             raise ModelError(
                 "a model needs either dynamics= (the next state) or derivatives= (with step=), and not both"
             )
-        if filter not in ("plain", "square_root", "iterated"):
-            raise ModelError(f'filter must be "plain", "square_root" or "iterated", not {filter!r}')
+        if filter not in FILTERS:
+            names = " or ".join(f'"{name}"' for name in FILTERS)
+            raise ModelError(f"filter must be {names}, not {filter!r}")
         given = dynamics if derivatives is None else derivatives
         assert given is not None
         kind = "dynamics" if derivatives is None else "derivatives"
@@ -173,7 +180,12 @@ class Model:
             for key, value in values.items():
                 object.__setattr__(self, key, value)
 
-        put(name=check_name(name, "the model") if name else "", filter=filter, fitted=known)
+        put(
+            name=check_name(name, "the model") if name else "",
+            filter=filter,
+            square_root=bool(square_root),
+            fitted=known,
+        )
         put(objective=None, memory=0, plants_have_state_dependent_noise=False, combinations=0)
         put(states=states, inputs=inputs, time=clock[0] if clock else None)
         put(unknowns=content.unknowns, families=content.families, constants=content.constants)
@@ -441,8 +453,10 @@ def _require_fit_for_processes(model: Model) -> None:
                 raise ModelError(f'noise that depends is not for models with a Gaussian process ("{family.name}")')
             if model.substeps > 1:
                 raise ModelError(f'substeps are not for models with a Gaussian process ("{family.name}")')
-            if model.filter == "square_root":
-                raise ModelError(f'filter="square_root" is not for models with a Gaussian process ("{family.name}")')
+            if model.square_root:
+                raise ModelError(f'square_root=True is not for models with a Gaussian process ("{family.name}")')
+            if model.filter == "second_order":
+                raise ModelError(f'filter="second_order" is not for models with a Gaussian process ("{family.name}")')
             for what, value in (("transition", model.transition), ("drift", model.drift)):
                 if value is not None and (value.ndim == 2 or np.ptp(value[own]) > 0):
                     raise ModelError(f'{what} must be the same number for all of the Gaussian process "{family.name}"')

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -99,8 +100,7 @@ def test_a_folder_that_cannot_be_written_is_named(folder: Path) -> None:
         assert "cannot write to the folder shut" in export("--c", "-o", "shut").output
 
 
-def test_check_says_that_there_is_no_compiler(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.delenv("CC", raising=False)
+def test_check_says_that_there_is_no_compiler(folder: Path, no_compiler: Callable[[], None]) -> None:
+    no_compiler()
     done = CliRunner().invoke(main, ["check", "model.py", "--c"])
     assert done.exit_code == 2 and "there is no C compiler: install gcc or clang" in done.output

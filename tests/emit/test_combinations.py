@@ -27,7 +27,8 @@ x, v, u, w = sp.symbols("x v u w")
 #: features of models and scenarios, by the group of which a task has one
 CHOICES = {
     "unknowns": ("scalar", "many", "process"),
-    "filter": ("plain", "square_root", "iterated"),
+    "filter": ("extended", "second_order", "iterated"),
+    "covariance": ("blocks", "square_root"),
     "observation": ("states", "curved", "of unknowns"),
     "noise": ("constant", "depends"),
     "signals": ("none", "one"),
@@ -42,7 +43,7 @@ Pair = tuple[tuple[str, str], tuple[str, str]]
 
 def _possible(task: dict[str, str]) -> bool:
     """A Gaussian process has a filter and noise of its own kind."""
-    plain = ("square_root", "depends", "diagonal", "dense")
+    plain = ("square_root", "second_order", "depends", "diagonal", "dense")
     return task["unknowns"] != "process" or not set(plain) & set(task.values())
 
 
@@ -93,6 +94,7 @@ def scenario(task: dict[str, str], name: str) -> Scenario:
         else sp.diag(0.01 + 0.1 * x**2, *([0.01] * (1 + len(others)))),
         measurement_noise=0.01,
         filter=task["filter"],
+        square_root=task["covariance"] == "square_root",
         drift=drift,
         name=name,
     )

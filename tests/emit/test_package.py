@@ -140,7 +140,7 @@ def test_a_change_of_one_body_changes_every_file(monkeypatch: pytest.MonkeyPatch
         lambda: Model([x, v], [u], [x + v, v + u], name="other"),
         lambda: Model([x, v], [u], [x + v, v - u], name="m"),
         lambda: Model([x, v], [u], [x + v, v + u], name="m", observation=[x]),
-        lambda: Model([x, v], [u], [x + v, v + u], name="m", filter="square_root"),
+        lambda: Model([x, v], [u], [x + v, v + u], name="m", square_root=True),
         lambda: Model([x, v], [u], [x + v, v + u], name="m", bounds={u: (-1.0, None)}),
         lambda: Model([x, v], [u], derivatives=[x + v, v + u], step=0.1, name="m"),
         lambda: Model([x, v], [u], derivatives=[x + v, v + u], step=0.2, name="m"),

@@ -47,7 +47,7 @@ def around_one(package: LoadedPackage) -> Place:
     return Place(*(np.full(n, 0.4) for n in sizes), *(np.full(n, 0.3) for n in sizes), horizon=5)
 
 
-@pytest.mark.parametrize("name", ["iterated", "known", "mixing", "rooted_mixing", "rough", "squared"])
+@pytest.mark.parametrize("name", ["bent", "iterated", "known", "mixing", "rooted_mixing", "rough", "squared"])
 def test_every_function_agrees_with_plain_python(name: str, through_c: Callable[[str], LoadedPackage]) -> None:
     package = through_c(name)
     python: Any = InPython(package)
@@ -165,7 +165,11 @@ def test_a_package_through_c_is_copied_and_pickled(through_c: Callable[[str], Lo
 
 
 def test_by_default_c_compiles_where_a_compiler_works(
-    c_compiler: str, package_of: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    c_compiler: str,
+    package_of: Callable[[str], Path],
+    no_compiler: Callable[[], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert symdual.load(package_of("toy")).backend == "c"
     lame = tmp_path / "lame"  # a compiler that says who it is and cannot compile, say for want of headers
@@ -175,8 +179,7 @@ def test_by_default_c_compiles_where_a_compiler_works(
         monkeypatch.setenv("CC", named)
         with pytest.warns(symdual.SymdualWarning, match=f"{named}.*; numba compiles instead"):
             assert symdual.load(package_of("toy")).backend == "numba"
-    monkeypatch.delenv("CC")
-    monkeypatch.setenv("PATH", str(tmp_path))
+    no_compiler()
     assert symdual.load(package_of("toy")).backend == "numba"
     with pytest.raises(compilers.NoCompiler, match="there is no C compiler"):
         compilation.begun("int nothing;")
@@ -187,14 +190,15 @@ def test_exact_dual_control_is_left_to_numba(toy_package: LoadedPackage, c_compi
     assert np.array_equal(*inputs)
 
 
-def test_what_c_does_not_have_is_said(package_of: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_c_does_not_have_is_said(
+    package_of: Callable[[str], Path], no_compiler: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(SymdualError, match=r'no backend "d".*known: numba, c'):
         symdual.load(package_of("toy"), backend="d")
     monkeypatch.setenv("CC", "no-such-compiler")
     with pytest.raises(compilers.NoCompiler, match=r"no-such-compiler, which \$CC names, is not there"):
         compilers.compiler()
-    monkeypatch.delenv("CC")
-    monkeypatch.setenv("PATH", "")
+    no_compiler()
     with pytest.raises(compilers.NoCompiler, match="there is no C compiler: install gcc or clang"):
         compilers.compiler()
 

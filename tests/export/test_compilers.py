@@ -126,6 +126,9 @@ def test_the_path_of_a_compiler_may_have_spaces(tmp_path: Path, monkeypatch: pyt
         ("{folder}/file", "{folder}/file, which $CC names, may not be executed"),
         ("{folder}/none -m64", "{folder}/none, which $CC names, is not there"),
         ("{folder}/none -DLONG=" + 500 * "x", "{folder}/none, which $CC names, is not there"),
+        (500 * "x", f"{500 * 'x'}, which $CC names, is not there"),
+        ("{folder}/file/below", "{folder}/file/below, which $CC names, is not there"),
+        ("''", "which $CC names, is not there"),
         ("gcc 'half", "$CC is no command (No closing quotation): gcc 'half"),
     ],
 )

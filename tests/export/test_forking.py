@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
 import os
+import subprocess
+import sys
+import textwrap
 import threading
 import time
 from collections.abc import Callable
@@ -17,11 +21,12 @@ import symdual
 from symdual.common.package_folders import locked
 from symdual.export import backend, compilation, kept
 from symdual.export.backend import CBackend
-from symdual.runtime import places
+from symdual.export.program import Program
+from symdual.runtime import forking, loading, places
 from symdual.runtime.forking import Lock
 from symdual.runtime.threads import Background
 
-from .conftest import files_of
+from .conftest import ROOT, files_of
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 PATIENCE = 120.0  # seconds; what is stuck is stuck for ever
@@ -180,7 +185,167 @@ def test_no_lock_is_made_that_is_not_renewed() -> None:
         "functools import cached",
     )
     found = [f"{file.name}: {word}" for file in files for word in words if word in file.read_text()]
-    assert found == ["forking.py: threading.Lock("]
+    assert found == ["forking.py: threading.Lock(", "forking.py: threading.RLock("]
+
+
+def test_a_fork_and_other_threads_wait_until_the_modules_of_a_package_are_made(
+    monkeypatch: pytest.MonkeyPatch, c_compiler: str
+) -> None:
+    """They are there before they have run, because they import each other."""
+    run, begun = Program._run, threading.Event()
+
+    def slowly(self: Program, name: str) -> Any:
+        if name == "stored_plans":
+            begun.set()
+            time.sleep(0.3)
+        return run(self, name)
+
+    monkeypatch.setattr(Program, "_run", slowly)
+    c = CBackend("toy", files_of("toy"))
+    failures: list[Exception] = []
+
+    def use() -> None:
+        try:
+            assert c.module("decision").decide_at
+        except Exception as failure:
+            failures.append(failure)
+            raise
+
+    threads = [threading.Thread(target=use) for _ in range(2)]
+    threads[0].start()
+    begun.wait()
+    threads[1].start()
+    in_child(use)
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_a_package_is_imported_once(package_of: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread does not meet it half imported."""
+    execute, begun = loading._Modules.exec_module, threading.Event()
+    found: list[str] = []
+
+    def slowly(self: Any, module: Any) -> None:
+        begun.set()
+        time.sleep(0.3)
+        execute(self, module)
+
+    def use() -> None:
+        found.append(loading.load(package_of("toy")).module.DIGEST)
+
+    monkeypatch.setattr(loading, "_PARENT", "symdual_generated_elsewhere")
+    monkeypatch.setattr(loading._Modules, "exec_module", slowly)
+    thread = threading.Thread(target=use)
+    thread.start()
+    begun.wait()
+    in_child(use)
+    use()
+    thread.join()
+    assert len(found) == 2 and found[0] == found[1]
+
+
+@pytest.mark.parametrize("family", ["awaited", "unknown"])
+def test_a_fork_waits_for_imports_in_other_threads(
+    family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of modules that end their import, as those of packages, numba and Python do."""
+    name = f"{family}_and_slow"
+    (tmp_path / f"{name}.py").write_text("import time\ntime.sleep(0.5)\ndone = True\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(forking, "_AWAITED_IMPORTS", forking._AWAITED_IMPORTS | {"awaited_and_slow"})
+    thread = threading.Thread(target=importlib.import_module, args=(name,))
+    thread.start()
+    while name not in sys.modules:
+        time.sleep(0.01)
+    whole: list[bool] = []
+    if family == "awaited":
+        in_child(lambda: importlib.import_module(name).done)
+    else:
+        in_child(lambda: None)
+        whole.append(hasattr(sys.modules[name], "done"))
+    thread.join()
+    assert sys.modules.pop(name).done and True not in whole
+
+
+def test_a_thread_that_imports_may_need_what_the_fork_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As packages do that are compiled while they are imported."""
+    (tmp_path / "needing.py").write_text(
+        "import time\nfrom symdual.runtime.forking import MAKING\ntime.sleep(0.3)\nwith MAKING:\n    done = True\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(forking, "_AWAITED_IMPORTS", forking._AWAITED_IMPORTS | {"needing"})
+    thread = threading.Thread(target=importlib.import_module, args=("needing",))
+    thread.start()
+    while "needing" not in sys.modules:
+        time.sleep(0.01)
+    in_child(lambda: importlib.import_module("needing").done)
+    thread.join()
+    assert sys.modules.pop("needing").done
+
+
+FORKING_AT_ANY_MOMENT = """
+    import os, random, sys, threading, time, warnings
+    warnings.simplefilter("ignore")
+    import symdual
+    from symdual.export import backend, compilation
+
+    compilation.FAST, compilation.SHORT_LOOPS = ("-O0",), ()
+    folder, by, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    over = threading.Event()
+
+    def use(name):
+        symdual.controller(symdual.problem(symdual.load(folder, backend=by)), name).act()
+
+    def work(chance):
+        while not over.is_set():
+            backend._BACKENDS.clear()  # everything anew
+            use(chance.choice(["ce", "cautious", "dual", "beb"]))
+
+    threads = [threading.Thread(target=work, args=(random.Random(n),)) for n in range(2)]
+    for thread in threads:
+        thread.start()
+    chance = random.Random(3)
+    ends = []
+    for _ in range(rounds):
+        time.sleep(0.3 * chance.random())
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                use(chance.choice(["ce", "dual"]))
+                status = 0
+            finally:
+                os._exit(status)
+        deadline = time.monotonic() + 120
+        while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        if not ended[0]:
+            os.kill(child, 9)
+            os.waitpid(child, 0)
+        ends.append("stuck" if not ended[0] else ended[1])
+    over.set()
+    print(ends)
+    sys.stdout.flush()
+    os._exit(0)
+"""
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("by", "rounds"), [("c", 60), ("numba", 200)])
+def test_forks_by_chance_while_threads_load_compile_and_decide(
+    by: str, rounds: int, package_of: Callable[[str], Path], tmp_path: Path, c_compiler: str
+) -> None:
+    code = textwrap.dedent(FORKING_AT_ANY_MOMENT)
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(package_of("toy")), by, str(rounds)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=3000,
+    )
+    assert done.stdout == f"{[0] * rounds}\n" and done.stderr == ""
 
 
 def test_numba_compiles_in_a_process_that_was_forked_while_another_thread_compiled(held: Callable[[Any], None]) -> None:

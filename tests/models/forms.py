@@ -20,11 +20,11 @@ rooted = Model(
     observation=[x, v * unknown("gain", 1.0, 0.5)],
     transition=0.9,
     drift=0.01,
-    filter="square_root",
+    square_root=True,
 )
 
 # square-root filter, unknowns that stay as they are
-rooted_still = Model([x], [u], [x + unknown("b", 1.0, 1.0) * u], filter="square_root")
+rooted_still = Model([x], [u], [x + unknown("b", 1.0, 1.0) * u], square_root=True)
 
 # iterated filter, a family in the measurement
 iterated = Model(
@@ -49,7 +49,7 @@ rooted_mixing = Model(
     method="rk4",
     transition=np.array([[1.0, 0.1], [0.0, 0.9]]),
     drift=np.array([[0.02, 0.01], [0.01, 0.02]]),
-    filter="square_root",
+    square_root=True,
 )
 
 # a long step of rk4, whose derivatives are put together stage by stage

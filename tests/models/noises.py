@@ -24,7 +24,7 @@ lit_rooted = Model(
     dynamics=[x + unknown("b", 1.0, 0.5) * u],
     process_noise=[0.01 * (1 + fog) + 0.01 * previous(u) ** 2],
     measurement_noise=[0.02 + fog * x**2],
-    filter="square_root",
+    square_root=True,
 )
 rooting = Scenario(lit_rooted, horizon=5, signals={fog: [0.1, 0.2, 0.5, 0.4, 0.3, 0.2]}, truth={"b": 0.7})
 

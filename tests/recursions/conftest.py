@@ -117,6 +117,23 @@ def _lit(**options: Any) -> Model:
     )
 
 
+def _quadratic(**options: Any) -> Model:
+    """Of second degree in states and unknowns together."""
+    b, c = unknown("b", 1.0, 0.5), unknown("c", 0.5, 0.5)
+    motion = [0.9 * x + 0.3 * b * u + 0.2 * b * x, v + 0.5 * c * x - 0.25 * x**2 + 0.1 * b * c]
+    measured = [x + 0.5 * x * v, v + c**2 - 0.5 * b * x]
+    return Model([x, v], [u], motion, observation=measured, filter="second_order", **options)
+
+
+def _product() -> Model:
+    """A product of two families in the dynamics: pairs of vectors of weights."""
+    one, other = features.fourier("g", x, count=4, lengthscale=2.0), features.fourier("w", v, count=4, lengthscale=2.0)
+    return Model(
+        [x, v], [u], [x + 0.4 * v, v + one * other + u], process_noise=0.01, measurement_noise=0.01,
+        filter="second_order", name="second_product",
+    )  # fmt: skip
+
+
 def _spread(size: int, low: float, high: float) -> np.ndarray:
     return np.linspace(low, high, size)
 
@@ -166,14 +183,25 @@ MODELS: dict[str, Callable[[], Model]] = {
     "robust_drift": lambda: _mixed(
         transition=np.eye(3) + 0.1 * np.arange(9.0).reshape(3, 3) / 9,
         drift=_dense_matrix(3, 1, 0.1),
-        filter="square_root",
+        square_root=True,
         name="robust_drift",
     ),
-    "robust": lambda: _mixed(drift=_spread(3, 0.01, 0.1), filter="square_root", name="robust"),
+    "robust": lambda: _mixed(drift=_spread(3, 0.01, 0.1), square_root=True, name="robust"),
     "lit": lambda: _lit(name="lit"),
-    "lit_robust": lambda: _lit(filter="square_root", drift=0.01, name="lit_robust"),
+    "lit_robust": lambda: _lit(square_root=True, drift=0.01, name="lit_robust"),
     "lit_iterated": lambda: _lit(filter="iterated", name="lit_iterated"),
-    "robust_cart": lambda: _cart(filter="square_root", name="robust_cart"),
+    "second": lambda: _mixed(filter="second_order", name="second"),
+    "second_cart": lambda: _cart(filter="second_order", name="second_cart"),
+    "second_network": lambda: _network(sees=True, filter="second_order", name="second_network"),
+    "second_product": _product,
+    "quadratic": lambda: _quadratic(name="quadratic"),
+    "rooted_quadratic": lambda: _quadratic(square_root=True, name="rooted_quadratic"),
+    "second_robust": lambda: _mixed(filter="second_order", square_root=True, name="second_robust"),
+    "second_robust_network": lambda: _network(
+        sees=True, filter="second_order", square_root=True, name="second_robust_network"
+    ),
+    "second_lit": lambda: _lit(filter="second_order", name="second_lit"),
+    "robust_cart": lambda: _cart(square_root=True, name="robust_cart"),
 }
 
 

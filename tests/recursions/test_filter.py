@@ -27,7 +27,7 @@ class Filter:
         self.c, self.module = c, c.package.filter
         self.belief = c.held
         if c.package.SQUARE_ROOT:
-            c.package.square_root.factorise(self.belief)
+            c.package.filter_covariance.factorise(self.belief)
         self.filter_workspace, self.stats = self.module.make_filter_workspace(c.task), np.zeros(3)
 
     @property
@@ -37,7 +37,7 @@ class Filter:
     @property
     def covariance(self) -> np.ndarray:
         if self.c.package.SQUARE_ROOT:
-            self.c.package.square_root.complete(self.belief)
+            self.c.package.filter_covariance.complete(self.belief)
         return self.c.package.records.read_covariance(self.belief)
 
     def predict(self, k: int, u: np.ndarray) -> None:
@@ -78,6 +78,37 @@ def test_steps_equal_the_dense_filter(case: Make, name: str) -> None:
         assert np.abs(P - belief.covariance).max() <= 1e-12 * np.abs(belief.covariance).max()
         assert (P == P.T).all()
         assert np.linalg.eigvalsh(P).min() >= -1e-12 * P.diagonal().max()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("second", "second_cart", "second_network", "second_product", "second_lit"),
+        *("second_robust", "second_robust_network"),
+    ],
+)
+def test_second_order_steps_equal_the_dense_filter(case: Make, name: str) -> None:
+    c = case(name)
+    generated, belief = Filter(c), c.belief
+    for k in range(4):
+        u = c.random.normal(size=c.reference.nu)
+        y = c.random.normal(size=c.reference.ny)
+        if k == 2:
+            y[-1] = np.nan
+        assert generated.step(k, u, y) == 0
+        linear = dense.predict(c.reference, c.noise, k, belief, u)
+        belief = dense.predict_second_order(c.reference, c.noise, k, belief, u)
+        assert np.abs(belief.covariance - linear.covariance).max() > 1e-9  # curvature counts here
+        belief = dense.update_second_order(c.reference, c.noise, k + 1, belief, y)
+        P = generated.covariance
+        assert generated.z == pytest.approx(belief.mean, rel=1e-10, abs=1e-12)
+        assert np.abs(P - belief.covariance).max() <= 1e-11 * np.abs(belief.covariance).max()
+        assert (P == P.T).all()
+    generated, y = Filter(c), c.random.normal(size=c.reference.ny)
+    assert generated.update(1, y, "update_consider") == 0
+    expected = dense.update_second_order(c.reference, c.noise, 1, c.belief, y, learning=False)
+    assert generated.z == pytest.approx(expected.mean, rel=1e-11)
+    assert generated.covariance == pytest.approx(expected.covariance, rel=1e-10, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", ["values", "robust"])
@@ -173,8 +204,8 @@ def test_an_iterated_update_that_stops_short_says_so(case: Make, monkeypatch: py
     costs = [energy(c, y, c.belief.mean)]
     for limit in range(1, 4):
         generated = Filter(c)
-        monkeypatch.setattr(c.package.iterated, "ITERATIONS", limit)
-        assert generated.update(1, y) == generated.module.NOT_CONVERGED
+        monkeypatch.setattr(c.package.filter_step, "ITERATIONS", limit)
+        assert generated.update(1, y) == c.package.filter_mean.NOT_CONVERGED
         costs.append(energy(c, y, generated.z))
     assert costs == sorted(costs, reverse=True)
     assert costs[-1] < 0.5 * costs[0]

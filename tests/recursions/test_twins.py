@@ -17,9 +17,9 @@ from ..goldens import distinct
 
 TWIN = re.compile(r"checks\.(\w+)\.(\w+)")
 RECURSIONS = {
-    "filter": ("predict_belief", "update_belief", "consider_belief"),
-    "square_root": ("predict_factor", "learn"),
-    "iterated": ("iterate",),
+    "filter": ("correct", "learn", "update_consider"),
+    "filter_step": ("predict_belief", "whiten_innovation"),
+    "filter_covariance": ("predict_covariance", "project_and_whiten", "reduce_covariance", "reduce_states_only"),
     "trajectory": ("forward_pass", "follow", "state_cost", "input_cost"),
     "backward": ("backward",),
     "nominal": ("improve",),

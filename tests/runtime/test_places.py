@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
@@ -151,6 +152,30 @@ def test_who_else_may_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     folder.chmod(0o755)
     own = os.geteuid()
     monkeypatch.setattr("os.geteuid", lambda: own + 1)
+    assert not is_private(folder)
+
+
+def test_whoever_is_on_a_list_may_write_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The most generous entry of a list is shown as the group's mode, of a group with one member."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "file").write_text("")
+    monkeypatch.setattr(places, "_is_of_one", lambda group: True)
+    for place in (folder, folder / "file"):
+        place.chmod(0o770)
+    assert is_private(folder) and places.own_content(folder / "file") == b""
+    entries = [(1, 7, -1), (2, 7, 54321), (4, 5, -1), (16, 7, -1), (32, 0, -1)]  # tag, permissions, number
+    for place in (folder, folder / "file"):
+        try:
+            os.setxattr(
+                place,
+                "system.posix_acl_access",
+                struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries),
+            )
+        except (OSError, AttributeError):
+            pytest.skip("no lists of access here")
+    with pytest.raises(ValueError, match="it is no file of your own"):
+        places.own_content(folder / "file")
     assert not is_private(folder)
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import random
+import shutil
 import subprocess
 import warnings
 from collections.abc import Callable
@@ -110,6 +111,15 @@ def test_no_wrong_byte_goes_unnoticed(source: Path, suffix: str) -> None:
         file.write_bytes(content[:position])  # and none that is missing
         assert opened(source).load(KEY) in (None, DATA)
         file.write_bytes(content)
+    assert opened(source).load(KEY) == DATA
+
+
+def test_what_is_kept_is_taken_again_whatever_others_may_do_with_new_files(source: Path) -> None:
+    before = os.umask(0)
+    try:
+        opened(source).save(KEY, DATA)
+    finally:
+        os.umask(before)
     assert opened(source).load(KEY) == DATA
 
 
@@ -288,6 +298,46 @@ def test_a_pickle_that_others_could_have_written_is_not_opened(how: str, source:
     with pytest.warns(SymdualWarning, match="was damaged"):
         assert opened(source).load(KEY) is None
     assert not proof.exists() and not index.is_symlink() and not index.exists()
+
+
+PLAIN = """
+    import sys
+    from pathlib import Path
+    import symdual
+    from symdual.runtime import nested_quadrature
+    options = symdual.load("package", backend="numba").options
+    sealed = "symdual.runtime.sealed_cache" in sys.modules
+    print(options.CACHED, options.ENTRY["cache"], nested_quadrature._KEPT, sealed)
+"""
+
+
+@pytest.mark.parametrize(
+    ("loose", "environment", "kept"),
+    [
+        ("", {}, "True True True"),
+        ("package/__pycache__", {}, "False False True"),
+        ("package", {}, "False False True"),
+        ("", {"NUMBA_CACHE_DIR": "named"}, "True True True"),
+        ("named", {"NUMBA_CACHE_DIR": "named"}, "False False False"),
+        ("", {"SYMDUAL_CACHE": "off"}, "False False False"),
+    ],
+)
+def test_a_numba_that_is_not_known_keeps_nothing_where_others_can_write(
+    loose: str,
+    environment: dict[str, str],
+    kept: str,
+    tmp_path: Path,
+    package_of: Callable[[str], Path],
+    fresh_python: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    """Its own cache unpickles whatever lies there."""
+    shutil.copytree(package_of("heated"), tmp_path / "package", ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in ("package/__pycache__", "named"):
+        (tmp_path / folder).mkdir()
+    if loose:
+        (tmp_path / loose).chmod(0o777)
+    printed = fresh_python(PLAIN, tmp_path, SYMDUAL_NUMBA="plain", **environment).stdout
+    assert printed == f"{kept} False\n"
 
 
 def test_without_a_cache_nothing_is_read_or_written(

@@ -96,7 +96,7 @@ NAME, scenario = in_units(
 p, v, F, a, b = sp.symbols("p v F a b")
 NAME, scenario = in_units(
     [p, v], [F], {a: (1.0, 0.2), b: (0.3, 0.05)}, [p + 0.2 * v, v + 0.2 * (a * F - b * v)],
-    [1e-4, 1e-3], [1e-3, 1e-2], 5, [1.0, 0.1], [0.05], [0.0, 0.0], [1.0, 0.0], [0.01, 0.01], filter="square_root",
+    [1e-4, 1e-3], [1e-3, 1e-2], 5, [1.0, 0.1], [0.05], [0.0, 0.0], [1.0, 0.0], [0.01, 0.01], square_root=True,
 )
 """),
     "curved": (1, 1, 1, """

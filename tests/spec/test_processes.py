@@ -60,7 +60,7 @@ def test_refused() -> None:
     with pytest.raises(ModelError, match="contains features"):
         Model([x], [u], [x + _process(features.fourier("h", x, count=2))])
     with pytest.raises(ModelError, match="square_root"):
-        Model([x], [u], [x + _process()], filter="square_root")
+        Model([x], [u], [x + _process()], square_root=True)
     with pytest.raises(ModelError, match="drift must be the same number"):
         Model([x], [u], [x + _process()], drift=[0.1, 0.2, 0.1])
     with pytest.raises(ModelError, match="transition must be the same number"):
