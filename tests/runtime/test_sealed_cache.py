@@ -316,6 +316,7 @@ PLAIN = """
     [
         ("", {}, "True True True"),
         ("package/__pycache__", {}, "False False True"),
+        ("package/planning/__pycache__", {}, "False False True"),
         ("package", {}, "False False True"),
         ("", {"NUMBA_CACHE_DIR": "named"}, "True True True"),
         ("named", {"NUMBA_CACHE_DIR": "named"}, "False False False"),
@@ -332,7 +333,7 @@ def test_a_numba_that_is_not_known_keeps_nothing_where_others_can_write(
 ) -> None:
     """Its own cache unpickles whatever lies there."""
     shutil.copytree(package_of("heated"), tmp_path / "package", ignore=shutil.ignore_patterns("__pycache__"))
-    for folder in ("package/__pycache__", "named"):
+    for folder in ("package/__pycache__", "package/planning/__pycache__", "named"):
         (tmp_path / folder).mkdir()
     if loose:
         (tmp_path / loose).chmod(0o777)
