@@ -180,7 +180,7 @@ def changed(module: str, before: str, after: str) -> Program:
     [
         ("    share = [ROUNDING][0]", "the translator does not know List"),
         ("    share = math.frexp(ROUNDING)[0]", "the translator does not know the function math.frexp"),
-        ("    share = np.zeros(int(task.order))[0]", "the translator does not know"),
+        ("    share = {0: ROUNDING}[0]", "the translator does not know Dict"),
         ("    share = belief.xx[5, 0]", "lies outside of its array"),
         ("    share = belief.nothing", "there is no field nothing"),
         ("    with open('x'): share = 1.0", "the translator does not know the statement With"),
@@ -190,9 +190,9 @@ def changed(module: str, before: str, after: str) -> Program:
     ],
 )
 def test_what_is_not_known_is_named_with_file_and_line(after: str, sentence: str) -> None:
-    program = changed("filter", "    share = ROUNDING", after)
-    line = program.text("filter").split("\n").index(after.split("\n")[0]) + 1
-    with pytest.raises(Untranslatable, match=r"toy/filters/filter\.py:\d+: ") as caught:
+    program = changed("filter_covariance", "    share = ROUNDING", after)
+    line = program.text("filter_covariance").split("\n").index(after.split("\n")[0]) + 1
+    with pytest.raises(Untranslatable, match=r"toy/filters/filter_covariance\.py:\d+: ") as caught:
         source.translated(program, "toy", "toy")
     assert sentence in str(caught.value)
     named = int(str(caught.value).split(":")[1])
