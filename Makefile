@@ -24,7 +24,7 @@ test-oldest: out/oldest/.ready
 
 out/oldest/.ready: pyproject.toml tests/oldest.txt
 	$(PYTHON) -m venv out/oldest
-	out/oldest/bin/python -m pip install --quiet --disable-pip-version-check --editable . pytest pytest-xdist hypothesis --constraint tests/oldest.txt
+	out/oldest/bin/python -m pip install --quiet --disable-pip-version-check --editable . pytest pytest-xdist hypothesis ruff --constraint tests/oldest.txt
 	@touch $@
 
 # the tests that take too long for every change; fails if there are none

@@ -67,7 +67,7 @@ def main() -> None:
         for name, more in (("free", ""), ("walled", WALLS)):
             file = Path(folder) / f"{name}.py"
             file.write_text(TASK.format(name=name, more=more))
-            tasks.append(api.prepare(file, folder=folder, backend=given.backend))
+            tasks.append(api.problem(file, folder=folder, backend=given.backend))
         for name in ("ce", "cautious", "dual"):
             pair = [controller(task, name) for task in tasks]
             belief = states(pair[1])

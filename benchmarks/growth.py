@@ -22,7 +22,7 @@ from pathlib import Path
 import sympy as sp
 
 from symdual import Model, Scenario, unknown
-from symdual.export.compilation import quickest
+from symdual.backends.c.compilation import quickest
 
 PROGRAM = """
 import gc, resource, sys, time

@@ -50,7 +50,7 @@ def unknown_sign(backend: str) -> Problem:
     """A gain of unknown sign."""
     folder = Path(tempfile.mkdtemp())  # the package is read from there as long as the process runs
     (folder / "sign.py").write_text(SIGN)
-    return api.prepare(folder / "sign.py", folder=folder, backend=backend, parts="planned")
+    return api.problem(folder / "sign.py", folder=folder, backend=backend, parts="planned")
 
 
 def wide_slopes(backend: str) -> Problem:
@@ -80,7 +80,7 @@ class Column:
 
 
 def _file(path: Path) -> Callable[[str], Problem]:
-    return lambda backend: api.prepare(path, backend=backend, parts="planned")
+    return lambda backend: api.problem(path, backend=backend, parts="planned")
 
 
 COLUMNS = (
@@ -114,7 +114,7 @@ def run_more(task: Problem, controller: str, settings: Settings, runs: int, know
     spent = 1e3 * (time.process_time() - start) / (len(seeds) * task.horizon)
     costs, over, penalties = episodes.costs / task.horizon, [], np.zeros(len(seeds))
     if episodes.constraints.size:
-        weights = settings_of(task, name, settings.order, settings.planned_options)[0]["constraint_weights"]
+        weights = settings_of(task, name, settings.order, settings.options)[0]["constraint_weights"]
         penalties = np.nansum(weights * np.maximum(episodes.constraints, 0.0) ** 2, axis=(1, 2)) / task.horizon
         over = [float(np.nanmean(np.any(one > 0.0, axis=1))) for one in episodes.constraints]
     return {

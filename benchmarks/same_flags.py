@@ -14,13 +14,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from symdual.backends.c.backend import FEW, library_text
+from symdual.backends.c.compilation import fast_flags, shared_library
+from symdual.backends.c.library import Library
+from symdual.backends.loading import in_c
 from symdual.bench import workload
 from symdual.bench.contender import Implementation
 from symdual.bench.peers import c_limit, compiler, own_c, own_side
-from symdual.export.backend import FEW, library_text
-from symdual.export.compilation import fast_flags, shared_library
-from symdual.export.library import Library
-from symdual.export.loading import in_c
 
 KERNELS = {"ekf": "EKF step", "dual_cost": "dual cost"}
 SECONDS = 2e-3  # of each visit at least: a call from Python takes some 30 us besides

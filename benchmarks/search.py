@@ -21,8 +21,7 @@ import sympy as sp
 from symdual import Model, Scenario, api, unknown
 from symdual.checks.search import compare, random_decision
 from symdual.runtime.controller import controller
-from symdual.runtime.loading import load
-from symdual.runtime.problem import Problem, problem
+from symdual.runtime.problem import Problem
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -80,16 +79,8 @@ VARIED = ("toy", "drift", "two", "three")  # the other models have costs that be
 
 
 def load_case(source: object, folder: Path) -> Problem:
-    """Generate, load and read the task of a case."""
-    if isinstance(source, Path):
-        made = api.generate(source, folder)
-        return problem(load(made[0].folder))
-    scenario = source()  # type: ignore[operator]
-    (made_one,) = api.generate(scenario.model, folder)
-    package = load(made_one.folder)
-    package.numbers.update(api.scenario_numbers({scenario.name: scenario}))
-    package.plants[scenario.name] = scenario.model.name
-    return problem(package, scenario.name)
+    """The problem of a case, through numba."""
+    return api.problem(source if isinstance(source, Path) else source(), None, folder, "numba")  # type: ignore[operator]
 
 
 def main() -> None:

@@ -206,7 +206,7 @@ def main() -> None:
         for name, text in MODELS.items():
             file = Path(folder) / f"{name.replace('-', '')}.py"
             file.write_text(text)
-            task = api.prepare(file, folder=file.parent, backend=chosen.backend)
+            task = api.problem(file, folder=file.parent, backend=chosen.backend)
             every[name] = problems(task, file, chosen.problems, chosen.seed)
             print(row(name, every[name]), flush=True)
     if chosen.json:

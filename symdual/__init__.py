@@ -9,8 +9,8 @@ Model files are made of
 
 and programs use them, or a model file in their place, with
 
-    generate, check, prepare                 write packages, check them, and make a task of a scenario
-    load, problem, controller                a package, its task, and a controller that is asked for inputs
+    generate, check, load                    write packages, check them, and load them
+    problem, controller                      a scenario with its package, and a controller that is asked for inputs
     simulate, sweep, open_results            episodes by the thousand, in memory or in files
     run_foreign, GymPlant                    a plant that is not a model
     replay, read_recording                   recorded data through the filter
@@ -18,8 +18,8 @@ and programs use them, or a model file in their place, with
     plot, explain                            figures of episodes, plans, decisions and unknown functions
     evaluate, posterior                      derivatives of a model, and what a belief says about an unknown function
 
-What they return is a Problem, a Belief, a Controller, a Simulation of Episodes, or Results; Settings and PlannedOptions
-are further options. In examples `task` is the problem of the model file `toy` (symdual/paper/models/toy.py),
+What they return is a Problem, a Belief, a Controller, a Simulation of Episodes, or Results; Settings and Options
+are further options. In examples `problem` is that of the model file `toy` (symdual/paper/models/toy.py),
 and `folder` is a folder that can be written.
 Everything is imported when it is first used, so that `import symdual` and the runtime stay light.
 """
@@ -32,8 +32,14 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from symdual.api import check as check
+    from symdual.api import controller as controller
+    from symdual.api import explain as explain
     from symdual.api import generate as generate
-    from symdual.api import prepare as prepare
+    from symdual.api import load as load
+    from symdual.api import problem as problem
+    from symdual.api import replay as replay
+    from symdual.api import simulate as simulate
+    from symdual.api import sweep as sweep
     from symdual.common.errors import DoubtWarning as DoubtWarning
     from symdual.common.errors import SymdualError as SymdualError
     from symdual.common.errors import SymdualWarning as SymdualWarning
@@ -45,7 +51,7 @@ if TYPE_CHECKING:
     from symdual.runtime.closed_loop import Episodes as Episodes
     from symdual.runtime.closed_loop import Settings as Settings
     from symdual.runtime.controller import Controller as Controller
-    from symdual.runtime.planned_options import PlannedOptions as PlannedOptions
+    from symdual.runtime.options import Options as Options
     from symdual.runtime.plants import GymPlant as GymPlant
     from symdual.runtime.plants import run_foreign as run_foreign
     from symdual.runtime.posterior import posterior as posterior
@@ -65,19 +71,12 @@ if TYPE_CHECKING:
     from symdual.spec.symbols import constant as constant
     from symdual.spec.symbols import logistic as logistic
     from symdual.spec.symbols import unknown as unknown
-    from symdual.tasks import controller as controller
-    from symdual.tasks import explain as explain
-    from symdual.tasks import load as load
-    from symdual.tasks import problem as problem
-    from symdual.tasks import replay as replay
-    from symdual.tasks import simulate as simulate
-    from symdual.tasks import sweep as sweep
 
 _PLACES = {
     "Belief": "symdual.runtime.problem",
     "Controller": "symdual.runtime.controller",
     "Episodes": "symdual.runtime.closed_loop",
-    "PlannedOptions": "symdual.runtime.planned_options",
+    "Options": "symdual.runtime.options",
     "GymPlant": "symdual.runtime.plants",
     "Model": "symdual.spec.model",
     "Problem": "symdual.runtime.problem",
@@ -91,28 +90,27 @@ _PLACES = {
     "check": "symdual.api",
     "column": "symdual.spec.signals",
     "constant": "symdual.spec.symbols",
-    "controller": "symdual.tasks",
+    "controller": "symdual.api",
     "covariances": "symdual.spec",
     "evaluate": "symdual.runtime",
-    "explain": "symdual.tasks",
+    "explain": "symdual.api",
     "features": "symdual.spec",
     "fit": "symdual.identification.fit",
     "generate": "symdual.api",
     "identify": "symdual.identification.identify",
-    "load": "symdual.tasks",
+    "load": "symdual.api",
     "logistic": "symdual.spec.symbols",
     "open_results": "symdual.runtime.results",
     "plot": "symdual.report",
     "posterior": "symdual.runtime.posterior",
-    "prepare": "symdual.api",
     "previous": "symdual.spec.past",
-    "problem": "symdual.tasks",
+    "problem": "symdual.api",
     "read_recording": "symdual.runtime.replay",
-    "replay": "symdual.tasks",
+    "replay": "symdual.api",
     "run_foreign": "symdual.runtime.plants",
     "signal": "symdual.spec.signals",
-    "simulate": "symdual.tasks",
-    "sweep": "symdual.tasks",
+    "simulate": "symdual.api",
+    "sweep": "symdual.api",
     "unknown": "symdual.spec.symbols",
     "validate": "symdual.identification.validate",
 }

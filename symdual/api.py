@@ -1,55 +1,50 @@
-"""The functions behind the commands: generate, prepare and check. (`load` lives in `symdual.export`.)"""
+"""The front door for programs and notebooks.
+
+A `Scenario` says what is wanted of a model; a `Problem` is a scenario with its loaded package, ready to run. What runs
+takes a problem, or what one is made of: a generated package, a `Scenario`, or a model file. Packages are generated and
+compiled where they are out of date; a problem or a package needs neither SymPy nor jinja2.
+"""
 
 from __future__ import annotations
 
-import math
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Union
 
-from symdual import __version__
-from symdual.common.arrays import Array
-from symdual.common.errors import SymdualError, did_you_mean
-from symdual.common.package_folders import edited_files, noted_inputs, read_manifest
-from symdual.common.parts import PARTS, checked_parts
+from symdual.backends.loading import load as load_package
+from symdual.common.errors import SymdualError, SymdualWarning, did_you_mean
+from symdual.common.named import Given
+from symdual.common.parts import checked_parts
 from symdual.common.words import spelled
-from symdual.derive.derivation import Derivation, derive
-from symdual.emit.package import Package, input_digest, model_digest, package
-from symdual.emit.write import clear_up, exclusive, is_unchanged, write
-from symdual.export.compilers import compiler
-from symdual.export.loading import load
-from symdual.runtime.loading import load as load_numba
-from symdual.runtime.loading import load_edited, user_folder
-from symdual.runtime.origin import forget, model_file_of, note
-from symdual.runtime.problem import Problem, problem
-from symdual.spec.loading import Source, contents_of
-from symdual.spec.model import Model
-from symdual.spec.scenario import Scenario
+from symdual.controllers import NAMES, parts_for
+from symdual.runtime import controller as controllers_module
+from symdual.runtime import problem as problems
+from symdual.runtime import replay as replays
+from symdual.runtime import sweep as sweeps
+from symdual.runtime.closed_loop import Settings
+from symdual.runtime.controller import Controller
+from symdual.runtime.explained import POINTS, Explained, explained
+from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.options import USUAL, Options
+from symdual.runtime.problem import Problem
+from symdual.runtime.readiness import get_ready
+from symdual.runtime.replay import Recording, Replay
+from symdual.runtime.results import Results
+from symdual.runtime.simulation import Simulation, simulated
+from symdual.runtime.sweep import Sweep
 
 if TYPE_CHECKING:
     from symdual.checks.kernels import BlockResult
     from symdual.checks.steps import StepAccuracy
+    from symdual.generation import Generated
+    from symdual.spec.loading import ModelFile, Source
+    from symdual.spec.model import Model
+    from symdual.spec.scenario import Scenario
 
-
-#: the model or scenario that each package was made from in this process, where that is no file
-_MADE_FROM: dict[Path, Model | Scenario] = {}
-
-
-@dataclass(frozen=True)
-class Generated:
-    """What became of one model: its package's folder, and what was derived if anything had to be written."""
-
-    model: Model
-    folder: Path
-    derivation: Derivation | None
-
-    @property
-    def changed(self) -> bool:
-        """Whether the package was written."""
-        return self.derivation is not None
+#: a problem, or what one is made of
+ProblemLike = Union[Problem, LoadedPackage, "Scenario", str, Path]
 
 
 @spelled
@@ -61,153 +56,16 @@ def generate(
     Packages go below `folder`: by default `generated` in the current folder or, when that cannot be written, the user's
     cache folder. A package that is intact and up to date is left alone unless `force` is set.
 
-    A package has what ce, cautious, beb, dual and oracle need, the `parts` that are asked for, "planned" or
+    A package has what ce, cautious, beb, dual, thompson and oracle need, the `parts` that are asked for, "planned" or
     "likelihood", and those that it has had before. What a controller or a fit needs is added when it is first used.
 
     >>> [item.folder.name for item in symdual.generate(toy, folder / "generated")]
     ['toy']
     """
-    parent = _parent(folder)
-    works = _works(source, parent, checked_parts(parts))
-    outdated = [work for work in works if force or not is_unchanged(parent, work.model.name, work.input_digest)]
-    _write_all(source, outdated, parent, keep_compiled=not force)
-    _note_origin(source, works, parent)
-    for work in works:
-        clear_up(parent, work.model.name)
-    return [
-        Generated(work.model, parent / work.model.name, work.derivation if work in outdated else None) for work in works
-    ]
+    from symdual.generation import generated
+    from symdual.spec.loading import contents_of
 
-
-@spelled
-def prepare(
-    source: Source,
-    scenario: str | None = None,
-    folder: str | Path | None = None,
-    backend: str | None = None,
-    parts: str | Iterable[str] = (),
-) -> Problem:
-    """The task of a `Scenario`, or of one in a model file; packages are generated where they are out of date.
-
-    A file with a single scenario needs no name. `backend` is that of `load`, `parts` are those of `generate`.
-
-    >>> symdual.prepare(toy, folder=folder / "generated").horizon
-    2
-    """
-    contents = contents_of(source)
-    place = "the model" if isinstance(source, Model) else contents.place
-    if not contents.scenarios:
-        raise SymdualError(f"{place} has no Scenario: add one that says what is to be done with the model")
-    if scenario is None and len(contents.scenarios) > 1:
-        raise SymdualError(f"{place} has several scenarios; name one of {', '.join(sorted(contents.scenarios))}")
-    name = next(iter(contents.scenarios)) if scenario is None else scenario
-    if name not in contents.scenarios:
-        raise SymdualError(f'{place} has no scenario "{name}"{did_you_mean(name, contents.scenarios)}')
-    folders = {item.model.name: item.folder for item in generate(source, folder, parts=parts)}
-    return problem(load(folders[contents.scenarios[name].model.name], backend), name)
-
-
-def with_parts(subject: Problem, parts: Iterable[str]) -> Problem:
-    """The same task with a package that has these parts; one that lacks some is generated again.
-
-    That takes what it was made from: a model file as it was then, or a model of this program. Where neither is at hand,
-    the task stays as it is, and who needs the part says so.
-    """
-    old, needed = subject.package, checked_parts(parts)
-    if needed <= old.parts:
-        return subject
-    source = _MADE_FROM.get(old.folder) or model_file_of(old.folder)
-    model = None if source is None else contents_of(source).models.get(old.folder.name)
-    if source is None or model is None or model_digest(model) != old.model_digest:
-        return subject
-    generate(source, old.folder.parent, parts=needed)
-    new = load_numba(old.folder).through(None if old.c is None else old.c.make)
-    new = replace(new, numbers=old.numbers, plants=old.plants)
-    plant = subject.plant
-    if plant.module is old.module:
-        plant = new if plant is old else replace(new, numbers=plant.numbers, plants=plant.plants)
-    return replace(subject, package=new, plant=plant)
-
-
-@dataclass(frozen=True, eq=False)
-class _Work:
-    """A model that is to have a package, with the numbers of its scenarios."""
-
-    model: Model
-    numbers: Mapping[str, Array]
-    plants: Mapping[str, Model]
-    scenarios: Sequence[Scenario] = ()
-    parts: frozenset[str] = frozenset()
-
-    @cached_property
-    def derivation(self) -> Derivation:
-        return derive(self.model)
-
-    @cached_property
-    def input_digest(self) -> str:
-        return input_digest(self.model, self.numbers, self.plants, self.parts)
-
-
-def _works(source: Source, parent: Path, parts: frozenset[str] = frozenset()) -> list[_Work]:
-    contents = contents_of(source)
-    works = []
-    for model in contents.models.values():
-        own = {name: s for name, s in contents.scenarios.items() if s.model.name == model.name}
-        plants = {name: s.plant for name, s in own.items()}
-        had = _parts_of(parent / model.name)
-        works.append(_Work(model, scenario_numbers(own), plants, _of(model, contents.scenarios), parts | had))
-    return works
-
-
-def _parts_of(package: Path) -> frozenset[str]:
-    """The parts that a package has by now, which it keeps."""
-    manifest = read_manifest(package)
-    return frozenset(PARTS) & frozenset(manifest["parts"] if manifest else ())
-
-
-def _of(model: Model, scenarios: Mapping[str, Scenario]) -> tuple[Scenario, ...]:
-    """The scenarios of a model, and those of which it is the plant, as if it were their model."""
-    own = [s for s in scenarios.values() if s.model.name == model.name]
-    as_plant = [s.of_plant() for s in scenarios.values() if s.model.name != model.name == s.plant.name]
-    return (*own, *as_plant)
-
-
-def _write_all(source: Source, works: Sequence[_Work], parent: Path, keep_compiled: bool = True) -> None:
-    """Derive and render everything before the first file is written: a fault in one model leaves nothing half done."""
-    if not works:
-        return
-    with exclusive(parent):
-        for work, finished in _rendered(works):
-            write(finished, parent, keep_compiled)
-            _note_origin(source, [work], parent)
-
-
-def _rendered(works: Sequence[_Work]) -> list[tuple[_Work, Package]]:
-    return [(work, package(work.derivation, work.numbers, work.plants, work.parts)) for work in works]
-
-
-def _note_origin(source: Source, works: Sequence[_Work], parent: Path) -> None:
-    """Let packages know the file that they come from, so that `load` can say when it is edited."""
-    for work in works:
-        if isinstance(source, Model | Scenario):
-            forget(parent / work.model.name)
-            _MADE_FROM[parent / work.model.name] = source
-        else:
-            note(parent / work.model.name, Path(source))
-            _MADE_FROM.pop(parent / work.model.name, None)
-
-
-def scenario_numbers(scenarios: Mapping[str, Scenario]) -> dict[str, Array]:
-    """The arrays of scenarios under the names `scenario.<name>.<key>`."""
-    return {f"scenario.{name}.{key}": array for name, s in scenarios.items() for key, array in s.numbers().items()}
-
-
-def _parent(folder: str | Path | None) -> Path:
-    """The folder of the packages: the one given, `generated` here, or the user's own when that cannot be written."""
-    if folder is not None:
-        return Path(folder).resolve()
-    local = Path("generated").resolve()
-    return local if os.access(local if local.exists() else local.parent, os.W_OK) else user_folder()
+    return generated(contents_of(source), folder, force, parts)
 
 
 @spelled
@@ -233,57 +91,10 @@ def check(
     >>> all(block.passed for block in results["toy"])
     True
     """
-    from symdual.checks.discrete_inputs import check_discrete_inputs
-    from symdual.checks.exported import check_exported
-    from symdual.checks.kernels import BlockResult, check_kernels
-    from symdual.checks.likelihood import check_likelihood
-    from symdual.checks.recursions import check_recursions
+    from symdual.checks.packages import check_packages
+    from symdual.spec.loading import contents_of
 
-    if c:
-        compiler()  # a machine without one is told so before any work is done
-    parent = _parent(folder)
-    works = _works(source, parent, frozenset(PARTS if recursions else ()))
-    edited = {work.model.name: _edited(parent, work) for work in works}
-    _write_all(
-        source,
-        [
-            work
-            for work in works
-            if not edited[work.model.name] and not is_unchanged(parent, work.model.name, work.input_digest)
-        ],
-        parent,
-    )
-    _note_origin(source, works, parent)
-    results = {}
-    share = 0.5 if recursions else 1.0
-    for work in works:
-        name, place = work.model.name, parent / work.model.name
-
-        def first(fraction: float, name: str = name) -> None:
-            progress(name, share * fraction)
-
-        def second(fraction: float, name: str = name) -> None:
-            progress(name, 0.5 + 0.4 * fraction)
-
-        def third(fraction: float, name: str = name) -> None:
-            progress(name, 0.9 + 0.1 * fraction)
-
-        loaded = load_edited(place) if edited[name] else load(place, "numba")
-        if c:
-            tell(name, "C with the same oracles and with numba")
-            whole = partial(progress, name)
-            results[name] = check_exported(work.model, loaded, points, whole, work.scenarios, recursions)
-            continue
-        tell(name, "kernels with 50 digits and differences")
-        results[name] = check_kernels(work.model, loaded, points, progress=first, scenarios=work.scenarios)
-        if recursions:
-            tell(name, "recursions with full matrices")
-            results[name] += check_recursions(work.model, loaded, progress=second, scenarios=work.scenarios)
-            results[name] += check_discrete_inputs(work.model, loaded, scenarios=work.scenarios)
-            tell(name, "likelihood with 50 digits")
-            results[name] += check_likelihood(work.model, loaded, progress=third, scenarios=work.scenarios)
-        results[name] += [BlockResult(f"file {file}", "manifest", 1, math.inf, False) for file in edited[name]]
-    return results
+    return check_packages(contents_of(source), folder, points, progress, recursions, c, tell)
 
 
 def step_accuracy(source: Source) -> dict[str, StepAccuracy]:
@@ -293,18 +104,300 @@ def step_accuracy(source: Source) -> dict[str, StepAccuracy]:
     {}
     """
     from symdual.checks.steps import step_accuracy as accuracy_of
+    from symdual.generation import wanted
+    from symdual.spec.loading import contents_of
 
-    found = {work.model.name: accuracy_of(work.model, work.scenarios) for work in _works(source, _parent(None))}
+    found = {one.name: accuracy_of(one.specification, one.scenarios) for one in wanted(contents_of(source))}
     return {name: accuracy for name, accuracy in found.items() if accuracy is not None}
 
 
-def _edited(parent: Path, work: _Work) -> list[str]:
-    """The files of an up-to-date package that were edited by hand."""
-    place = parent / work.model.name
-    manifest = read_manifest(place)
-    own = frozenset(manifest["parts"] if manifest else ())
-    wanted = __version__, replace(work, parts=own).input_digest
-    if manifest is None or (manifest["symdual"], noted_inputs(place)) != wanted:
-        return []
-    changed = edited_files(place, manifest)
-    return changed if all((place / file).is_file() for file in changed) else []
+def load(name: str | Path | Model | Scenario, backend: str | None = None) -> LoadedPackage:
+    """Load a generated package: by its name, its folder, or the model or scenario that it is generated from.
+
+    A name is looked up in `generated/` of the current folder, then in the user's cache folder, then as a folder. The
+    files are verified against the manifest: a package that was edited by hand or written by another version is refused.
+    A package whose model file was edited since is loaded as it is, with a warning. The package of a `Model` or a
+    `Scenario` is generated first where it is out of date.
+
+    With backend "c" its functions are translated to C and compiled by the machine's C compiler, which takes seconds;
+    with "numba" they are numba's, which takes longer, needs no compiler, and gives functions that your own compiled
+    Python may call. By default it is C where a compiler works, and numba elsewhere; results agree up to rounding.
+
+    >>> symdual.load(folder / "generated" / "toy").INPUTS
+    {'u': 0}
+    """
+    return load_package(name if isinstance(name, str | Path) else generate(name)[0].folder, backend)
+
+
+@spelled
+def problem(
+    given: ProblemLike | Model,
+    scenario: str | Scenario | None = None,
+    folder: str | Path | None = None,
+    backend: str | None = None,
+    parts: str | Iterable[str] = (),
+) -> Problem:
+    """A scenario with its loaded package, ready for controllers and simulations.
+
+    Args:
+        given: a scenario, a model file, a generated package, or a model together with a scenario.
+        scenario: the name of a scenario where there are several, or a `Scenario` of the model or package.
+        folder, backend: where a package is generated that is out of date, as in `generate`, and how it is compiled, as
+            in `load`.
+        parts: what its package is to have beyond its base, as in `generate`.
+
+    >>> b, x, u = symdual.unknown("b", mean=1.0, variance=10.0), *sympy.symbols("x u")
+    >>> model = symdual.Model([x], [u], [x + b * u], process_noise=1.0, name="gain")
+    >>> symdual.problem(symdual.Scenario(model, horizon=3))
+    <Problem gain: 3 steps, model gain, states x, inputs u, unknowns b, plant the model itself>
+    """
+    if isinstance(given, Problem | LoadedPackage) and (folder is not None or backend is not None):
+        raise SymdualError("folder and backend are for what a package is generated from; this one is loaded already")
+    if isinstance(given, Problem):
+        return _with_parts(given, parts)
+    if scenario is not None and not isinstance(scenario, str):
+        return _of_scenario(given, scenario, folder, backend, parts)
+    if isinstance(given, LoadedPackage):
+        return _with_parts(problems.problem(given, scenario), parts)
+    from symdual.generation import generated
+    from symdual.spec.loading import contents_of
+
+    contents = contents_of(given)
+    name = _scenario_name(contents, scenario)
+    folders = {item.model.name: item.folder for item in generated(contents, folder, parts=parts)}
+    return problems.problem(load_package(folders[contents.scenarios[name].model.name], backend), name)
+
+
+def _with_parts(own: Problem, parts: str | Iterable[str]) -> Problem:
+    """A problem whose package has these parts, as far as that can be."""
+    if checked_parts(parts) <= own.package.parts:
+        return own
+    from symdual.generation import with_parts
+
+    return with_parts(own, parts)
+
+
+def _scenario_name(contents: ModelFile, scenario: str | None) -> str:
+    """The name of the scenario that is meant: the only one needs none."""
+    names, place = contents.scenarios, contents.place
+    if not names:
+        raise SymdualError(f"{place} has no Scenario: add one that says what is to be done with the model")
+    if scenario is None and len(names) > 1:
+        raise SymdualError(f"{place} has several scenarios; name one of {', '.join(sorted(names))}")
+    if scenario is not None and scenario not in names:
+        raise SymdualError(f'{place} has no scenario "{scenario}"{did_you_mean(scenario, names)}')
+    return next(iter(names)) if scenario is None else scenario
+
+
+def _of_scenario(
+    given: ProblemLike | Model,
+    scenario: Scenario,
+    folder: str | Path | None,
+    backend: str | None,
+    parts: str | Iterable[str],
+) -> Problem:
+    """The problem of a scenario that was made in a program, for the package or the model that it is about."""
+    from symdual.emit.package import model_digest
+    from symdual.spec.loading import gathered
+
+    if isinstance(given, LoadedPackage):
+        contents = gathered(scenario)
+        ((name, own),) = contents.scenarios.items()
+        if model_digest(contents.specifications[own.model.name].named(given.name)) != given.model_digest:
+            raise SymdualError(
+                f"the package {given.name} was not generated from the model of this scenario and what it asks for; use "
+                "symdual.problem(scenario), which generates the one that it needs"
+            )
+        if scenario.plant is scenario.model:
+            return _with_parts(problems.from_numbers(name, given, given, own.numbers()), parts)
+    elif given is not scenario.model:
+        raise SymdualError("this scenario is about another model; symdual.problem(scenario) finds its own")
+    return problem(scenario, None, folder, backend, parts)
+
+
+@spelled
+def controller(
+    given: ProblemLike,
+    name: str = "dual",
+    order: int = 1,
+    window: int | None = None,
+    truth: Given | None = None,
+    options: Options = USUAL,
+) -> Controller:
+    """Make a controller of a problem, ready to be asked for inputs: all that it needs is compiled or loaded here.
+
+    Args:
+        given: a problem, or what `problem` makes one of.
+        name: one of `symdual.controllers.NAMES`, such as "ce" or "dual".
+        order, window, options: see `Controller`.
+        truth: the true parameters for `oracle`, where they are not the problem's.
+
+    >>> dual = symdual.controller(problem, "dual")
+    >>> u = dual.act()             # the first input; then u = dual.act(y) for every measurement y
+    >>> u.shape
+    (1,)
+    """
+    own = problem(given, parts=parts_for(name))
+    if name in NAMES:
+        get_ready(own, [name], order, window)
+    return controllers_module.controller(own, name, order, window, truth, options)
+
+
+@spelled
+def simulate(
+    given: ProblemLike,
+    controllers: str | Sequence[str] = ("dual", "ce"),
+    runs: int = 100,
+    seed: int = 0,
+    settings: Settings | None = None,
+    *,
+    truth: str | None = None,
+) -> Simulation:
+    """Run closed-loop episodes with each controller, all with the same random draws, in memory and on all cores.
+
+    Args:
+        given: a problem, or what `problem` makes one of.
+        controllers: names as in `controller`; `runs`: episodes with each of them.
+        seed: run i draws its start, its noise and its truth from child i of this seed.
+        settings: how episodes are run.
+        truth: "scenario", "prior" or "drift", as in `Settings`; by default the scenario's true parameters, or such that
+            are drawn from the prior where it has none.
+
+    >>> simulation = symdual.simulate(problem, ["ce", "dual"], runs=3, seed=1)
+    >>> simulation["dual"].costs.shape
+    (3,)
+    """
+    return simulated(_plan(problem(given, parts=parts_for(controllers)), controllers, runs, seed, settings, truth))
+
+
+@spelled
+def sweep(
+    given: ProblemLike,
+    controllers: str | Sequence[str] = ("dual", "ce"),
+    runs: int = 100,
+    seed: int = 0,
+    settings: Settings | None = None,
+    *,
+    truth: str | None = None,
+    folder: str | Path = "results",
+    resume: bool = False,
+    force: bool = False,
+    jobs: int | None = None,
+    cluster: str | None = None,
+) -> Results:
+    """The same episodes as `simulate`, kept on disk as they finish; returns the open results.
+
+    They lie in `folder/<scenario>/results.npz`, where `open_results` finds them again.
+
+    Args:
+        resume: continue an interrupted sweep, or add runs and controllers to a finished one, with the same backend.
+        force: overwrite what is there, be it the results of another sweep.
+        jobs: the number of threads; all that the machine has by default.
+        cluster: the address of the scheduler of a Dask cluster to run on instead, where numba compiles. Its first
+            worker is waited for 10 s, and ten minutes a new one when the last one has gone; a `SymdualWarning` says so
+            before the waiting, a `SymdualError` after it.
+
+    >>> with symdual.sweep(problem, ["ce", "dual"], runs=4, folder=folder) as results:
+    ...     results.controllers
+    ('ce', 'dual')
+    """
+    from symdual.runtime.threads import on_this_machine
+
+    own = problem(given, parts=parts_for(controllers))
+    if cluster is not None:
+        own = own.by_numba()
+    elif resume:
+        own = sweeps.as_begun(own, folder)
+    plan = _plan(own, controllers, runs, seed, settings, truth)
+    client = None
+    try:
+        if cluster is None:
+            execute = on_this_machine(jobs)
+        else:
+            from symdual.runtime.cluster import connect, on_cluster
+
+            client = connect(cluster, _warn)
+            execute = on_cluster(client, tell=_warn)
+        return Results(sweeps.run_sweep(plan, folder, execute, resume=resume, tell=_warn, force=force))
+    finally:
+        if client is not None:
+            client.close(timeout=1)
+
+
+def _warn(sentence: str) -> None:
+    warnings.warn(sentence, SymdualWarning, stacklevel=2)
+
+
+def _plan(
+    own: Problem,
+    controllers: str | Sequence[str],
+    runs: int,
+    seed: int,
+    settings: Settings | None,
+    truth: str | None,
+) -> Sweep:
+    """A sweep with all that it needs compiled."""
+    if settings is None:
+        settings = Settings("prior" if own.truth is None else "scenario")
+    if truth is not None:
+        settings = replace(settings, truth=truth)
+    names = [controllers] if isinstance(controllers, str) else controllers
+    plan = sweeps.sweep(own, names, runs, seed, settings)
+    get_ready(plan.problem, plan.controllers, plan.settings.order, plan.settings.window, episodes=True)
+    return plan
+
+
+@spelled
+def explain(
+    given: ProblemLike,
+    controllers: str | Sequence[str] = ("dual", "ce"),
+    run: int = 0,
+    seed: int = 0,
+    *,
+    truth: str | None = None,
+    order: int = 1,
+    window: int | None = None,
+    points: int = POINTS,
+    tell: Callable[[str, float], None] = lambda what, share: None,
+) -> Explained:
+    """Run one episode with each controller step by step, and keep what every decision was made from.
+
+    It is run number `run` of `simulate` with the same seed.
+
+    Args:
+        truth, order, window: as in `Settings`.
+        points: how many inputs the cost is shown for.
+        tell: is told what is being done, and which share of it is done.
+
+    >>> explained = symdual.explain(problem, "dual", run=2)
+    >>> curve = explained["dual"].decisions[0].curves[0]
+    >>> bool(abs(curve.values[curve.cost.argmin()] - explained["dual"].decisions[0].u[0]) < 0.2)
+    True
+    """
+    own = problem(given, parts=parts_for(controllers))
+    settings = Settings(truth or ("prior" if own.truth is None else "scenario"), order, window)
+    names = [controllers] if isinstance(controllers, str) else list(controllers)
+    plan = sweeps.sweep(own, names, run + 1, seed, settings)
+    get_ready(plan.problem, plan.controllers, order, window)
+    model = None
+    if not isinstance(given, Problem | LoadedPackage):
+        from symdual.spec.loading import contents_of
+
+        model = contents_of(given).specifications.get(own.package.name)
+    return explained(plan, run, model, points, tell)
+
+
+def replay(given: ProblemLike, recording: Recording | str | Path) -> Replay:
+    """Run the filter over a recording from the prior of a problem: what it would have believed, and whether rightly.
+
+    The recording is a file (columns time, inputs, measurements; gaps allowed) or what `read_recording` returns.
+
+    >>> table = folder / "recording.csv"
+    >>> _ = table.write_text("time,u,x\\n0,0.5,1.0\\n1,-0.5,1.4\\n2,0.0,0.9\\n")
+    >>> symdual.replay(problem, table).means.shape
+    (3, 2)
+    """
+    own = problem(given)
+    if isinstance(recording, str | Path):
+        recording = replays.read_recording(Path(recording), own.package)
+    return replays.replay(own, recording)

@@ -34,6 +34,7 @@ from symdual.emit.package import Package, model_digest, package
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.warm import missing, parts_of, warm
 from symdual.spec.loading import load_model_file
+from symdual.spec.specification import specified
 
 from . import goldens
 from .goldens import ROOT
@@ -132,7 +133,7 @@ def compiled(shared: Path) -> Callable[[Model], LoadedPackage]:
     """
 
     def run(model: Model) -> LoadedPackage:
-        folder = shared / "compiled" / model_digest(model)
+        folder = shared / "compiled" / model_digest(specified(model))
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder, wait=True):
             (made,) = symdual.generate(model, folder / "generated", parts=PARTS)

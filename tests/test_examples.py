@@ -47,12 +47,12 @@ PUBLIC = _public()
 
 @pytest.fixture(scope="session")
 def examples(tmp_path_factory: pytest.TempPathFactory, toy_package: LoadedPackage) -> dict[str, Any]:
-    """What examples may use: `symdual`, `sympy`, `numpy`, the toy's file and task, and a folder of their own."""
+    """What examples may use: `symdual`, `sympy`, `numpy`, the toy's file and problem, and a folder of their own."""
     folder = tmp_path_factory.mktemp("examples")
     symdual.controller(symdual.problem(toy_package), "dual")  # compiled before the cache is copied
     shutil.copytree(toy_package.folder, folder / "generated" / "toy")
-    task = symdual.problem(symdual.load(folder / "generated" / "toy"))
-    return {"symdual": symdual, "sympy": sympy, "numpy": numpy, "toy": TOY, "task": task, "folder": folder}
+    problem = symdual.problem(symdual.load(folder / "generated" / "toy"))
+    return {"symdual": symdual, "sympy": sympy, "numpy": numpy, "toy": TOY, "problem": problem, "folder": folder}
 
 
 @pytest.fixture

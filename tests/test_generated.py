@@ -82,7 +82,7 @@ def test_a_change_shows_in_its_file_and_in_the_manifest_alone() -> None:
 
 
 def test_a_comment_in_the_generator_changes_no_committed_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = load_model_file(ROOT / "tests" / "models" / "forms.py").models["known"]
+    model = load_model_file(ROOT / "tests" / "models" / "forms.py").specifications["known"]
     before = package(derive(model))
     monkeypatch.setattr("symdual.emit.package._generator_digest", lambda: "another generator")
     after = package(derive(model))
@@ -119,7 +119,7 @@ def test_models_take_every_branch_of_the_templates(monkeypatch: pytest.MonkeyPat
     marking.globals["mark"] = mark
     monkeypatch.setattr(render, "environment", lambda: marking)
     sources = [*map(load_model_file, MODEL_FILES), *(contents_of(scenario(task, "task")) for task in tasks())]
-    for model in itertools.chain.from_iterable(source.models.values() for source in sources):
+    for model in itertools.chain.from_iterable(source.specifications.values() for source in sources):
         facts = Facts(derive(model))
         for facts.parts in (PARTS, ()):
             for emitted in code.files(facts):

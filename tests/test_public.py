@@ -16,7 +16,7 @@ def test_every_public_name_is_there_and_listed() -> None:
     assert set(symdual.__all__) <= set(dir(symdual))
     for name in symdual.__all__:
         assert getattr(symdual, name) is not None
-    promised = "prepare run_foreign GymPlant evaluate simulate sweep replay fit posterior Episodes generate load check"
+    promised = "problem run_foreign GymPlant evaluate simulate sweep replay fit posterior Episodes generate load check"
     assert set(promised.split()) <= set(symdual.__all__)
 
 

@@ -69,8 +69,8 @@ scenario = Scenario(
 # --------------
 # The truth is the same in every run, the loss after five seconds; only the noise differs. The oracle is told of it.
 
-task = symdual.prepare(scenario, folder=PACKAGES / "aircraft")
-found = symdual.simulate(task, ["ce", "cautious", "dual", "oracle"], runs=runs(100))
+problem = symdual.problem(scenario, folder=PACKAGES / "aircraft")
+found = symdual.simulate(problem, ["ce", "cautious", "dual", "oracle"], runs=runs(100))
 print(table(found))
 print(sentence(found, "dual"))
 print(sentence(found, "dual", "cautious"))
@@ -81,13 +81,13 @@ remember("aircraft", found)
 # -----------------------------------
 figure = plt.figure(figsize=(8.0, 8.0), layout="constrained")
 top, middle, bottom = figure.subplots(3, 1, sharex=True)
-seconds = 0.4 * np.arange(task.horizon + 1)
+seconds = 0.4 * np.arange(problem.horizon + 1)
 for name in ("ce", "dual", "oracle"):
     bands(top, np.degrees(found[name].states[:, :, 2]), name, seconds)
     bands(middle, np.degrees(found[name].inputs[:, :, 0]), name, seconds)
     if name != "oracle":
         bands(bottom, found[name].means[:, :, 3], name, seconds)
-top.step(seconds, np.degrees(task.reference[:, 2]), where="post", color="black", lw=1.0, ls="--")
+top.step(seconds, np.degrees(problem.reference[:, 2]), where="post", color="black", lw=1.0, ls="--")
 bottom.step(seconds, np.where(np.arange(len(seconds)) < LOST, 1.0, LEFT), where="post", color="black", lw=1.0, ls="--")
 finish(
     (top, middle, bottom),

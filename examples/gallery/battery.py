@@ -70,8 +70,8 @@ scenario = Scenario(
 # --------------
 # Every run has another cell, drawn from what is believed, and all controllers meet the same ones.
 
-task = symdual.prepare(scenario, folder=PACKAGES / "battery")
-found = symdual.simulate(task, ["ce", "cautious", "dual", "oracle"], runs=runs(200), truth="prior")
+problem = symdual.problem(scenario, folder=PACKAGES / "battery")
+found = symdual.simulate(problem, ["ce", "cautious", "dual", "oracle"], runs=runs(200), truth="prior")
 print(table(found))
 print(sentence(found, "dual"))
 print(sentence(found, "dual", "cautious"))
@@ -82,7 +82,7 @@ remember("battery", found)
 # ------------
 figure = plt.figure(figsize=(8.0, 7.5), layout="constrained")
 top, middle, bottom = figure.subplots(3, 1, sharex=True)
-hours = STEP * np.arange(task.horizon + 1)
+hours = STEP * np.arange(problem.horizon + 1)
 for name in ("ce", "cautious", "dual"):
     bands(top, found[name].states[:, :, 0], name, hours)
     bands(middle, found[name].inputs[:, :, 0], name, hours)

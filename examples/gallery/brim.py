@@ -33,8 +33,8 @@ import symdual
 # the step on at which the level does.
 
 WANTED = 8
-task = symdual.prepare(GALLERY.parent / "brim.py", folder=PACKAGES / "brim")
-found = symdual.simulate(task, ["ce", "cautious", "dual", "planned"], runs=runs(200), truth="prior")
+problem = symdual.problem(GALLERY.parent / "brim.py", folder=PACKAGES / "brim")
+found = symdual.simulate(problem, ["ce", "cautious", "dual", "planned"], runs=runs(200), truth="prior")
 print(table(found, "cautious"))
 print(kept(found, since=WANTED))
 print(sentence(found, "dual", "cautious"))

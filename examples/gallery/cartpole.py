@@ -65,8 +65,8 @@ scenario = Scenario(
 # %%
 # The comparison
 # --------------
-task = symdual.prepare(scenario, folder=PACKAGES / "cartpole")
-found = symdual.simulate(task, ["ce", "dual", "oracle"], runs=runs(100), truth="prior")
+problem = symdual.problem(scenario, folder=PACKAGES / "cartpole")
+found = symdual.simulate(problem, ["ce", "dual", "oracle"], runs=runs(100), truth="prior")
 print(table(found))
 print(sentence(found, "dual"))
 remember("cartpole", found)
@@ -79,14 +79,14 @@ print(f"An oracle, which knows pole and motor, costs {gap:+.2g} +- {error:.1g}: 
 # ---------------------------------
 figure = plt.figure(figsize=(8.0, 8.5), layout="constrained")
 panels = figure.subplots(4, 1, sharex=True)
-seconds = STEP * np.arange(task.horizon + 1)
-place = task.package.NX + task.package.UNKNOWNS["drive"][0]
+seconds = STEP * np.arange(problem.horizon + 1)
+place = problem.package.NX + problem.package.UNKNOWNS["drive"][0]
 for name in ("ce", "dual"):
     bands(panels[0], found[name].states[:, :, 0], name, seconds)
     bands(panels[1], np.degrees(found[name].states[:, :, 2]), name, seconds)
     bands(panels[2], found[name].inputs[:, :, 0], name, seconds)
     bands(panels[3], np.sqrt(found[name].variances[:, :, place]), name, seconds)
-panels[0].step(seconds, task.reference[:, 0], where="post", color="black", lw=1.0, ls="--")
+panels[0].step(seconds, problem.reference[:, 0], where="post", color="black", lw=1.0, ls="--")
 labels = ["position (m)", "angle (degrees)", "force (N)", "deviation of drive"]
 finish(panels, labels, "seconds (dashed: wanted)")
 plt.show()

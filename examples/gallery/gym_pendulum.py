@@ -13,7 +13,7 @@ sensors are poor.
 the pendulum; `ce`, to which a motor that seems to move nothing is hardly worth its current, waits, and meets the
 second in which it counts with its first guess.
 
-**When it is not worth it.** Mostly. The prior was chosen so that learning matters, after other tasks in which it does
+**When it is not worth it.** Mostly. The prior was chosen so that learning matters, after others in which it does
 not: to swing up fails even with a known mass, because the plan stays in a local minimum, and with a better guess, or
 when balancing upright, dual control was no better than certainty equivalence or worse. In how many seeds it is better
 is counted below: what it gains, it gains in the bad ones.
@@ -75,8 +75,8 @@ def sensors(seed: int, variances: Array, truth: list[Array]) -> Callable[[Array,
 # Both controllers meet the same starts and the same noise of the sensors, and have to learn the mass within the one
 # episode that counts.
 
-task = symdual.prepare(GALLERY.parent / "gym_pendulum.py", folder=PACKAGES / "gym_pendulum")
-noise = np.diag(task.package.numbers["measurement_noise"])
+problem = symdual.problem(GALLERY.parent / "gym_pendulum.py", folder=PACKAGES / "gym_pendulum")
+noise = np.diag(problem.package.numbers["measurement_noise"])
 
 
 class Steered(NamedTuple):
@@ -90,7 +90,7 @@ class Steered(NamedTuple):
 
 def steered(name: str, count: int) -> Steered:
     """One controller on so many seeds."""
-    controller, environment = symdual.controller(task, name), Hanging(gymnasium.make("Pendulum-v1"))
+    controller, environment = symdual.controller(problem, name), Hanging(gymnasium.make("Pendulum-v1"))
     episodes, states = [], []
     for seed in range(count):
         truth: list[Array] = []
@@ -101,7 +101,7 @@ def steered(name: str, count: int) -> Steered:
     failures = [episode.failure for episode in episodes if episode.failure is not None]
     if failures:
         raise SystemExit(f"{name}: {failures[0]}")
-    costs = np.array([cost_along(task, x, e.inputs) for x, e in zip(states, episodes, strict=True)])
+    costs = np.array([cost_along(problem, x, e.inputs) for x, e in zip(states, episodes, strict=True)])
     return Steered(episodes, np.array(states)[:, :, 0], costs, np.zeros(count, np.int64))
 
 
@@ -120,7 +120,7 @@ remember("gym_pendulum", found)
 
 figure = plt.figure(figsize=(8.5, 6.4), layout="constrained")
 axes = figure.subplots(3, 2, sharex=True, sharey="row")
-seconds = 0.05 * np.arange(task.horizon + 1)
+seconds = 0.05 * np.arange(problem.horizon + 1)
 for column, (name, own) in zip(axes.T, found.items(), strict=True):
     style = {"color": COLOURS[name], "lw": 0.9, "alpha": 0.6}
     for angles, episode in zip(own.angles[:20], own.episodes, strict=False):

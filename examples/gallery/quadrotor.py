@@ -75,8 +75,8 @@ scenario = Scenario(
 # Every run has another load. A decision of `dual` with two inputs takes some 50 to 100 ms here; too slow for this
 # craft without a faster machine, which is a reason more to ask whether it is worth it.
 
-task = symdual.prepare(scenario, folder=PACKAGES / "quadrotor")
-found = symdual.simulate(task, ["ce", "dual", "oracle"], runs=runs(24), truth="prior")
+problem = symdual.problem(scenario, folder=PACKAGES / "quadrotor")
+found = symdual.simulate(problem, ["ce", "dual", "oracle"], runs=runs(24), truth="prior")
 print(table(found))
 print(sentence(found, "oracle"))
 print(sentence(found, "dual"))
@@ -87,14 +87,14 @@ remember("quadrotor", found)
 # ---------------------------------
 figure = plt.figure(figsize=(8.0, 8.5), layout="constrained")
 panels = figure.subplots(4, 1, sharex=True)
-seconds = STEP * np.arange(task.horizon + 1)
-places = {name: task.package.NX + task.package.UNKNOWNS[name][0] for name in ("lift", "agility")}
+seconds = STEP * np.arange(problem.horizon + 1)
+places = {name: problem.package.NX + problem.package.UNKNOWNS[name][0] for name in ("lift", "agility")}
 for name in ("ce", "dual"):
     bands(panels[0], found[name].states[:, :, 0], name, seconds)
     bands(panels[1], np.degrees(found[name].states[:, :, 2]), name, seconds)
     for panel, place in zip(panels[2:], places.values(), strict=True):
         bands(panel, np.sqrt(found[name].variances[:, :, place]), name, seconds)
-panels[0].step(seconds, task.reference[:, 0], where="post", color="black", lw=1.0, ls="--")
+panels[0].step(seconds, problem.reference[:, 0], where="post", color="black", lw=1.0, ls="--")
 labels = ["x (m)", "tilt (degrees)", "deviation of lift", "deviation of agility"]
 finish(panels, labels, "seconds (dashed: wanted)")
 plt.show()

@@ -38,9 +38,9 @@ from symdual import Settings
 # Plans of sixteen minutes, episodes of an hour. The cost is minus the B that flows out, and something for changes of
 # the flow; it does not contain the limit, so that the table is to be read together with what is below it.
 
-task = symdual.prepare(GALLERY.parent / "reactor.py", folder=PACKAGES / "reactor")
+problem = symdual.problem(GALLERY.parent / "reactor.py", folder=PACKAGES / "reactor")
 settings = Settings("drift", window=8)
-found = symdual.simulate(task, ["ce", "cautious", "dual", "oracle"], runs=runs(60), settings=settings)
+found = symdual.simulate(problem, ["ce", "cautious", "dual", "oracle"], runs=runs(60), settings=settings)
 print(table(found))
 print(kept(found, since=5))
 print(sentence(found, "dual", "cautious"))
@@ -51,8 +51,8 @@ remember("reactor", found, "cautious", since=5)
 # ---------------------------------
 figure = plt.figure(figsize=(8.0, 8.5), layout="constrained")
 panels = figure.subplots(4, 1, sharex=True)
-minutes = 2.0 * np.arange(task.horizon + 1)
-place = task.package.NX + task.package.UNKNOWNS["activity"][0]
+minutes = 2.0 * np.arange(problem.horizon + 1)
+place = problem.package.NX + problem.package.UNKNOWNS["activity"][0]
 for name in ("ce", "cautious", "dual"):
     bands(panels[0], found[name].states[:, :, 0], name, minutes)
     bands(panels[1], 10 * found[name].inputs[:, :, 0], name, minutes)

@@ -35,8 +35,8 @@ import symdual
 # A day in steps of an hour, from midnight on. The cost is what the heat costs. The limit is soft and not part of it, so
 # that the table is to be read together with what is below it.
 
-task = symdual.prepare(GALLERY.parent / "heated_room.py", folder=PACKAGES / "room")
-found = symdual.simulate(task, ["ce", "cautious", "dual", "oracle"], runs=runs(60), truth="prior")
+problem = symdual.problem(GALLERY.parent / "heated_room.py", folder=PACKAGES / "room")
+found = symdual.simulate(problem, ["ce", "cautious", "dual", "oracle"], runs=runs(60), truth="prior")
 print(table(found))
 print(kept(found))
 print(sentence(found, "dual", "cautious"))
@@ -47,13 +47,13 @@ remember("room", found, "cautious", since=1)
 # ---------------------------------
 figure = plt.figure(figsize=(8.0, 9.0), layout="constrained")
 panels = figure.subplots(4, 1, sharex=True)
-hours = np.arange(task.horizon + 1.0)
-place = task.package.NX + task.package.UNKNOWNS["strength"][0]
+hours = np.arange(problem.horizon + 1.0)
+place = problem.package.NX + problem.package.UNKNOWNS["strength"][0]
 for name in ("ce", "cautious", "dual"):
     bands(panels[0], found[name].states[:, :, 0], name, hours)
     bands(panels[1], found[name].inputs[:, :, 0], name, hours)
     bands(panels[2], np.sqrt(found[name].variances[:, :, place]), name, hours)
-names, true, believed = task.signals
+names, true, believed = problem.signals
 panels[0].step(hours, true[:, names.index("least")], where="post", color="black", lw=1.0, ls="--")
 panels[3].plot(hours, true[:, names.index("outside")], color="black", lw=1.4, label="outside")
 panels[3].plot(hours, believed[:, names.index("outside")], color="black", lw=1.0, ls=":", label="forecast")

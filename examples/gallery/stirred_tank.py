@@ -73,8 +73,8 @@ scenario = Scenario(
 # %%
 # The comparison
 # --------------
-task = symdual.prepare(scenario, folder=PACKAGES / "stirred_tank")
-found = symdual.simulate(task, ["ce", "dual", "oracle"], runs=runs(100), settings=Settings("prior", window=WINDOW))
+problem = symdual.problem(scenario, folder=PACKAGES / "stirred_tank")
+found = symdual.simulate(problem, ["ce", "dual", "oracle"], runs=runs(100), settings=Settings("prior", window=WINDOW))
 print(table(found))
 print(sentence(found, "oracle"))
 print(sentence(found, "dual"))
@@ -85,14 +85,14 @@ remember("stirred_tank", found)
 # ---------------------------------
 figure = plt.figure(figsize=(8.0, 8.5), layout="constrained")
 panels = figure.subplots(4, 1, sharex=True)
-minutes = STEP * np.arange(task.horizon + 1)
-place = task.package.NX + task.package.UNKNOWNS["activity"][0]
+minutes = STEP * np.arange(problem.horizon + 1)
+place = problem.package.NX + problem.package.UNKNOWNS["activity"][0]
 for name in ("ce", "dual"):
     bands(panels[0], found[name].states[:, :, 0], name, minutes)
     bands(panels[1], 350 + 10 * found[name].states[:, :, 1], name, minutes)
     bands(panels[2], 300 + 10 * found[name].inputs[:, :, 0], name, minutes)
     bands(panels[3], np.sqrt(found[name].variances[:, :, place]), name, minutes)
-panels[0].step(minutes, task.reference[:, 0], where="post", color="black", lw=1.0, ls="--")
+panels[0].step(minutes, problem.reference[:, 0], where="post", color="black", lw=1.0, ls="--")
 labels = ["concentration (mol/l)", "temperature (K)", "jacket (K)", "deviation of activity"]
 finish(panels, labels, "minutes (dashed: wanted)")
 plt.show()

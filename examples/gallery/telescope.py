@@ -73,10 +73,10 @@ scenarios = {
 # Three turns of the worm, planned four steps ahead; the gear is the same in each run, air and wind differ. All
 # guiders meet the same.
 
-tasks = {name: symdual.prepare(scenario, folder=PACKAGES / "telescope") for name, scenario in scenarios.items()}
+problems = {name: symdual.problem(scenario, folder=PACKAGES / "telescope") for name, scenario in scenarios.items()}
 settings = Settings(window=WINDOW)
-process = symdual.simulate(tasks["with a process"], ["ce", "dual"], runs=runs(100), settings=settings)
-follower = symdual.simulate(tasks["plain"], ["ce"], runs=runs(100), settings=settings)
+process = symdual.simulate(problems["with a process"], ["ce", "dual"], runs=runs(100), settings=settings)
+follower = symdual.simulate(problems["plain"], ["ce"], runs=runs(100), settings=settings)
 guiders = {"plain": follower["ce"], "process": process["ce"]}
 print(table(guiders, "plain"))
 print(sentence(guiders, "process", "plain"))
@@ -108,7 +108,7 @@ plt.show()
 # %%
 # What the process knows of the gear after three turns, in the first of the runs:
 
-known = symdual.posterior(tasks["with a process"].package, process["ce"].last_belief(0), np.linspace(0, TURN, 97))
+known = symdual.posterior(problems["with a process"].package, process["ce"].last_belief(0), np.linspace(0, TURN, 97))
 at, shape = np.linspace(0, TURN, 97) / 3, sp.lambdify(phase, gear)(np.linspace(0, TURN, 97))
 figure, panel = plt.subplots(figsize=(8.0, 3.0), layout="constrained")
 deviation = np.sqrt(np.diag(np.atleast_2d(known.covariance)))

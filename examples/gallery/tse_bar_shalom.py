@@ -34,9 +34,9 @@ from symdual.paper.models.tse_bar_shalom import scenario
 # The model is a file of symdual's own (`symdual/paper/models/tse_bar_shalom.py`). First with the plant of 1973, the
 # same in every run:
 
-task = symdual.prepare(scenario, folder=PACKAGES / "tse_bar_shalom")
+problem = symdual.problem(scenario, folder=PACKAGES / "tse_bar_shalom")
 names = ["ce", "cautious", "dual", "oracle"]
-found = symdual.simulate(task, names, runs=runs(200), truth="scenario")
+found = symdual.simulate(problem, names, runs=runs(200), truth="scenario")
 print(table(found))
 print(sentence(found, "dual"))
 remember("tse_bar_shalom", found, case="theirs")
@@ -44,7 +44,7 @@ remember("tse_bar_shalom", found, case="theirs")
 # %%
 # And with another plant in each run, drawn from the prior, which is the fairer test of a Bayesian controller:
 
-drawn = symdual.simulate(task, names, runs=runs(200), truth="prior")
+drawn = symdual.simulate(problem, names, runs=runs(200), truth="prior")
 print(table(drawn))
 print(sentence(drawn, "dual"))
 print(sentence(drawn, "dual", "cautious"))

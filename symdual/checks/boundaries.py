@@ -12,14 +12,14 @@ from sympy.core.relational import Relational
 
 from symdual.common.arrays import Array
 from symdual.many_digits.arithmetic import Number
-from symdual.spec.model import Model
+from symdual.spec.specification import Specification
 from symdual.spec.symbols import FeatureSum
 
 MOST = 24  #: boundaries that are looked at
 BESIDE = 1e-4  #: distance of the points beside a boundary, as a share of the deviation of what is moved
 
 
-def boundaries(model: Model) -> list[sp.Expr]:
+def boundaries(model: Specification) -> list[sp.Expr]:
     """Expressions that vanish where a case begins, arguments of a maximum agree, or a kink or a power has its zero."""
     found: dict[sp.Expr, None] = {}
     terms = () if model.objective is None else model.objective.expressions

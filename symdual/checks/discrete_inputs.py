@@ -14,12 +14,12 @@ import numpy as np
 
 from symdual.checks.kernels import TOLERANCE, BlockResult
 from symdual.checks.places import input_bounds, places
-from symdual.checks.recursions import CONDITION, HORIZON, OPTIMALITY, PROBLEMS, Task, finite_places, tasks
+from symdual.checks.recursions import CONDITION, HORIZON, OPTIMALITY, PROBLEMS, Sample, finite_places, sampler
 from symdual.common.arrays import Array
 from symdual.common.choices import combinations
 from symdual.runtime.loading import LoadedPackage
-from symdual.spec.model import Model
 from symdual.spec.scenario import Scenario
+from symdual.spec.specification import Specification
 
 MOST = 12  #: combinations that are tried
 DRAWS = 6  #: of the free inputs beside each of them
@@ -41,7 +41,7 @@ class _Found(NamedTuple):
 
 
 def check_discrete_inputs(
-    model: Model,
+    model: Specification,
     package: LoadedPackage,
     seed: int = 0,
     progress: Callable[[float], None] = lambda fraction: None,
@@ -55,10 +55,10 @@ def check_discrete_inputs(
     if chosen is None or package.PROCESSES:
         return []
     homes = finite_places(package, places(model, scenarios, np.random.default_rng(seed)))
-    task = tasks(model, package, homes, seed, input_bounds(model, scenarios))
+    sample = sampler(model, package, homes, seed, input_bounds(model, scenarios))
     random, results = np.random.default_rng(seed), []
     for number, (kind, learning, name) in enumerate(COSTS):
-        found = [_Decision(task(random), package, chosen, kind, learning).compared(random) for _ in range(PROBLEMS)]
+        found = [_Decision(sample(random), package, chosen, kind, learning).compared(random) for _ in range(PROBLEMS)]
         results += _judged(found, name, any_free=bool(np.isnan(chosen[:, 0]).any()))
         progress((number + 1) / len(COSTS))
     return results
@@ -80,19 +80,19 @@ def _judged(found: list[_Found], name: str, any_free: bool) -> list[BlockResult]
 class _Decision:
     """A decision of a random problem by the package, and its costs by full matrices."""
 
-    def __init__(self, task: Task, package: LoadedPackage, chosen: Array, kind: str, learning: bool) -> None:
-        self._task, self._beside, self._package = task, task.with_other_last_bits(), package
+    def __init__(self, sample: Sample, package: LoadedPackage, chosen: Array, kind: str, learning: bool) -> None:
+        self._sample, self._beside, self._package = sample, sample.with_other_last_bits(), package
         self._certain, self._learning = kind == "ce", learning
         self._discrete = ~np.isnan(chosen[:, 0])
         tried = combinations(chosen)
         self._tried = tried[:: -(-len(tried) // MOST)]
-        task.switch(self._tried, self._discrete, learning)
+        sample.switch(self._tried, self._discrete, learning)
         self._address = package.decision.cost_pointer(kind).address
 
     def compared(self, random: np.random.Generator) -> _Found:
         """Decide, and count every combination again."""
         package, table, u = self._package, self._package.candidates.table(), np.zeros(self._package.NU)
-        held, workspace, floor = self._task.on_workspace
+        held, workspace, floor = self._sample.on_workspace
         package.decision.decide_at(self._address, True, floor, 0, HORIZON, held, workspace, table, u)
         rows = slice(package.candidates.DISCRETE_ROWS, package.candidates.DISCRETE_ROWS + len(self._tried))
         candidates, got = table.candidates[rows].copy(), table.out[rows, package.dual_cost.OUT_COST].copy()
@@ -109,11 +109,11 @@ class _Decision:
 
     def _dense(self, candidate: Array) -> tuple[float, float]:
         """Jbar + Jd along the plan that the package makes through a candidate, and the same for other last bits."""
-        package, (held, workspace, _) = self._package, self._task.on_workspace
+        package, (held, workspace, _) = self._package, self._sample.on_workspace
         out = np.zeros((1, package.dual_cost.OUT))
         package.decision.price_at(self._address, 0, HORIZON, held, workspace, candidate[None].copy(), out)
         inputs = workspace.plan["u"][int(out[0, package.dual_cost.OUT_BUFFER]), :HORIZON].copy()
-        both = (task.dense_cost(inputs, self._learning) for task in (self._task, self._beside))
+        both = (sample.dense_cost(inputs, self._learning) for sample in (self._sample, self._beside))
         first, second = (one.nominal + (0.0 if self._certain else one.uncertain) for one in both)
         return (first, second) if np.array_equal(inputs[0], candidate) else (np.inf, np.inf)
 

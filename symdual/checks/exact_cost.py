@@ -17,12 +17,12 @@ from symdual.common.arrays import Array
 from symdual.many_digits.arithmetic import Number
 from symdual.many_digits.model import ExactModel, first_difference, second_difference
 from symdual.runtime.objective import Objective
-from symdual.spec.model import Model
 from symdual.spec.noise import lower, places
 from symdual.spec.objective import Terms
+from symdual.spec.specification import Specification
 
 
-def expressions(model: Model) -> list[Any]:
+def expressions(model: Specification) -> list[Any]:
     """What `ExactModel.others` has to know: entries of Q and R, terms of a step and of the end."""
     noise = () if model.noise is None else (*lower(model.noise.process), *lower(model.noise.measurement))
     asked = model.objective
@@ -33,7 +33,12 @@ class ExactSurroundings:
     """Curvature of the cost and covariances of the noise along a plan; signals (T + 1, count) change with time."""
 
     def __init__(
-        self, model: Model, noise: dense.Noise, cost: dense.Cost, numbers: Objective | None, signals: Array | None
+        self,
+        model: Specification,
+        noise: dense.Noise,
+        cost: dense.Cost,
+        numbers: Objective | None,
+        signals: Array | None,
     ) -> None:
         self.model = ExactModel(model, expressions(model))
         self._noise, self._cost, self._numbers, self._signals = noise, cost, numbers, signals

@@ -15,11 +15,11 @@ import sympy as sp
 
 from symdual.checks.dense import DenseModel
 from symdual.common.arrays import Array
-from symdual.spec.model import Model
 from symdual.spec.symbols import Family, FeatureSum, logistic, monomial
+from symdual.spec.system import System
 
 
-def expand(model: Model) -> DenseModel:
+def expand(model: System) -> DenseModel:
     """Write out all features of a model and return f, h and their derivatives as plain numpy functions."""
     theta = _parameters(model)
     weights = dict(zip(_weight_keys(model), theta, strict=True))
@@ -67,7 +67,7 @@ def expand(model: Model) -> DenseModel:
     )
 
 
-def _weight_keys(model: Model) -> list[tuple[str, str, int]]:
+def _weight_keys(model: System) -> list[tuple[str, str, int]]:
     """One key for each unknown in the order of theta: scalars first, then the arrays of the families."""
     keys = [("", scalar.name, 0) for scalar in model.unknowns]
     for family in model.families:
@@ -75,7 +75,7 @@ def _weight_keys(model: Model) -> list[tuple[str, str, int]]:
     return keys
 
 
-def _parameters(model: Model) -> list[sp.Symbol]:
+def _parameters(model: System) -> list[sp.Symbol]:
     scalars = list(model.unknowns)
     return scalars + [sp.Symbol(f"_theta{i}") for i in range(len(scalars), len(_weight_keys(model)))]
 
@@ -111,7 +111,7 @@ def _number(value: float) -> sp.Expr:
     return sp.Integer(int(value)) if float(value).is_integer() else sp.Float(float(value), 17)
 
 
-def _discretised(model: Model, motion: list[sp.Expr], clock: sp.Symbol) -> list[sp.Expr]:
+def _discretised(model: System, motion: list[sp.Expr], clock: sp.Symbol) -> list[sp.Expr]:
     """The next state; for a model in continuous time, one step of its method, or several substeps."""
     if model.step is None:
         return motion
@@ -121,7 +121,7 @@ def _discretised(model: Model, motion: list[sp.Expr], clock: sp.Symbol) -> list[
     return places
 
 
-def _moved(model: Model, motion: list[sp.Expr], clock: sp.Symbol, here: list[sp.Expr], number: int) -> list[sp.Expr]:
+def _moved(model: System, motion: list[sp.Expr], clock: sp.Symbol, here: list[sp.Expr], number: int) -> list[sp.Expr]:
     """Where a substep leads from `here`."""
     count = sp.Integer(model.substeps)
     step = sp.Float(model.step, 17) / count

@@ -18,19 +18,19 @@ from typing import Any
 
 import numpy as np
 
+from symdual.backends.c.backend import library_text
+from symdual.backends.c.compilation import WARNINGS, shared_library
+from symdual.backends.c.compilers import compile_files
+from symdual.backends.c.declared import MODULES
+from symdual.backends.c.library import Library
+from symdual.backends.c.program import Program
+from symdual.backends.c.source import translated
+from symdual.backends.loading import in_c
 from symdual.checks.kernels import BlockResult, check_kernels
 from symdual.checks.places import Place, places
 from symdual.checks.recursions import check_recursions
 from symdual.common.arrays import Array
-from symdual.export.backend import library_text
-from symdual.export.compilation import WARNINGS, shared_library
-from symdual.export.compilers import compile_files
 from symdual.export.controller import Exported, Settings, export
-from symdual.export.library import Library
-from symdual.export.loading import in_c
-from symdual.export.program import Program
-from symdual.export.source import translated
-from symdual.export.vocabulary import MODULES
 from symdual.runtime import evaluate
 from symdual.runtime.closed_loop import root
 from symdual.runtime.controller import controller
@@ -38,8 +38,8 @@ from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.noise import has_state_dependent_noise
 from symdual.runtime.problem import Belief, Problem, problem, processes_of
 from symdual.runtime.signals import with_signals
-from symdual.spec.model import Model
 from symdual.spec.scenario import Scenario
+from symdual.spec.specification import Specification
 
 DOUBLE = 1e-12
 #: what single precision may miss, relative to the largest number: kernels, filter, costs and decisions
@@ -54,7 +54,7 @@ Quantities = list[tuple[str, Array]]
 
 
 def check_exported(
-    model: Model,
+    model: Specification,
     package: LoadedPackage,
     points: int = 20,
     progress: Callable[[float], None] = lambda fraction: None,
@@ -117,7 +117,7 @@ class _Agreement:
 # ------------------------------------------------------------ functions
 
 
-def _functions(model: Model, package: LoadedPackage, scenarios: Sequence[Scenario]) -> list[BlockResult]:
+def _functions(model: Specification, package: LoadedPackage, scenarios: Sequence[Scenario]) -> list[BlockResult]:
     """Every exported function, in double and in single precision, beside numba."""
     random = np.random.default_rng(0)
     homes = places(model, scenarios, random)[0]
@@ -127,11 +127,15 @@ def _functions(model: Model, package: LoadedPackage, scenarios: Sequence[Scenari
     by_differences = single.program.has("adjoint") and hasattr(single.program.module("adjoint"), "nudge")
     for number in range(2):
         home = homes[number % len(homes)]
-        tasks = [_Task(package, home, np.random.default_rng(number), change) for change in (0.0, 2.0**-52, 2.0**-23)]
+        samples = [
+            _Sample(package, home, np.random.default_rng(number), change) for change in (0.0, 2.0**-52, 2.0**-23)
+        ]
         calls = _calls(package)
-        exact, beside, far = (list(task.run(calls)) for task in tasks)
-        in_double = list(_Task(package, home, np.random.default_rng(number)).run(_calls(in_c(package))))
-        in_single = list(_Task(package, home, np.random.default_rng(number)).run(_single_calls(single, library, calls)))
+        exact, beside, far = (list(sample.run(calls)) for sample in samples)
+        in_double = list(_Sample(package, home, np.random.default_rng(number)).run(_calls(in_c(package))))
+        in_single = list(
+            _Sample(package, home, np.random.default_rng(number)).run(_single_calls(single, library, calls))
+        )
         for (name, value), (_, near), (_, apart), (_, got), (_, short) in zip(
             exact, beside, far, in_double, in_single, strict=True
         ):
@@ -162,7 +166,7 @@ def _single_calls(work: Any, library: Library, like: Calls) -> Calls:
     found = {key: library.function(units[key]) for key in like if key in units}
 
     def cost_pointer(kind: str) -> int:
-        from symdual.export.source import spelled_cost
+        from symdual.backends.c.source import spelled_cost
 
         return library.address(spelled_cost(work, kind))
 
@@ -170,7 +174,7 @@ def _single_calls(work: Any, library: Library, like: Calls) -> Calls:
     return found
 
 
-class _Task:
+class _Sample:
     """Arguments for every function: a random belief, costs and inputs where the model lives."""
 
     def __init__(self, package: LoadedPackage, home: Place, random: np.random.Generator, change: float = 0.0) -> None:
@@ -196,10 +200,10 @@ class _Task:
         process = noise.process + 1e-3 * np.diag(home.x_spread**2)
         measured = np.abs(evaluate.observation(package, x, theta)) + 1.0
         measurement = noise.measurement + 1e-3 * np.diag(measured**2)
-        self._task = records.make_settings(
+        self._settings = records.make_settings(
             process, measurement, noise.transition, noise.drift, bounds, package.numbers["data"]
         )
-        self._workspace = records.make_workspace(HORIZON, weights, self._task, 2, True)
+        self._workspace = records.make_workspace(HORIZON, weights, self._settings, 2, True)
         self._u = np.clip(home.u + home.u_spread * random.normal(size=(HORIZON, m)) / 3, *bounds)
         self._y = evaluate.observation(package, x, theta) + 0.03 * measured * random.normal(size=package.NY)
         self._costate = random.normal(size=max(n, package.NY))
@@ -239,8 +243,8 @@ class _Task:
         gap[0] = np.nan
         rows = (("update", self._y), ("update", gap), ("update_consider", self._y), ("step", self._y))
         for name, y in rows:
-            held, stats, task = self._held(), np.zeros(3), self._task.copy()
-            filter_workspace = self._package.filter.make_filter_workspace(task)
+            held, stats, settings = self._held(), np.zeros(3), self._settings.copy()
+            filter_workspace = self._package.filter.make_filter_workspace(settings)
             if ("filter_covariance", "factorise") in calls:
                 calls["filter_covariance", "factorise"](held)
             if name == "step":
@@ -263,7 +267,7 @@ class _Task:
         yield "calls.plan_through", np.array([found[0]])
         for name in ("structured", "second_order", "bonus", "lowrank"):
             if ("calls", name) in calls and self._fits(name):
-                self._task["order"] = 2.0 if name == "second_order" else 1.0
+                self._settings["order"] = 2.0 if name == "second_order" else 1.0
                 out = np.zeros((2, self._package.dual_cost.OUT))
                 calls["calls", name](*span, held, workspace, self._u[:2].copy(), out)
                 yield f"calls.{name}", out[:, :3].copy()
@@ -293,7 +297,7 @@ class _Task:
         for kind in package.decision._COSTS:  # type: ignore[attr-defined]
             if not self._fits(kind):
                 continue
-            self._task["order"] = 2.0 if kind == "second_order" else 1.0
+            self._settings["order"] = 2.0 if kind == "second_order" else 1.0
             table, u = package.candidates.table(), np.zeros(package.NU)
             pointer = calls["decision", "cost_pointer"](kind)
             address = getattr(pointer, "address", pointer)
@@ -322,15 +326,15 @@ def _numbers(belief: Any) -> Array:
 # ------------------------------------------------------------ the exported controller
 
 
-def _controllers(task: Problem) -> list[BlockResult]:
+def _controllers(problem: Problem) -> list[BlockResult]:
     """The controller as it is exported, from its own files, beside the one in Python, along an episode."""
     found = _Agreement("numba")
-    exported = export(task, Settings("exported"))
+    exported = export(problem, Settings("exported"))
     with tempfile.TemporaryDirectory() as folder:
         native = build(exported, Path(folder))
         for one in exported.choices:
-            ys, exact = _run(task, one.name, 0.0)
-            others = [_run(task, one.name, 2.0**-52, ys, seed)[1] for seed in range(TURNS)]
+            ys, exact = _run(problem, one.name, 0.0)
+            others = [_run(problem, one.name, 2.0**-52, ys, seed)[1] for seed in range(TURNS)]
             got = drive(native, exported, one.number, ys)
             found.add(f"C: {one.name} along an episode", got, exact, _farthest(others, exact), DOUBLE)
     return found.results()
@@ -369,17 +373,19 @@ def drive(native: ctypes.CDLL, exported: Exported, number: int, ys: Array) -> Ar
     return np.array(rows)
 
 
-def _run(task: Problem, name: str, change: float, ys: Array | None = None, seed: int = 0) -> tuple[Array, Array]:
+def _run(problem: Problem, name: str, change: float, ys: Array | None = None, seed: int = 0) -> tuple[Array, Array]:
     """Measurements of an episode with a controller of Python, and its inputs and means; with given ones, only these."""
     random = np.random.default_rng(seed)
-    package, world = task.package, _World(task)
+    package, world = problem.package, _World(problem)
     factors = 1.0 + change * random.normal(size=package.NZ)
-    prior = Belief(task.prior.mean * factors, task.prior.covariance * np.outer(factors, factors), task.prior.memory)
-    one = controller(task, name)
+    prior = Belief(
+        problem.prior.mean * factors, problem.prior.covariance * np.outer(factors, factors), problem.prior.memory
+    )
+    one = controller(problem, name)
     one.reset(prior)
-    x = task.start.copy()
+    x = problem.start.copy()
     y, rows, measured = np.full(package.NY, np.nan), [], []
-    for k in range(min(EPISODE, task.horizon)):
+    for k in range(min(EPISODE, problem.horizon)):
         y = y if ys is None else ys[k] * (1.0 + change * random.normal(size=package.NY))
         measured.append(y)
         u = one.act(y)
@@ -390,13 +396,13 @@ def _run(task: Problem, name: str, change: float, ys: Array | None = None, seed:
 
 
 class _World:
-    """The true system of a task, with the signals that it meets, and its noise where it is."""
+    """The true system of a problem, with the signals that it meets, and its noise where it is."""
 
-    def __init__(self, task: Problem) -> None:
-        self._plant = plant = task.plant
-        self._signals = None if task.signals is None else task.signals.of(plant)[1]
-        own = task.prior.mean[plant.NX :] if task.plant_is_model else np.zeros(plant.NTHETA)
-        self._theta = own if task.truth is None else task.truth
+    def __init__(self, problem: Problem) -> None:
+        self._plant = plant = problem.plant
+        self._signals = None if problem.signals is None else problem.signals.of(plant)[1]
+        own = problem.prior.mean[plant.NX :] if problem.plant_is_model else np.zeros(plant.NTHETA)
+        self._theta = own if problem.truth is None else problem.truth
 
     def move(self, k: int, x: Array, u: Array, random: np.random.Generator) -> Array:
         """The state after step k: f(x, u, theta) + N(0, Q(x, u))."""

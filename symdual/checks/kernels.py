@@ -27,8 +27,8 @@ from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.noise import has_state_dependent_noise
 from symdual.runtime.objective import constraints_of, has_objective
-from symdual.spec.model import Model
 from symdual.spec.scenario import Scenario
+from symdual.spec.specification import Specification
 
 TOLERANCE = 1e-10
 EPSILON = float(np.finfo(np.float64).eps)
@@ -59,7 +59,7 @@ Reference = tuple[CheckPoint, list[Expected]]
 
 
 def check_kernels(
-    model: Model,
+    model: Specification,
     package: LoadedPackage,
     points: int = 20,
     seed: int = 0,
@@ -79,7 +79,7 @@ def check_kernels(
 
 
 def references(
-    model: Model,
+    model: Specification,
     points: int,
     seed: int = 0,
     progress: Callable[[float], None] = lambda fraction: None,

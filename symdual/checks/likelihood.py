@@ -24,9 +24,9 @@ from symdual.many_digits.model import ExactModel, first_difference
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.signals import place_of, signals_of
-from symdual.spec.model import Model
 from symdual.spec.noise import places as lower_places
 from symdual.spec.scenario import Scenario
+from symdual.spec.system import System
 
 TOLERANCE = 1e-9
 CONDITION = 1e3  #: how often what the last bits of the numbers make in the result is no fault
@@ -49,7 +49,7 @@ class Numbers(NamedTuple):
 class ExactFilter:
     """log p(y) of the extended Kalman filter with 50 digits, from the model as written."""
 
-    def __init__(self, model: Model, active: Iterable[int], transition: Array, signals: Array | None = None) -> None:
+    def __init__(self, model: System, active: Iterable[int], transition: Array, signals: Array | None = None) -> None:
         self.noise = model.noise
         entries = () if model.noise is None else model.noise.expressions
         self.model, self.active, self.transition = ExactModel(model, entries), list(active), transition
@@ -127,7 +127,7 @@ def _matrix(values: Any) -> Any:
     return values if isinstance(values, mpmath.matrix) else mpmath.matrix(np.asarray(values).tolist())
 
 
-class LikelihoodTask:
+class LikelihoodSample:
     """A random recording of a few rows where the model lives, with some unknowns in the filter and some constant."""
 
     def __init__(self, package: LoadedPackage, home: Place, random: np.random.Generator) -> None:
@@ -218,7 +218,7 @@ def _signals(package: LoadedPackage, random: np.random.Generator) -> Array | Non
 
 
 def check_likelihood(
-    model: Model,
+    model: System,
     package: LoadedPackage,
     seed: int = 0,
     progress: Callable[[float], None] = lambda fraction: None,
@@ -229,28 +229,28 @@ def check_likelihood(
         return []
     random = np.random.default_rng(seed)
     for group in places(model, scenarios, random):
-        task = LikelihoodTask(package, group[int(random.integers(len(group)))], random)
-        if np.isfinite(task.emitted(task.numbers)[0]):
-            return _compared(model, task, random, progress)
+        sample = LikelihoodSample(package, group[int(random.integers(len(group)))], random)
+        if np.isfinite(sample.emitted(sample.numbers)[0]):
+            return _compared(model, sample, random, progress)
     return [BlockResult("likelihood", "50 digits", 1, 0.0, True, undefined=1)]
 
 
 def _compared(
-    model: Model, task: LikelihoodTask, random: np.random.Generator, progress: Callable[[float], None]
+    model: System, sample: LikelihoodSample, random: np.random.Generator, progress: Callable[[float], None]
 ) -> list[BlockResult]:
-    exact = ExactFilter(model, task.active, task.transition, task.signals)
-    value, slopes = task.emitted(task.numbers)
-    beside, other = task.emitted(task.with_other_last_bits(random))
+    exact = ExactFilter(model, sample.active, sample.transition, sample.signals)
+    value, slopes = sample.emitted(sample.numbers)
+    beside, other = sample.emitted(sample.with_other_last_bits(random))
     with mpmath.workdps(DIGITS):
-        wanted = float(exact(task.numbers, task.measurements)[0])
-        found = [_judged("likelihood", "50 digits", 1, (value, wanted, beside), abs(wanted) + task.measurements.size)]
+        wanted = float(exact(sample.numbers, sample.measurements)[0])
+        found = [_judged("likelihood", "50 digits", 1, (value, wanted, beside), abs(wanted) + sample.measurements.size)]
         for kind, name in enumerate(KINDS):
             if model.noise is not None and name.endswith(" noise"):
                 continue  # there are no numbers to move
-            up, down = (exact(task.moved(kind, s), task.measurements)[0] for s in (_STEP, -_STEP))
-            numbers = task.along(slopes, kind), float((up - down) / (2 * _STEP)), task.along(other, kind)
-            size = float(np.sum(np.abs(slopes[kind] * task.direction[kind])))
-            found.append(_judged(f"likelihood by {name}", "differences", task.numbers[kind].size, numbers, size))
+            up, down = (exact(sample.moved(kind, s), sample.measurements)[0] for s in (_STEP, -_STEP))
+            numbers = sample.along(slopes, kind), float((up - down) / (2 * _STEP)), sample.along(other, kind)
+            size = float(np.sum(np.abs(slopes[kind] * sample.direction[kind])))
+            found.append(_judged(f"likelihood by {name}", "differences", sample.numbers[kind].size, numbers, size))
             progress((kind + 1) / len(KINDS))
     return found
 

@@ -16,8 +16,8 @@ from symdual.common.arrays import Array
 from symdual.common.choices import narrowed
 from symdual.many_digits.arithmetic import Number
 from symdual.many_digits.model import ExactModel
-from symdual.spec.model import Model
 from symdual.spec.scenario import Scenario
+from symdual.spec.system import System
 
 STEPS = 8  #: length of the short episode
 USUAL = 1.5  #: deviation of what nothing is known about
@@ -47,7 +47,7 @@ class Place:
         return x, u, self.theta + share * self.theta_spread * random.normal(size=len(self.theta))
 
 
-def places(model: Model, scenarios: Sequence[Scenario], random: np.random.Generator) -> list[list[Place]]:
+def places(model: System, scenarios: Sequence[Scenario], random: np.random.Generator) -> list[list[Place]]:
     """The places of a model: all those of its scenarios, or guesses that are to be tried one after the other."""
     found = [
         place
@@ -58,7 +58,7 @@ def places(model: Model, scenarios: Sequence[Scenario], random: np.random.Genera
     return [found] if found else [[guess] for guess in _guesses(model, *_inputs(input_bounds(model)))]
 
 
-def input_bounds(model: Model, scenarios: Sequence[Scenario] = ()) -> Array:
+def input_bounds(model: System, scenarios: Sequence[Scenario] = ()) -> Array:
     """The bounds (2, NU) of the inputs, narrowed to the choices of the first scenario of the model that has some."""
     given = np.array([model.lower, model.upper])
     chosen = next((s.choices for s in scenarios if s.model.name == model.name and s.combinations), None)
@@ -82,7 +82,7 @@ def _deviations(covariance: Array, mean: Array) -> Array:
 
 
 def _of_scenario(
-    model: Model, scenario: Scenario, u: Array, u_spread: Array, random: np.random.Generator
+    model: System, scenario: Scenario, u: Array, u_spread: Array, random: np.random.Generator
 ) -> Iterator[Place]:
     theta, theta_spread = scenario.prior_mean, _deviations(scenario.prior_covariance, scenario.prior_mean)
     path = _episode(model, scenario, u, u_spread, random)
@@ -100,7 +100,7 @@ def _of_scenario(
         yield Place(x, u, theta, spread, u_spread, theta_spread, scenario.horizon)
 
 
-def _episode(model: Model, scenario: Scenario, u: Array, u_spread: Array, random: np.random.Generator) -> list[Array]:
+def _episode(model: System, scenario: Scenario, u: Array, u_spread: Array, random: np.random.Generator) -> list[Array]:
     """A few steps of the model as written, with small inputs, as far as it stays finite."""
     exact, path = ExactModel(model), [scenario.start]
     parameters = [mpmath.mpf(v) for v in scenario.prior_mean]
@@ -114,7 +114,7 @@ def _episode(model: Model, scenario: Scenario, u: Array, u_spread: Array, random
     return path
 
 
-def _guesses(model: Model, u: Array, u_spread: Array) -> Iterator[Place]:
+def _guesses(model: System, u: Array, u_spread: Array) -> Iterator[Place]:
     theta = model.prior_mean
     theta_spread, ones = _deviations(model.prior_covariance, theta), np.ones(len(model.states))
     yield Place(0.0 * ones, u, theta, USUAL * ones, u_spread, theta_spread, 20)

@@ -19,15 +19,15 @@ from symdual.checks import dense, gram
 from symdual.checks.places import Place
 from symdual.checks.slopes import EIGHTH_ORDER, SLOPE, slope_by_inputs
 from symdual.common.arrays import Array
+from symdual.entries.recursions import Workspace
 from symdual.many_digits.arithmetic import EPSILON, Arithmetic
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.objective import constraints_of
-from symdual.runtime.package_interface import Workspace
 from symdual.runtime.posterior import posterior
 from symdual.runtime.problem import Belief
 from symdual.spec.covariances import numeric
-from symdual.spec.model import Model
+from symdual.spec.specification import Specification
 from symdual.spec.symbols import DataArray, Family, FeatureSum
 
 #: Deviation that is allowed where values are combinations of others: the package adds JITTER to its Gram matrix then.
@@ -48,10 +48,10 @@ class Linearised(NamedTuple):
     gains: Array
 
 
-class ProcessTask:
+class ProcessSample:
     """One random problem with both ways to compute."""
 
-    def __init__(self, model: Model, package: LoadedPackage, home: Place, random: np.random.Generator) -> None:
+    def __init__(self, model: Specification, package: LoadedPackage, home: Place, random: np.random.Generator) -> None:
         self._model, self._package, self._home = model, package, home
         self._seed = int(random.integers(2**62))
         self._random = np.random.default_rng(self._seed)
@@ -76,7 +76,7 @@ class ProcessTask:
 
         self._bits, self.combined = 0.0, False
 
-    def with_other_last_bits(self) -> ProcessTask:
+    def with_other_last_bits(self) -> ProcessSample:
         """The same problem with a start that differs by rounding."""
         twin = copy(self)
         twin._bits = EPSILON
@@ -112,8 +112,8 @@ class ProcessTask:
         nx = package.NX
         module, records = package.filter, package.records
         limits = np.array([package.numbers["lower"], package.numbers["upper"]])
-        task = records.make_settings(self._Q, self._R, self._D, self._Xi, limits, package.numbers["data"])
-        data, filter_workspace = task["numbers"][0], module.make_filter_workspace(task)
+        settings = records.make_settings(self._Q, self._R, self._D, self._Xi, limits, package.numbers["data"])
+        data, filter_workspace = settings["numbers"][0], module.make_filter_workspace(settings)
         mean, covariance = np.zeros(package.NZ), np.zeros((package.NZ, package.NZ))
         mean[nx:] = package.numbers["prior_mean"]  # of other unknowns, which are taken as known here
         mean[:nx] = self._home.x + 0.2 * self._home.x_spread * random.normal(size=nx)
@@ -240,13 +240,13 @@ class ProcessTask:
         past = belief, start, transitions, measurements
         reference, noise, known = self._reference(*past)
         module, records, calls = package.dual_cost, package.records, package.calls
-        task = records.make_settings(self._Q, self._R, self._D, self._Xi, cost.bounds, belief.memory)
-        workspace = records.make_workspace(HORIZON, records.make_stage_costs(*cost[:3]), task, 1, True)
+        settings = records.make_settings(self._Q, self._R, self._D, self._Xi, cost.bounds, belief.memory)
+        workspace = records.make_workspace(HORIZON, records.make_stage_costs(*cost[:3]), settings, 1, True)
         held, end = records.make_belief(*belief[:2]), PAST + HORIZON
         forms = ["structured"] + (["lowrank"] if module.LOWRANK and HORIZON * package.NR <= package.NTHETA else [])
         for form in forms:
             for learning in (True, False):
-                task["learning"] = float(learning)
+                settings["learning"] = float(learning)
                 nominal = calls.follow(PAST, end, held, self._inputs[PAST:], workspace)
                 if form == "lowrank":
                     uncertain = calls.jd_lowrank(PAST, end, 0, held, workspace)
@@ -259,13 +259,13 @@ class ProcessTask:
                 yield f"nominal cost, {label}", np.array([nominal]), np.array([exact.nominal])
                 yield f"dual cost, {label}", np.array([uncertain]), np.array([exact.uncertain])
         if "lowrank" in forms and hasattr(calls, "dual_gradient_lowrank"):
-            task["learning"] = 1.0
+            settings["learning"] = 1.0
             calls.follow(PAST, end, held, self._inputs[PAST:], workspace)
             calls.dual_gradient_lowrank(PAST, end, 0, held, workspace)
             yield SLOPE, *self._slope(slope_by_inputs(workspace, HORIZON), cost, past)
         if constraints_of(package):
             for learning in (True, False):
-                task["learning"] = float(learning)
+                settings["learning"] = float(learning)
                 calls.follow(PAST, end, held, self._inputs[PAST:], workspace)
                 calls.closed_loop_covariance(PAST, end, 0, held, workspace)
                 loop = dense.closed_loop(reference, noise, cost, PAST, known, self._inputs[PAST:], learning=learning)
@@ -367,8 +367,8 @@ class ProcessTask:
 
 
 def awake(
-    model: Model, package: LoadedPackage, homes: Sequence[Place], random: np.random.Generator
-) -> tuple[Model, LoadedPackage]:
+    model: Specification, package: LoadedPackage, homes: Sequence[Place], random: np.random.Generator
+) -> tuple[Specification, LoadedPackage]:
     """The model and its package with points remembered of every Gaussian process, where it is evaluated from there."""
     processes = [family for family in model.families if family.process is not None]
     if not processes:
@@ -392,7 +392,7 @@ def awake(
     return twin, replace(package, numbers=package.numbers | {"data": data})
 
 
-def _visited(model: Model, family: Family, homes: Sequence[Place], random: np.random.Generator) -> Array:
+def _visited(model: Specification, family: Family, homes: Sequence[Place], random: np.random.Generator) -> Array:
     """Arguments of a process at states and inputs of these places, a row for each place in its memory."""
     used = {part.points for e in model.dynamics for part in e.atoms(FeatureSum) if part.family is family}
     clock = [model.time] if model.time is not None else []

@@ -20,19 +20,20 @@ from symdual.checks.kernels import EPSILON, TOLERANCE, BlockResult
 from symdual.checks.objective import local_cost
 from symdual.checks.packaged import dense_model
 from symdual.checks.places import Place, input_bounds, places
-from symdual.checks.processes import COMBINED, ProcessTask
+from symdual.checks.processes import COMBINED, ProcessSample
 from symdual.checks.slopes import SLOPE, slope_by_inputs, slopes
 from symdual.checks.tuned import Tuned, at
 from symdual.common.arrays import Array
+from symdual.entries.recursions import Workspace
+from symdual.entries.types import Records
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.noise import has_state_dependent_noise
 from symdual.runtime.objective import Objective, constraints_of
-from symdual.runtime.package_interface import Records, Workspace
 from symdual.runtime.signals import place_of
-from symdual.spec.model import Model
 from symdual.spec.objective import Objective as Asked
 from symdual.spec.scenario import Scenario
+from symdual.spec.specification import Specification
 
 HORIZON = 5
 PROBLEMS = 3
@@ -54,7 +55,7 @@ Comparison = tuple[str, Array, Array]
 
 @np.errstate(over="ignore", invalid="ignore")  # of a plan that runs away, in the reference too: it is counted
 def check_recursions(
-    model: Model,
+    model: Specification,
     package: LoadedPackage,
     seed: int = 0,
     progress: Callable[[float], None] = lambda fraction: None,
@@ -67,42 +68,44 @@ def check_recursions(
         return homes[int(random.integers(len(homes)))]
 
     if package.PROCESSES:
-        return _judged(lambda random: ProcessTask(model, package, home(random), random), "Gram matrix", seed, progress)
-    task = tasks(model, package, homes, seed, input_bounds(model, scenarios))
-    results = _judged(task, "dense", seed, progress)
+        return _judged(
+            lambda random: ProcessSample(model, package, home(random), random), "Gram matrix", seed, progress
+        )
+    sample = sampler(model, package, homes, seed, input_bounds(model, scenarios))
+    results = _judged(sample, "dense", seed, progress)
     random = np.random.default_rng(seed + 1)
-    gains = [task(random).left_to_gain() for _ in range(PROBLEMS)]
+    gains = [sample(random).left_to_gain() for _ in range(PROBLEMS)]
     defined = [gain for gain in gains if not np.isnan(gain)]
     worst = max(defined, default=0.0)
     plan = BlockResult("nominal plan", "optimiser", PROBLEMS, worst, worst <= OPTIMALITY, len(gains) - len(defined))
-    return [*results, plan, *_exact_slope(model, package, task(random))]
+    return [*results, plan, *_exact_slope(model, package, sample(random))]
 
 
-def tasks(
-    model: Model, package: LoadedPackage, homes: list[Place], seed: int, bounds: Array | None = None
-) -> Callable[[np.random.Generator], Task]:
+def sampler(
+    model: Specification, package: LoadedPackage, homes: list[Place], seed: int, bounds: Array | None = None
+) -> Callable[[np.random.Generator], Sample]:
     """How random problems are made in these places, within the bounds of the model or others."""
     signals = _signals(package, np.random.default_rng(seed + 2))
     reference = dense_model(package, signals)
 
-    def task(random: np.random.Generator) -> Task:
+    def sample(random: np.random.Generator) -> Sample:
         for attempt in range(PATIENCE):  # nearer to the middle of the place where a plan runs away
             home = homes[int(random.integers(len(homes)))].narrowed(0.5 ** (attempt // 4))
-            found = Task(package, reference, home, random, model.filter, model.objective, signals, bounds)
+            found = Sample(package, reference, home, random, model.filter, model.objective, signals, bounds)
             if found.stays():
                 break
         return found
 
-    return task
+    return sample
 
 
-def _exact_slope(model: Model, package: LoadedPackage, task: Task) -> list[BlockResult]:
+def _exact_slope(model: Specification, package: LoadedPackage, sample: Sample) -> list[BlockResult]:
     """The slope of the dual cost along a direction of inputs, against 50-digit differences of the model as written."""
-    if not task.slopes_are_exact():
+    if not sample.slopes_are_exact():
         return []
-    task = task.narrowed(active_entries(package.NX, task.noise.transition))
+    sample = sample.narrowed(active_entries(package.NX, sample.noise.transition))
     found = []
-    for form, (got, wanted, beside, size) in task.slopes_along(model).items():
+    for form, (got, wanted, beside, size) in sample.slopes_along(model).items():
         if not np.isfinite(wanted):
             found.append(BlockResult(form, "50 digits", 1, 0.0, True, undefined=1))
             continue
@@ -128,7 +131,7 @@ def finite_places(package: LoadedPackage, groups: list[list[Place]]) -> list[Pla
 
 
 def _judged(
-    make: Callable[[np.random.Generator], Task | ProcessTask],
+    make: Callable[[np.random.Generator], Sample | ProcessSample],
     oracle: str,
     seed: int,
     progress: Callable[[float], None],
@@ -141,16 +144,16 @@ def _judged(
     found: dict[str, list[tuple[int, float, bool, bool]]] = {}
     random = np.random.default_rng(seed)
     for number in range(PROBLEMS):
-        task = make(random)
+        sample = make(random)
         rows = []
-        for name, got, exact in task.comparisons():
+        for name, got, exact in sample.comparisons():
             rows.append((name, got, exact, _apart(got, exact)))
             progress((number + len(rows) / 20) / PROBLEMS)
-        tolerance = COMBINED if task.combined else TOLERANCE  # which is known once all was compared
+        tolerance = COMBINED if sample.combined else TOLERANCE  # which is known once all was compared
         inherent = np.zeros(len(rows))
         if any(error > tolerance for *_, error in rows):
             for _ in range(TWINS):
-                twin = task.with_other_last_bits().comparisons()
+                twin = sample.with_other_last_bits().comparisons()
                 inherent = np.maximum(inherent, [_apart(b, r[2]) for (_, _, b), r in zip(twin, rows, strict=True)])
         for (name, got, exact, error), own in zip(rows, inherent, strict=True):
             defined = bool(np.all(np.isfinite(exact)) and CONDITION * own < 1.0)
@@ -186,7 +189,7 @@ _UPDATE: dict[str, Callable[[dense.DenseModel, dense.Noise, int, dense.Belief, A
 }
 
 
-class Task:
+class Sample:
     """One random problem: a belief, a cost, inputs, and both ways to compute with them."""
 
     combined = False
@@ -240,18 +243,18 @@ class Task:
         self._inputs = np.clip(inputs, *self._cost.bounds)
         self._surprise = 0.1 * self._seen * random.normal(size=reference.ny)
         records, motion = package.records, (package.numbers["transition"], package.numbers["drift"])
-        self._task = records.make_settings(*self._noise[:2], *motion, self._cost.bounds, package.numbers["data"])
+        self._settings = records.make_settings(*self._noise[:2], *motion, self._cost.bounds, package.numbers["data"])
         more: tuple[Array, ...] = (
             () if numbers is None else (numbers.cross_cost, numbers.input_reference, numbers.cost_weights)
         )
         if numbers is not None:
-            self._task["ends"] = numbers.terminal_weights
+            self._settings["ends"] = numbers.terminal_weights
             if constraints_of(package):
-                self._task["constraint_weights"] = numbers.constraint_weights
+                self._settings["constraint_weights"] = numbers.constraint_weights
         more += () if signals is None else (signals, signals)
         self._signals = signals
         self._workspace = records.make_workspace(
-            HORIZON, records.make_stage_costs(*self._cost[:3], *more), self._task, 2, True
+            HORIZON, records.make_stage_costs(*self._cost[:3], *more), self._settings, 2, True
         )
         self._held = records.make_belief(*self._belief)
 
@@ -274,7 +277,7 @@ class Task:
         states = dense.forward_pass(self._reference, self._noise, 0, self._belief.mean, self._inputs)[:, :nx]
         return bool(np.all(np.abs(states - self._home.x) <= FAR * self._home.x_spread))
 
-    def with_other_last_bits(self) -> Task:
+    def with_other_last_bits(self) -> Sample:
         """The same problem with a belief that differs by rounding."""
         twin = copy(self)
         mean, covariance = self._belief
@@ -305,7 +308,7 @@ class Task:
         """The spread of every constraint along the plan, with and without learning."""
         package, workspace = self._package, self._workspace
         for learning in (True, False):
-            self._task["learning"] = float(learning)
+            self._settings["learning"] = float(learning)
             workspace.plan["backoff"] = 0.0
             package.calls.follow(0, HORIZON, self._held, self._inputs, workspace)
             package.calls.closed_loop_covariance(0, HORIZON, 0, self._held, workspace)
@@ -323,7 +326,7 @@ class Task:
                 got / unit,
                 exact / unit,
             )
-        self._task["learning"] = 1.0
+        self._settings["learning"] = 1.0
 
     def _deviation(self, j: int, z: Array, u: Array | None, loop: dense.ClosedLoop) -> Array:
         """sigma^2 = g_z S g_z' + (g_z + g_u L) M (g_z + g_u L)'."""
@@ -344,8 +347,8 @@ class Task:
 
     def switch(self, tried: Array, discrete: NDArray[np.bool_], learning: bool) -> None:
         """Let the first inputs be one of these combinations (N, NU) of those that are switched."""
-        self._task["choices"][0, : len(tried)], self._task["combinations"] = tried, len(tried)
-        self._task["discrete"], self._task["learning"] = discrete, float(learning)
+        self._settings["choices"][0, : len(tried)], self._settings["combinations"] = tried, len(tried)
+        self._settings["discrete"], self._settings["learning"] = discrete, float(learning)
 
     def dense_cost(self, inputs: Array, learning: bool) -> dense.DualCost:
         """Jbar and Jd of given inputs, order 1, with full matrices."""
@@ -391,7 +394,7 @@ class Task:
     def _filtered(self, belief: dense.Belief, u: Array, y: Array | None, name: str) -> dense.Belief:
         """Predict with u and update with y by the generated filter."""
         package, held = self._package, self._package.records.make_belief(*belief)
-        filter_workspace = package.filter.make_filter_workspace(self._task)
+        filter_workspace = package.filter.make_filter_workspace(self._settings)
         if package.SQUARE_ROOT:
             package.filter_covariance.factorise(held)
         self._set_signals(0)
@@ -406,7 +409,7 @@ class Task:
     def _set_signals(self, time: int) -> None:
         """Let the numbers of the filter be those of a time."""
         if self._signals is not None:
-            self._task["numbers"][0, place_of(self._package)] = self._signals[time]
+            self._settings["numbers"][0, place_of(self._package)] = self._signals[time]
 
     # ------------------------------------------------------------ costs
 
@@ -451,7 +454,7 @@ class Task:
 
     def _slope_by_inputs(self, dual_gradient: DualGradient) -> Array:
         """dJd / du of the given inputs."""
-        self._task["learning"] = 1.0
+        self._settings["learning"] = 1.0
         self._package.calls.follow(0, HORIZON, self._held, self._inputs, self._workspace)
         dual_gradient(0, HORIZON, 0, self._held, self._workspace)
         return slope_by_inputs(self._workspace, HORIZON)
@@ -461,7 +464,7 @@ class Task:
         """Covariances and the motion of the parameters."""
         return self._noise
 
-    def narrowed(self, active: Sequence[int]) -> Task:
+    def narrowed(self, active: Sequence[int]) -> Sample:
         """The same problem in which only some entries of z are uncertain, or will be."""
         twin, nx = copy(self), self._reference.nx
         unsure = np.isin(np.arange(self._reference.nz), active).astype(float)
@@ -469,14 +472,14 @@ class Task:
         twin._belief = self._belief._replace(covariance=self._belief.covariance * np.outer(unsure, unsure))
         twin._noise = self._noise._replace(diffusion=self._noise.diffusion * np.outer(kept, kept))
         twin._held = self._package.records.make_belief(*twin._belief)
-        twin._task = self._task.copy()
-        twin._task["Xi"] = drift * (np.outer(kept, kept) if drift.ndim == 2 else kept)
+        twin._settings = self._settings.copy()
+        twin._settings["Xi"] = drift * (np.outer(kept, kept) if drift.ndim == 2 else kept)
         twin._workspace = self._package.records.make_workspace(
-            HORIZON, self._workspace.stage_costs, twin._task, 2, True
+            HORIZON, self._workspace.stage_costs, twin._settings, 2, True
         )
         return twin
 
-    def slopes_along(self, model: Model) -> dict[str, tuple[float, float, float, float]]:
+    def slopes_along(self, model: Specification) -> dict[str, tuple[float, float, float, float]]:
         """dJd along a direction, by form: as emitted, with 50 digits, as emitted for other last bits; and a size.
 
         The size of a slope is the sum of all its parts without their signs.
@@ -489,7 +492,7 @@ class Task:
         plan = ExactPlan(around, self._noise, self._belief, self._cost.bounds, list(active))
         wanted, other, found = plan.slope(self._inputs, direction), self.with_other_last_bits(), {}
         for form, dual_gradient in self._forms_of_slopes().items():
-            own, beside = (task._slope_by_inputs(dual_gradient) for task in (self, other))
+            own, beside = (sample._slope_by_inputs(dual_gradient) for sample in (self, other))
             size = max(float(np.abs(own * self._home.u_spread).sum()), 1e-300)
             found[form] = float(np.sum(own * direction)), wanted, float(np.sum(beside * direction)), size
         return found
@@ -497,7 +500,7 @@ class Task:
     def _cost_of(self, form: str, learning: bool) -> tuple[float, float]:
         """Jbar and Jd of the given inputs."""
         calls, place = self._package.calls, (self._held, self._workspace)
-        self._task["learning"] = float(learning)
+        self._settings["learning"] = float(learning)
         nominal = calls.follow(0, HORIZON, self._held, self._inputs, self._workspace)
         if form == "lowrank":
             return nominal, calls.jd_lowrank(0, HORIZON, 0, *place)

@@ -19,7 +19,7 @@ import numpy as np
 
 from symdual.checks import dense
 from symdual.common.arrays import Array
-from symdual.runtime.package_interface import Workspace
+from symdual.entries.recursions import Workspace
 
 SLOPE = "slope of the dual cost"
 EIGHTH_ORDER = (4 / 5, -1 / 5, 4 / 105, -1 / 280)  # weights of central differences, of the nearest points first

@@ -15,8 +15,8 @@ import numpy as np
 from symdual.checks.places import Place, places
 from symdual.common.arrays import Array
 from symdual.many_digits.model import ExactModel
-from symdual.spec.model import Model
 from symdual.spec.scenario import Scenario
+from symdual.spec.system import System
 
 POINTS = 12
 MOST_SUMMANDS = 200  #: of models with more of them fewer points are looked at
@@ -67,7 +67,7 @@ class StepAccuracy:
         )
 
 
-def step_accuracy(model: Model, scenarios: Sequence[Scenario] = (), seed: int = 0) -> StepAccuracy | None:
+def step_accuracy(model: System, scenarios: Sequence[Scenario] = (), seed: int = 0) -> StepAccuracy | None:
     """Compare the step of a model in continuous time at points around its starts and references, drawn from its prior.
 
     None for models in discrete time, and where no point was found at which the accurate integrator comes to the end.
@@ -103,12 +103,12 @@ def step_accuracy(model: Model, scenarios: Sequence[Scenario] = (), seed: int = 
     return StepAccuracy(error, name, len(cases), float(model.step), model.method, model.substeps, enough)
 
 
-def _drawn(model: Model, scenarios: Sequence[Scenario], random: np.random.Generator, count: int) -> list[Place]:
+def _drawn(model: System, scenarios: Sequence[Scenario], random: np.random.Generator, count: int) -> list[Place]:
     group = places(model, scenarios, random)[0]
     return [group[int(random.integers(len(group)))] for _ in range(count)]
 
 
-def _case(model: Model, exact: ExactModel, place: Place, random: np.random.Generator) -> tuple[Array, Slope]:
+def _case(model: System, exact: ExactModel, place: Place, random: np.random.Generator) -> tuple[Array, Slope]:
     """A state, and the derivative of the states from there on with an input and unknowns that stay."""
     own = len(model.own_states)
     x = place.x + place.x_spread * random.uniform(-1, 1, size=len(place.x))
@@ -126,7 +126,7 @@ def _case(model: Model, exact: ExactModel, place: Place, random: np.random.Gener
     return x[:own], slope
 
 
-def _units(model: Model, place: Place) -> Array:
+def _units(model: System, place: Place) -> Array:
     """The deviation of the noise of each state in a step; a share of its own deviation where it has none."""
     own = len(model.own_states)
     noise = np.sqrt(np.diagonal(model.process_noise)[:own]) if model.noise is None else np.zeros(own)

@@ -10,7 +10,8 @@ import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import json_option
-from symdual.commands.terminal import new_marked_console, new_progress
+from symdual.commands.terminal import new_marked_console
+from symdual.report.progress import new_progress
 
 if TYPE_CHECKING:
     from symdual.bench.results import Found

@@ -11,7 +11,8 @@ import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import folder_option, json_option, model_file_argument
-from symdual.commands.terminal import headed, new_console, new_progress
+from symdual.commands.terminal import headed, new_console
+from symdual.report.progress import new_progress
 
 
 @click.command()

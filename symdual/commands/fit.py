@@ -10,7 +10,8 @@ import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import json_option, model_file_argument
-from symdual.commands.terminal import headed, late_progress, new_console, shown
+from symdual.commands.terminal import headed, new_console, shown
+from symdual.report.progress import late_progress
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,7 +10,8 @@ import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import backend_option, folder_option, json_option, model_file_argument
-from symdual.commands.terminal import headed, late_progress, new_console, print_remarks, show_compiling, shown
+from symdual.commands.terminal import headed, new_console, print_remarks, shown
+from symdual.report.progress import late_progress, show_compiling
 
 
 @click.command()
@@ -58,7 +59,7 @@ def generate(
             continue
         pattern = structure(item.derivation)
         functions = kernel_functions(item.derivation, pattern)
-        console.print(model_summary(item.model, pattern))
+        console.print(model_summary(item.derivation.model, pattern))
         console.print(kernel_table(functions))
         print_remarks(console, item.derivation.remarks)
         entry["operations"] = {f.name: f.kernel.operations for f in functions}
@@ -72,7 +73,7 @@ def generate(
 
 def _compile(folder: Path, backend: str | None) -> dict[str, float]:
     """Compile what the usual controllers need; returns the seconds of what was not compiled before, part by part."""
-    from symdual.export.loading import load
+    from symdual.backends.loading import load
     from symdual.runtime.standby import with_standby
     from symdual.runtime.warm import compile_through_c, missing, parts_of
 

@@ -9,7 +9,8 @@ import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import json_option, writable
-from symdual.commands.terminal import new_marked_console, new_progress, shown
+from symdual.commands.terminal import new_marked_console, shown
+from symdual.report.progress import new_progress
 
 
 @click.group()

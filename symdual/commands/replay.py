@@ -36,22 +36,22 @@ def replay(model_file: Path, data_file: Path, scenario: str | None, folder: Path
     from symdual.spec.loading import load_model_file
 
     console = new_console()
-    task = api.prepare(model_file, scenario)
-    recording = read_recording(data_file, task.package)
+    problem = api.problem(model_file, scenario)
+    recording = read_recording(data_file, problem.package)
     try:
-        result = run(task, recording)
+        result = run(problem, recording)
     except BeliefNotFinite as failure:
-        model = load_model_file(model_file).models[task.package.name]
+        model = load_model_file(model_file).specifications[problem.package.name]
         found = culprit(model, failure.mean, failure.inputs, failure.step)
         raise SymdualError(f"{failure}: {found}" if found else str(failure)) from failure
     place = folder / _folder_name(data_file)
-    table = write_belief(place / "belief.csv", result, task.package)
-    figure = replay_figure(result, task.package, place / "figure.png")
-    report = summary(result, task)
+    table = write_belief(place / "belief.csv", result, problem.package)
+    figure = replay_figure(result, problem.package, place / "figure.png")
+    report = summary(result, problem)
     if recording.ignored:
         console.print(f"columns that the model does not know: {', '.join(recording.ignored)}", style="yellow")
     used = f"{report['rows']} rows, {report['measured']} of {report['entries']} entries used"
-    console.print(headed(task.name, f": {used}, log-likelihood {result.log_likelihood:.6g}"))
+    console.print(headed(problem.name, f": {used}, log-likelihood {result.log_likelihood:.6g}"))
     for name, (mean, deviation) in report["belief"].items():
         console.print(f"  {name} = {mean:.4g} +- {deviation:.2g}")
     for sentence in (report["consistency"]["sentence"], *report["losses"]):

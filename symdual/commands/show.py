@@ -10,7 +10,8 @@ import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import json_option, model_file_argument, writable
-from symdual.commands.terminal import headed, new_console, new_progress, print_remarks, shown
+from symdual.commands.terminal import headed, new_console, print_remarks, shown
+from symdual.report.progress import new_progress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,7 +45,7 @@ def show(model_file: Path, html_file: Path | None, no_check: bool, json_file: Pa
 
     console = new_console()
     report = []
-    for name, model in load_model_file(model_file).models.items():
+    for name, model in load_model_file(model_file).specifications.items():
         derivation = derive(model)
         pattern = structure(derivation)
         functions = kernel_functions(derivation, pattern)

@@ -14,7 +14,9 @@ import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import backend_option, json_option, model_file_argument, writable
-from symdual.commands.terminal import headed, late_progress, new_console, new_progress, show_compiling, shown
+from symdual.commands.terminal import headed, new_console, shown
+from symdual.controllers import OPTIONS, listed
+from symdual.report.progress import late_progress, new_progress, show_compiling
 
 if TYPE_CHECKING:
     from symdual.runtime.results import Results
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     multiple=True,
     default=("dual", "ce"),
     show_default=True,
-    help="oracle, ce, cautious, beb, dual, planned, or exact for the smallest models; may be given several times.",
+    help=f"{listed()}, the last one for the smallest models; may be given several times.",
 )
 @click.option("--runs", default=100, show_default=True, type=int, help="Episodes with each controller.")
 @click.option("--seed", default=0, show_default=True, type=int, help="All controllers meet the same random draws.")
@@ -47,10 +49,17 @@ if TYPE_CHECKING:
 @click.option("--window", metavar="N", type=click.IntRange(min=1), help="Plan N steps ahead instead of to the end.")
 @click.option(
     "--starts",
-    default=4,
+    default=OPTIONS["starts"].default,
     show_default=True,
-    type=click.IntRange(1, 8),
+    type=click.IntRange(OPTIONS["starts"].least, OPTIONS["starts"].most),
     help="Plans that `planned` improves in a step.",
+)
+@click.option(
+    "--option",
+    "numbers",
+    metavar="NAME=N",
+    multiple=True,
+    help=f"A number that controllers are told, such as starts=2 ({', '.join(n for n in OPTIONS if n != 'seed')}).",
 )
 @click.option("--no-look-ahead", is_flag=True, help="Let `planned` take the first input of its best plan as it is.")
 @click.option("--no-rollouts", is_flag=True, help="Let `planned` choose between its plans without rollouts.")
@@ -90,6 +99,7 @@ def simulate(
     order: int,
     window: int | None,
     starts: int,
+    numbers: tuple[str, ...],
     no_look_ahead: bool,
     no_rollouts: bool,
     jobs: int | None,
@@ -107,11 +117,11 @@ def simulate(
     Exit status 1 means that no episode with one of the controllers finished.
     """
     from symdual import api
-    from symdual.common.parts import parts_for
+    from symdual.controllers import parts_for
     from symdual.report import figures
     from symdual.report.sweeps import summary_table
     from symdual.runtime.closed_loop import Settings
-    from symdual.runtime.planned_options import PlannedOptions
+    from symdual.runtime.options import Options
     from symdual.runtime.readiness import settle, works_for
     from symdual.runtime.results import Results
     from symdual.runtime.summary import summarise
@@ -124,20 +134,20 @@ def simulate(
     console, began = new_console(), time.perf_counter()
     with _executor(jobs, cluster) as executor:
         backend = backend or ("numba" if cluster else None)
-        task = api.prepare(model_file, scenario, backend=backend, parts=parts_for(controllers))
+        problem = api.problem(model_file, scenario, backend=backend, parts=parts_for(controllers))
         if resume and backend is None:
-            task = as_begun(task, folder)
-        truth = truth or ("prior" if task.truth is None else "scenario")
-        planned_options = PlannedOptions(starts, not no_look_ahead)
+            problem = as_begun(problem, folder)
+        truth = truth or ("prior" if problem.truth is None else "scenario")
+        options = Options(starts, not no_look_ahead).told(dict(one.partition("=")[::2] for one in numbers))
         if no_rollouts:
-            planned_options = replace(planned_options, samples=0)
-        plan = sweep(task, controllers, runs, seed, Settings(truth, order, window, None, planned_options))
+            options = replace(options, samples=0)
+        plan = sweep(problem, controllers, runs, seed, Settings(truth, order, window, None, options))
         results_folder(plan, folder, overwrite=resume or force)  # says what is wrong before anybody waits
         with late_progress(timed=False) as report:
             settle(plan.problem, plan.controllers, order, window, report)
         works = [] if cluster else works_for(plan.problem, plan.controllers, order, window, episodes=True)
         compiled = show_compiling(works)
-        console.print(_start(time.perf_counter() - began, sum(compiled.values()), task.package.backend), style="dim")
+        console.print(_start(time.perf_counter() - began, sum(compiled.values()), problem.package.backend), style="dim")
         file = _run_sweep(plan, folder, executor, resume, force)
     with Results(file) as results:
         summary = summarise(results)
@@ -182,7 +192,7 @@ def _write_decisions(model_file: Path, plan: Sweep, run: int, html_file: Path) -
     from symdual.runtime.explained import explained
     from symdual.spec.loading import load_model_file
 
-    model = load_model_file(model_file).models.get(plan.problem.package.name)
+    model = load_model_file(model_file).specifications.get(plan.problem.package.name)
     with late_progress() as report:
         explained(plan, run, model, tell=report).html(html_file)
 
@@ -192,7 +202,7 @@ def _culprits(model_file: Path, results: Results) -> list[str]:
     from symdual.report.culprits import culprits
     from symdual.spec.loading import load_model_file
 
-    models = load_model_file(model_file).models
+    models = load_model_file(model_file).specifications
     names = [results.about[role] for role in ("model", "plant")]
     return list(culprits(results, *(models[name] for name in names))) if set(names) <= set(models) else []
 

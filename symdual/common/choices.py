@@ -1,4 +1,4 @@
-"""Inputs with a finite set of values: their table, checked, for model files and for tasks at run time."""
+"""Inputs with a finite set of values: their table, checked, for scenarios and for problems at run time."""
 
 from __future__ import annotations
 

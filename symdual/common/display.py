@@ -20,6 +20,7 @@ _PLACES = {
     "a summary in a notebook": "sweeps.html",
     "a summary in a terminal": "sweeps.printed",
     "a sweep as a figure": "figures.drawn_sweep",
+    "compiling in a terminal": "progress.show_compiling",
     "decisions as a page": "decisions.write_decisions",
 }
 

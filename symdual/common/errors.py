@@ -11,7 +11,7 @@ class SymdualError(Exception):
     """Bad input; its text is one sentence that names the symbol, argument or file to mend.
 
     >>> try:
-    ...     symdual.controller(task, "duel")
+    ...     symdual.controller(problem, "duel")
     ... except symdual.SymdualError as failure:
     ...     print(str(failure).split(";")[0])
     there is no controller "duel"

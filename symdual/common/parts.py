@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from symdual.common.errors import PackageError, SymdualError, did_you_mean
 
-#: what each part is for; the base has the controllers ce, cautious, beb, dual and oracle, the filter and episodes
+#: what each part is for; the base has the other controllers, the filter and episodes
 PARTS = {
     "planned": "the controller `planned`",
     "likelihood": "fits to recordings, and what an experiment can tell",
@@ -19,12 +19,6 @@ def checked_parts(names: str | Iterable[str]) -> frozenset[str]:
     for name in sorted(given - set(PARTS)):
         raise SymdualError(f'there is no part "{name}"{did_you_mean(name, PARTS)}; known: {", ".join(PARTS)}')
     return given
-
-
-def parts_for(controllers: str | Iterable[str]) -> frozenset[str]:
-    """The parts that controllers need."""
-    names = [controllers] if isinstance(controllers, str) else controllers
-    return frozenset({"planned"} if "planned" in names else ())
 
 
 def require_parts(package: str, place: object, has: Collection[str], needed: Iterable[str]) -> None:

@@ -1,1 +1,1 @@
-"""Pure SymPy: from a `Model` to its derivatives on the augmented state, as structured blocks."""
+"""Pure SymPy: from a `Specification` to its derivatives on the augmented state, as structured blocks."""

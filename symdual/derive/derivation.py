@@ -14,8 +14,9 @@ from symdual.derive.program import (
     slope_program,
     terms_program,
 )
-from symdual.spec.model import Model
 from symdual.spec.noise import lower
+from symdual.spec.specification import Specification, specified
+from symdual.spec.system import System
 
 LONG = 600  # parts of the derivatives of a step beyond which it is taken apart: about as many statements
 STAGES = 4  # of the Runge-Kutta method
@@ -68,13 +69,13 @@ class Loops:
 
 @dataclass(frozen=True, eq=False)
 class Derivation:
-    """A model with its derivatives on the augmented state z = (x, theta).
+    """A specification with its derivatives on the augmented state z = (x, theta).
 
     theta is ordered: scalar unknowns first, then the weight arrays of the families one after another. `dynamics` is a
     whole step, or the first of its substeps. `loops` is there for steps that are not written out.
     """
 
-    model: Model
+    model: Specification
     states: tuple[sp.Symbol, ...]
     inputs: tuple[sp.Symbol, ...]
     scalars: tuple[sp.Symbol, ...]
@@ -122,11 +123,12 @@ class Derivation:
         return self.observation.hessian
 
 
-def derive(model: Model) -> Derivation:
-    """Derive the augmented system of a model.
+def derive(system: System) -> Derivation:
+    """Derive the augmented system of a specification, or of a model of which no scenario asks anything.
 
-    Input: a checked `Model`. Output: its dynamics and observation as differentiated programs.
+    Output: its dynamics, its observation, and what scenarios ask of the code, as differentiated programs.
     """
+    model = system if isinstance(system, Specification) else specified(system)
     symbols = canonical_symbols(model)
     states = tuple(symbols[s] for s in model.states)
     inputs = tuple(symbols[s] for s in model.inputs)
@@ -153,7 +155,7 @@ def derive(model: Model) -> Derivation:
     )
 
 
-def _noise(model: Model, states: tuple[sp.Symbol, ...], inputs: tuple[sp.Symbol, ...]) -> DerivedNoise | None:
+def _noise(model: System, states: tuple[sp.Symbol, ...], inputs: tuple[sp.Symbol, ...]) -> DerivedNoise | None:
     if model.noise is None:
         return None
     return DerivedNoise(
@@ -163,7 +165,7 @@ def _noise(model: Model, states: tuple[sp.Symbol, ...], inputs: tuple[sp.Symbol,
 
 
 def _objective(
-    model: Model, states: tuple[sp.Symbol, ...], scalars: tuple[sp.Symbol, ...], inputs: tuple[sp.Symbol, ...]
+    model: Specification, states: tuple[sp.Symbol, ...], scalars: tuple[sp.Symbol, ...], inputs: tuple[sp.Symbol, ...]
 ) -> DerivedObjective | None:
     if model.objective is None:
         return None
@@ -174,14 +176,14 @@ def _objective(
     )
 
 
-def _loops(model: Model, dynamics: Calculus) -> Loops | None:
+def _loops(model: System, dynamics: Calculus) -> Loops | None:
     """Which loops make a step: none where it is short and has no substeps."""
     if model.method == "rk4" and model.step is not None and _is_long(model, dynamics):
         return Loops(differentiate(slope_program(model), dynamics.variables), STAGES, model.substeps)
     return Loops(dynamics, 1, model.substeps) if model.substeps > 1 else None
 
 
-def _is_long(model: Model, dynamics: Calculus) -> bool:
+def _is_long(model: System, dynamics: Calculus) -> bool:
     """Whether the derivatives of a step have so many parts that its stages are better not written out one by one.
 
     Gaussian processes need the derivatives by each of their values in a step, which only the whole step has.

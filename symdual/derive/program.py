@@ -23,8 +23,8 @@ import sympy as sp
 from symdual.derive.holes import Filled, filled
 from symdual.derive.order import in_order
 from symdual.derive.pieces import Limits, in_pieces
-from symdual.spec.model import Model
 from symdual.spec.symbols import Constant, Family, FeatureSum, power, tanh
+from symdual.spec.system import System
 
 DIFFERENTIATED = Limits(terms=sys.maxsize, depth=16)  # of an expression of which derivatives are found; sums are easy
 
@@ -70,7 +70,7 @@ class Program:
         return tuple(node for node in self.nodes if isinstance(node, Point))
 
 
-def canonical_symbols(model: Model) -> dict[sp.Symbol, sp.Symbol]:
+def canonical_symbols(model: System) -> dict[sp.Symbol, sp.Symbol]:
     """Map each symbol of the model to a plain real one of the same name, free of the user's assumptions."""
     scalars = [
         *model.states,
@@ -82,7 +82,7 @@ def canonical_symbols(model: Model) -> dict[sp.Symbol, sp.Symbol]:
     return {symbol: sp.Symbol(symbol.name, real=True) for symbol in scalars}
 
 
-def dynamics_program(model: Model) -> Program:
+def dynamics_program(model: System) -> Program:
     """The next state x_{k+1} = f(x, u, theta), discretised if the model was given in continuous time.
 
     With substeps it is where the first of them leads; what remembers inputs moves by whole steps, and waits until then.
@@ -102,7 +102,7 @@ def dynamics_program(model: Model) -> Program:
 
 
 def _discretised(
-    model: Model, states: tuple[sp.Symbol, ...], motion: tuple[sp.Expr, ...], clock: sp.Symbol | None
+    model: System, states: tuple[sp.Symbol, ...], motion: tuple[sp.Expr, ...], clock: sp.Symbol | None
 ) -> tuple[list[Definition], tuple[sp.Expr, ...]]:
     """One step of the method."""
     share = sp.Rational(1, model.substeps)
@@ -129,7 +129,7 @@ class _Moving(NamedTuple):
         return [e.xreplace(place) for e in self.motion]
 
 
-def slope_program(model: Model) -> Program:
+def slope_program(model: System) -> Program:
     """The time derivative of the state, g(x, u, theta), of a model in continuous time; what remembers inputs waits."""
     symbols = canonical_symbols(model)
     prepared = [_prepared(e) for e in model.dynamics[: len(model.own_states)]]
@@ -137,12 +137,12 @@ def slope_program(model: Model) -> Program:
     return _build([], tuple(e.expression.xreplace(symbols) for e in prepared) + waiting, _remarks(prepared))
 
 
-def observation_program(model: Model) -> Program:
+def observation_program(model: System) -> Program:
     """The measurement y = h(x, theta)."""
     return terms_program(model, model.observation)
 
 
-def terms_program(model: Model, expressions: Iterable[sp.Expr]) -> Program:
+def terms_program(model: System, expressions: Iterable[sp.Expr]) -> Program:
     """Expressions in the symbols of a model."""
     symbols = canonical_symbols(model)
     prepared = [_prepared(e) for e in expressions]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import NamedTuple, get_type_hints
 
 from symdual.common.numba_versions import TESTED
 from symdual.common.parts import PARTS
+from symdual.controllers import CONTROLLERS, COSTS, EXPORTED, OPTIONS
 from symdual.derive.derivation import Derivation
 from symdual.emit.blocks import block_text, motion_text
 from symdual.emit.contexts import (
@@ -18,6 +19,7 @@ from symdual.emit.contexts import (
     CandidatesContext,
     ClosedLoopCovarianceContext,
     ConstraintsContext,
+    ControllerContext,
     CostBlocksContext,
     CovariancesContext,
     CurvatureContext,
@@ -31,15 +33,20 @@ from symdual.emit.contexts import (
     ObjectiveContext,
     OptionsContext,
     PlannerContext,
+    PlantContext,
     ProcessContext,
     RecordsContext,
     RolloutsContext,
     SecondOrderContext,
+    SettingsContext,
     StartsContext,
 )
 from symdual.emit.facts import Facts, with_inputs
 from symdual.emit.processes import calls_matern, parameter_spans, points_of_a_step
 from symdual.emit.render import render
+from symdual.emit.signatures import signature, workspace_fields
+from symdual.entries.decisions import Cost, PlantModule
+from symdual.entries.types import target_of
 
 
 class File(NamedTuple):
@@ -75,13 +82,17 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
     search = "search_one" if s.nu == 1 else "search_several"
     slopes = "adjoint_lowrank" if has.lowrank and not has.constraints else "adjoint"
     costs = ("structured", *(["lowrank"] if has.lowrank else []), "second_order", "bonus")
+    records = facts.records()
+    alone = tuple(kind.name for kind in EXPORTED if kind.part in ("", *facts.parts))
+    addable = {kind.name: kind.part for kind in EXPORTED if kind.name not in alone}
+    own = tuple(name for name, cost in COSTS.items() if cost.own_module)
     covariances = CovariancesContext(s.input_delay, parameter_spans(facts.derivation))
     found = (
         File("__init__", facts.init(digest_placeholder)),
         File("options", OptionsContext(TESTED)),
         File("pipeline"),
         File("kernels/kernels", facts.kernels()),
-        File("records", RecordsContext(facts.size_lines(), facts.records())),
+        File("records", RecordsContext(facts.size_lines(), records, workspace_fields(records), OPTIONS)),
         File("blocks/blocks", BlocksContext(text, motion_text(facts.transition, facts.diffusion), width)),
         File("blocks/cost_blocks", CostBlocksContext(text, width)),
         *_optional(facts),
@@ -101,17 +112,28 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         File("planning/dual_cost"),
         *([File("constraints/uncertain_cost")] if has.constraints else []),
         *(_planned(facts, slopes, AdjointBlocksContext(facts.selecting, width, rows)) if has.planned else []),
+        File("blocks/random_numbers"),
         File("calls", CallsContext(slopes)),
         File("search/candidates", CandidatesContext(_search_limits(search, has.discrete_inputs))),
         File("search/search", template=f"search/{search}"),
         *([File("search/discrete_inputs")] if has.discrete_inputs else []),
-        File("search/decision", DecisionContext(costs)),
-        File("controller"),
-        File("plant"),
+        *(File(f"controllers/{name}") for name in own),
+        File("search/decision", DecisionContext(costs, own, signature(Cost, "types."))),
+        File("settings", SettingsContext(CONTROLLERS, COSTS, alone)),
+        File("control_step"),
+        File("controller", ControllerContext(alone, addable)),
+        File("plant", _plant()),
         File("episode"),
     )
     folders = sorted({file.place.partition("/")[0] for file in found if "/" in file.place})
     return (*found, *(File(f"{folder}/__init__") for folder in folders))
+
+
+def _plant() -> PlantContext:
+    """The types of the functions of a plant."""
+    pointers = get_type_hints(PlantModule, include_extras=True)
+    targets = {name: target for name, kind in pointers.items() if (target := target_of(kind))}
+    return PlantContext({name: signature(target) for name, target in targets.items()})
 
 
 def _filter_covariance(facts: Facts) -> File:
@@ -224,7 +246,6 @@ def _adjoint(facts: Facts, blocks: AdjointBlocksContext) -> list[File]:
 def _selection(facts: Facts) -> list[File]:
     """Simulated rollouts that select among plans."""
     return [
-        File("dual_planner/random_numbers"),
         File("dual_planner/rollouts", RolloutsContext(facts.diffusion)),
         File("dual_planner/selection"),
     ]

@@ -5,11 +5,14 @@ A key that nobody supplies is found by the type checker, one that nobody uses by
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
+from symdual.controllers import Cost, Kind, Option
 from symdual.emit.blocks import BlockText, MotionText
 from symdual.emit.processes import ProcessCode, ProcessPoint
 from symdual.emit.record import Record
+from symdual.emit.signatures import WorkspaceField
 from symdual.emit.stages import StageLayout
 
 Lines = tuple[str, ...]  # of a module, such as `NX = 2`
@@ -64,9 +67,8 @@ class KernelsContext(NamedTuple):
     sincos_counts: tuple[int, ...]
     exp_counts: tuple[int, ...]
     nx: int
-    nu: int
-    nz: int
     npairs: int
+    shapes: Mapping[str, str]  # of the arguments of kernels that are templates
     hessian_blocks: str
     theta_rows: tuple[int, ...]
     stages: StageLayout | None
@@ -117,6 +119,23 @@ class RecordsContext(NamedTuple):
 
     size_lines: tuple[str, ...]
     records: tuple[Record, ...]
+    workspace: tuple[WorkspaceField, ...]
+    options: Mapping[str, Option]
+
+
+class SettingsContext(NamedTuple):
+    """The list of controllers, and the costs that they minimise."""
+
+    kinds: Mapping[str, Kind]
+    costs: Mapping[str, Cost]
+    names: tuple[str, ...]  # of those that stand by themselves
+
+
+class ControllerContext(NamedTuple):
+    """A controller for programs without symdual."""
+
+    names: tuple[str, ...]
+    addable: Mapping[str, str]  # controllers that the package has not, by the part that would add them
 
 
 class BlocksContext(NamedTuple):
@@ -268,6 +287,14 @@ class DecisionContext(NamedTuple):
     """The search over the input."""
 
     costs: tuple[str, ...]
+    own: tuple[str, ...]  # costs that are modules of their own
+    signature: str  # of a cost
+
+
+class PlantContext(NamedTuple):
+    """The model as a plant."""
+
+    signatures: Mapping[str, str]
 
 
 class CallsContext(NamedTuple):

@@ -8,7 +8,7 @@ from symdual.derive.branches import derivative, product
 from symdual.derive.calculus import Calculus, differentiate
 from symdual.derive.derivation import Derivation
 from symdual.derive.program import expanded_outputs, values_program
-from symdual.emit.kernels import KernelFunction, equations_text, new_builder, write_jacobian, write_values
+from symdual.emit.kernels import KernelFunction, equations_text, leaf, new_builder, write_jacobian, write_values
 
 
 def cost_functions(derivation: Derivation) -> tuple[KernelFunction, ...]:
@@ -43,8 +43,6 @@ def _functions(
     inputs: tuple[sp.Symbol, ...],
     expressions: tuple[sp.Expr, ...],
 ) -> tuple[KernelFunction, ...]:
-    point = ("time_index", "z_in", *(["u_in"] if inputs else []))
-    by_input = ("terms_u_out",) if inputs else ()
     names = tuple(f"t{i}" for i in range(len(expressions)))
     values = new_builder(derivation, calculus)
     write_values(values, calculus, "terms_out")
@@ -59,30 +57,18 @@ def _functions(
             for b, other in enumerate(columns):
                 hessians.write(f"{place}[{a}, {b}]", calculus.hessian.entry(one, other))
     when = "a step" if inputs else "the end"
-    shapes = _shapes(derivation, len(expressions), bool(inputs))
     return (
-        KernelFunction(
-            f"{role}_terms",
-            (*point, "data", "work", "terms_out"),
-            f"The terms of the cost of {when}.",
-            equations_text(names, expressions),
-            shapes,
-            values.build(),
-        ),
-        KernelFunction(
+        leaf(f"{role}_terms", f"The terms of the cost of {when}.", equations_text(names, expressions), values.build()),
+        leaf(
             f"{role}_jacobian",
-            (*point, "data", "work", "terms_out", "terms_x_out", *by_input),
             f"The terms of the cost of {when} with their derivatives by {'state and input' if inputs else 'state'}.",
             ("terms_x_out = dt/dx" + (", terms_u_out = dt/du" if inputs else ""),),
-            shapes,
             slopes.build(),
         ),
-        KernelFunction(
+        leaf(
             f"{role}_hessian",
-            (*point, "costate", "data", "work", "hessian_xx_out", *(("hessian_ux_out", "uu_out") if inputs else ())),
             f"The second derivatives of costate' t, t the terms of the cost of {when}.",
             ("hessian_xx_out = t_xx" + (", hessian_ux_out = t_ux, uu_out = t_uu" if inputs else ""),),
-            shapes,
             hessians.build(),
         ),
     )
@@ -111,18 +97,11 @@ def _turns(derivation: Derivation, calculus: Calculus, role: str, inputs: tuple[
     ]
     for place, expression in zip(own, program.outputs, strict=True):
         builder.write(place, expression)
-    when, size = "a step" if inputs else "the end", len(derivation.states) + len(derivation.inputs)
-    shapes = (
-        _shapes(derivation, len(terms), bool(inputs))
-        + f", joint_in ({size}, {size}), turns_x_out ({len(derivation.states)})"
-    )
-    return KernelFunction(
+    when = "a step" if inputs else "the end"
+    return leaf(
         f"{role}_third_derivatives",
-        ("time_index", "z_in", *(["u_in"] if inputs else []), "costate", "joint_in", "data", "work", "turns_x_out")
-        + (("turns_u_out",) if inputs else ()),
         f"The slope of tr D H, D = joint_in symmetric, H the second derivatives of costate' t of the cost of {when}.",
         ("what is identically zero is not written",),
-        shapes + (f", turns_u_out ({len(inputs)})" if inputs else ""),
         builder.build(),
     )
 
@@ -135,11 +114,6 @@ def _constraint_functions(
     derivation: Derivation, calculus: Calculus, expressions: tuple[sp.Expr, ...]
 ) -> tuple[KernelFunction, ...]:
     """The values of constraints, and their slopes by state, input and scalar unknowns."""
-    count, point = len(expressions), ("time_index", "z_in", "u_in", "data", "work", "constraints_out")
-    nx, nu, nz = len(derivation.states), len(derivation.inputs), len(derivation.states) + derivation.theta_size
-    shapes = f"z_in ({nz}), u_in ({nu}), constraints_out ({count}), constraints_x_out ({count}, {nx})"
-    shapes += f", constraints_u_out ({count}, {nu})"
-    shapes += f", constraints_theta_out ({count}, {len(derivation.scalars)})"
     values = new_builder(derivation, calculus)
     write_values(values, calculus, "constraints_out")
     slopes = new_builder(derivation, calculus)
@@ -147,23 +121,13 @@ def _constraint_functions(
     write_jacobian(slopes, calculus, "constraints_x_out", derivation.states)
     write_jacobian(slopes, calculus, "constraints_u_out", derivation.inputs)
     write_jacobian(slopes, calculus, "constraints_theta_out", derivation.scalars)
-    names = tuple(f"g{i}" for i in range(count))
+    names = tuple(f"g{i}" for i in range(len(expressions)))
     kept = "The constraints, at most zero where they are kept"
     equations = equations_text(names, expressions)
     by = (
         "constraints_x_out = dg/dx, constraints_u_out = dg/du, constraints_theta_out = dg/dtheta, of scalar unknowns",
     )
-    more = ("constraints_x_out", "constraints_u_out", "constraints_theta_out")
     return (
-        KernelFunction("constraint_values", point, f"{kept}.", equations, shapes, values.build()),
-        KernelFunction(
-            "constraint_jacobian", (*point, *more), f"{kept}, with their slopes.", by, shapes, slopes.build()
-        ),
+        leaf("constraint_values", f"{kept}.", equations, values.build()),
+        leaf("constraint_jacobian", f"{kept}, with their slopes.", by, slopes.build()),
     )
-
-
-def _shapes(derivation: Derivation, terms: int, with_inputs: bool) -> str:
-    nx, nu, nz = len(derivation.states), len(derivation.inputs), len(derivation.states) + derivation.theta_size
-    given = f"z_in ({nz}), " + (f"u_in ({nu}), " if with_inputs else "") + f"costate ({terms}), terms_out ({terms})"
-    by_input = f", terms_u_out ({terms}, {nu}), hessian_ux_out ({nu}, {nx}), uu_out ({nu}, {nu})" if with_inputs else ""
-    return f"{given}, terms_x_out ({terms}, {nx}), hessian_xx_out ({nx}, {nx}){by_input}"

@@ -20,17 +20,33 @@ from symdual.emit.contexts import (
     SecondOrderText,
     ShapedTable,
 )
-from symdual.emit.kernels import DataLayout, data_layout, kernel_functions, stages
+from symdual.emit.kernels import DataLayout, data_layout, kernel_functions, sizes_of_kernels, stages
 from symdual.emit.layout import functions_text, helpers_in, hessian_text, kernel_imports
 from symdual.emit.processes import process_codes, process_pairs
 from symdual.emit.record import Needs, Record
 from symdual.emit.records import records
 from symdual.emit.second_order import NO_MOMENTS, second_order_text
-from symdual.spec.model import Model
+from symdual.emit.sizes import arguments_of, shapes_text
 from symdual.spec.objective import Objective
+from symdual.spec.specification import Specification
 from symdual.spec.symbols import Unknown
 
 MANY = 8  # parameters from which on there is a low-rank form, and rows are rounded up to whole vectors
+
+_IN_TEMPLATES = ("dynamics", "linearise", "dynamics_jacobian", "dynamics_hessian", "dynamics_hessians")
+_MEANINGS = {
+    "NX": "states",
+    "NU": "inputs",
+    "NY": "measurements",
+    "NTHETA": "unknown parameters",
+    "NZ": "augmented state (x, theta)",
+    "NR": "rows of f_theta that are not identically zero",
+    "NHR": "rows of h_theta that are not identically zero",
+    "NS": "scalar unknowns",
+    "NPAIRS": "pairs of vectors in the parameter block of the Hessian",
+    "NDIAG": "length of the diagonals of the Hessian",
+    "OBSERVATION_NDIAG": "of the Hessian of h",
+}
 
 
 class Facts:
@@ -65,7 +81,7 @@ class Facts:
         # what is uncertain about states costs the same whatever is done
         self.affine = self.linear and not self.structure.observation_curved_rows
         self.steady = self.transition == "identity" and model.time is None and not model.signals
-        self._work = max(function.kernel.work for function in self._functions)
+        self._sizes = sizes_of_kernels(derivation, self.structure, self._functions)
 
     @property
     def has(self) -> Has:
@@ -113,35 +129,21 @@ class Facts:
     def size_lines(self) -> tuple[str, ...]:
         """The constants that every recursion needs; they make the bounds of all inner loops known to the compiler."""
         s = self.structure
-        diagonals = sum(count for _, _, count, _ in s.hessian_diagonals)
-        seen = hessian_diagonals(self.derivation, self.derivation.observation_hessian)
-        seen_pairs = len(self.derivation.observation_hessian.pairs)
         return (
-            f"NX = {s.nx}  # states",
-            f"NU = {s.nu}  # inputs",
-            f"NY = {s.ny}  # measurements",
-            f"NTHETA = {s.ntheta}  # unknown parameters",
-            f"NZ = {s.nz}  # augmented state (x, theta)",
-            f"NR = {self.nr}  # rows of f_theta that are not identically zero",
-            f"NHR = {self.nhr}  # rows of h_theta that are not identically zero",
-            f"NS = {s.ns}  # scalar unknowns",
-            f"NPAIRS = {s.npairs}  # pairs of vectors in the parameter block of the Hessian",
-            f"NDIAG = {diagonals}  # length of the diagonals of the Hessian",
-            f"OBSERVATION_NDIAG = {sum(count for _, _, count, _ in seen)}  # of the Hessian of h",
-            f"OBSERVATION_NPAIRS = {seen_pairs}",
+            *(f"{name} = {self._sizes[name]}  # {meaning}" for name, meaning in _MEANINGS.items()),
+            f"OBSERVATION_NPAIRS = {self._sizes['OBSERVATION_NPAIRS']}",
             "STORED_PLANS = 11  # plans: the certainty-equivalent one, the two best, and those on trial",
             f"PERTURBATIONS = {6 if s.nu == 1 else 3}  # first inputs tried on either side of that of the ce plan",
             "STARTS = 3 + 2 * NU * PERTURBATIONS  # plans that a decision may start from",
             "LOOKS = STARTS + 60 * NU  # first inputs that are looked at one step ahead",
             *(["ENTRIES = 10  # contestants of simulated rollouts"] if self.has_rollouts else []),
-            f"DATA = {self._layout.size}  # known numbers",
+            f"DATA = {self._sizes['DATA']}  # known numbers",
             *self._signal_lines(),
             *self._term_lines(),
             *self._moment_lines(),
             *self._discrete_lines(),
-            f"WORK = {self._work}  # scratch of the kernels",
-            "# parameters rounded up to whole vectors; for a plain number as argument a function is compiled anew",
-            f"WIDTH = np.int64({_padded(s.ntheta)})",
+            f"WORK = {self._sizes['WORK']}  # scratch of the kernels",
+            f"WIDTH = {_padded(s.ntheta)}  # parameters rounded up to whole vectors",
         )
 
     @property
@@ -179,13 +181,12 @@ class Facts:
         )
 
     def _term_lines(self) -> tuple[str, ...]:
-        objective = self.derivation.model.objective
-        if objective is None:
+        if self.objective is None:
             return ()
         return (
-            f"NT = {len(objective.stage.expressions)}  # terms of the cost of a step",
-            f"NE = {len(objective.final.expressions)}  # terms of the cost of the end",
-            *([f"NC = {len(objective.constraints)}  # constraints"] if objective.constraints else []),
+            f"NT = {self._sizes['NT']}  # terms of the cost of a step",
+            f"NE = {self._sizes['NE']}  # terms of the cost of the end",
+            *([f"NC = {self._sizes['NC']}  # constraints"] if self.constrained else []),
         )
 
     def _discrete_lines(self) -> tuple[str, ...]:
@@ -236,7 +237,7 @@ class Facts:
         unknowns += [(block.symbol.name, block.start, block.count) for block in derivation.weights]
         return InitContext(
             digest_placeholder=digest_placeholder,
-            sizes=self._sizes(),
+            sizes=self._size_names(),
             states=_positions(symbol.name for symbol in derivation.states),
             inputs=_positions(symbol.name for symbol in derivation.inputs),
             measurements=_positions(measurement_names(derivation)),
@@ -253,16 +254,15 @@ class Facts:
         exp = tuple(sorted({c for f in functions for c in f.kernel.exp_counts}))
         helpers = helpers_in(text, bool(sincos or exp))
         return KernelsContext(
-            sizes=self._sizes(),
+            sizes=self._size_names(),
             imports=kernel_imports(text, helpers, bool(sincos), bool(exp), staged is not None),
             functions=text,
             helpers=helpers,
             sincos_counts=sincos,
             exp_counts=exp,
             nx=s.nx,
-            nu=s.nu,
-            nz=s.nz,
             npairs=s.npairs,
+            shapes={f: shapes_text(f, arguments_of(f), self._sizes) for f in _IN_TEMPLATES},
             hessian_blocks=hessian_text(s),
             theta_rows=s.theta_rows,
             stages=staged,
@@ -296,22 +296,9 @@ class Facts:
             )
         return tuple(tables)
 
-    def _sizes(self) -> Lines:
-        s = self.structure
-        sizes = (
-            ("NX", s.nx),
-            ("NU", s.nu),
-            ("NY", s.ny),
-            ("NS", s.ns),
-            ("NTHETA", s.ntheta),
-            ("NZ", s.nz),
-            ("NR", self.nr),
-            ("NHR", self.nhr),
-            ("NPAIRS", s.npairs),
-            ("DATA", self._layout.size),
-            ("WORK", self._work),
-        )
-        return tuple(f"{name} = {size}" for name, size in sizes)
+    def _size_names(self) -> Lines:
+        names = ("NX", "NU", "NY", "NS", "NTHETA", "NZ", "NR", "NHR", "NPAIRS", "DATA", "WORK")
+        return tuple(f"{name} = {self._sizes[name]}" for name in names)
 
 
 def _objective_context(derivation: Derivation) -> ObjectiveContext | None:
@@ -324,7 +311,7 @@ def _objective_context(derivation: Derivation) -> ObjectiveContext | None:
     return ObjectiveContext(stage, final)
 
 
-def with_inputs(model: Model) -> tuple[int, ...]:
+def with_inputs(model: Specification) -> tuple[int, ...]:
     """1 for each constraint that contains an input: at the end there is none."""
     constraints = () if model.objective is None else model.objective.constraints
     return tuple(int(not g.free_symbols.isdisjoint(model.inputs)) for g in constraints)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import sympy as sp
@@ -14,6 +14,7 @@ from symdual.derive.pieces import depth
 from symdual.derive.program import Point
 from symdual.derive.structure import Structure, hessian_diagonals
 from symdual.emit.kernel import KernelBuilder
+from symdual.emit.sizes import Sizes, arguments_of, shapes_text, sizes_of
 from symdual.emit.stages import (
     StageLayout,
     stage_layout,
@@ -85,12 +86,25 @@ def kernel_functions(derivation: Derivation, structure: Structure) -> tuple[Kern
         *cost_functions(derivation),
         *noise_functions(derivation),
     )
+    sizes = sizes_of_kernels(derivation, structure, functions)
+    return tuple(f._replace(shapes=shapes_text(_declared(f, layout), f.arguments, sizes)) for f in functions)
+
+
+def sizes_of_kernels(derivation: Derivation, structure: Structure, functions: Iterable[KernelFunction]) -> Sizes:
+    """The sizes of a package with these kernels."""
     work = max(function.kernel.work for function in functions)
-    shared = f"data ({data_layout(derivation).size}), work ({work})"
-    return tuple(
-        f._replace(shapes=f"{f.shapes}, {shared}" if f.shapes else _shapes(derivation, structure, f, work))
-        for f in functions
-    )
+    return sizes_of(derivation, structure, data_layout(derivation).size, work)
+
+
+def _declared(function: KernelFunction, layout: StageLayout | None) -> str:
+    """The entry that a kernel is declared with: what a step in loops calls has its arguments from the step."""
+    inner = layout is not None and function.name.startswith(layout.link)
+    return "dynamics_hessian" if inner else function.name
+
+
+def leaf(name: str, summary: str, equations: tuple[str, ...], kernel: Kernel) -> KernelFunction:
+    """A kernel that is called by others, with its declared arguments; its shapes are not known before the last one."""
+    return KernelFunction(name, arguments_of(name), summary, equations, "", kernel)
 
 
 def stages(derivation: Derivation) -> StageLayout | None:
@@ -147,37 +161,6 @@ def _link(derivation: Derivation, layout: StageLayout) -> tuple[KernelFunction, 
             second.build(),
         ),
     )
-
-
-def _shapes(derivation: Derivation, structure: Structure, function: KernelFunction, work: int) -> str:
-    s = structure
-    observed = function.name.startswith("observation")
-    hessian = derivation.observation_hessian if observed else derivation.dynamics_hessian
-    diagonals = sum(count for _, _, count, _ in hessian_diagonals(derivation, hessian))
-    pairs = len(hessian.pairs) if observed else s.npairs
-    shapes: dict[str, tuple[int, ...]] = {
-        "z_in": (s.nz,),
-        "u_in": (s.nu,),
-        "costate": (s.ny if observed else s.nx,),
-        "data": (data_layout(derivation).size,),
-        "work": (work,),
-        "f_out": (s.nx,),
-        "f_x_out": (s.nx, s.nx),
-        "f_u_out": (s.nx, s.nu),
-        "f_theta_out": (len(s.theta_rows), s.ntheta),
-        "h_out": (s.ny,),
-        "h_x_out": (s.ny, s.nx),
-        "h_theta_out": (len(s.h_theta_rows), s.ntheta),
-        "core_out": (s.nx + s.ns, s.nz),
-        "input_out": (s.nu, s.nz),
-        "uu_out": (s.nu, s.nu),
-        "diagonal_out": (diagonals,),
-        "left_out": (pairs, s.ntheta),
-        "right_out": (pairs, s.ntheta),
-        "points_out": points_shape(derivation),
-        "gains_out": (s.nx, len(process_evaluations(derivation))),
-    }
-    return ", ".join(f"{a} ({', '.join(map(str, shapes[a]))})" for a in function.arguments if a in shapes)
 
 
 def new_builder(
@@ -287,12 +270,10 @@ def _dynamics(derivation: Derivation) -> KernelFunction:
         names = tuple(f"d {s.name} / dt" for s in derivation.states)
     within = f" in {model.substeps} substeps" if model.substeps > 1 else ""
     discretised = () if model.step is None else (f"discretised by {model.method} with step_length{within}",)
-    return KernelFunction(
+    return leaf(
         "dynamics",
-        ("time_index", "z_in", "u_in", "data", "work", "f_out"),
         "The next state, f_out = f(x, u, theta).",
         equations_text(names, model.dynamics) + discretised,
-        "",
         builder.build(),
     )
 
@@ -303,12 +284,10 @@ def _linearise(derivation: Derivation) -> KernelFunction:
     write_values(builder, calculus, "f_out")
     write_jacobian(builder, calculus, "f_x_out", derivation.states)
     write_jacobian(builder, calculus, "f_u_out", derivation.inputs)
-    return KernelFunction(
+    return leaf(
         "linearise",
-        ("time_index", "z_in", "u_in", "data", "work", "f_out", "f_x_out", "f_u_out"),
         "The next state with its Jacobians by state and input.",
         ("f_x_out = df/dx, f_u_out = df/du",),
-        "",
         builder.build(),
     )
 
@@ -321,12 +300,10 @@ def _dynamics_jacobian(derivation: Derivation, structure: Structure) -> KernelFu
     write_jacobian(builder, calculus, "f_u_out", derivation.inputs)
     _write_theta(builder, derivation, calculus, "f_theta_out", structure.theta_rows)
     rows = ", ".join(derivation.states[i].name for i in structure.theta_rows) or "none"
-    return KernelFunction(
+    return leaf(
         "dynamics_jacobian",
-        ("time_index", "z_in", "u_in", "data", "work", "f_out", "f_x_out", "f_u_out", "f_theta_out"),
         "The next state with its Jacobians: the upper rows of A~ = [f_x f_theta; 0 D] and B~ = [f_u; 0].",
         (f"f_theta_out = df/dtheta, only the rows that are not identically zero: {rows}",),
-        "",
         builder.build(),
     )
 
@@ -344,28 +321,13 @@ def _dynamics_hessian(derivation: Derivation) -> KernelFunction:
             builder.write_vector(_indexed("input_out", nx + block.start, a), block.count, vector)
         for b, other in enumerate(derivation.inputs):
             builder.write(f"uu_out[{a}, {b}]", hessian.entry(one, other))
-    return KernelFunction(
+    return leaf(
         "dynamics_hessian",
-        (
-            "time_index",
-            "z_in",
-            "u_in",
-            "costate",
-            "data",
-            "work",
-            "core_out",
-            "input_out",
-            "uu_out",
-            "diagonal_out",
-            "left_out",
-            "right_out",
-        ),
         "The second derivatives of costate' f by (z, z), (u, z) and (u, u), by structure.",
         (
             "core_out: full rows of the states and scalar unknowns; input_out: f_uz; uu_out: f_uu",
             "theta by theta of the families: diagonal_out on diagonals, plus left' right + right' left",
         ),
-        "",
         builder.build(),
     )
 
@@ -375,12 +337,10 @@ def _observation(derivation: Derivation) -> KernelFunction:
     builder = new_builder(derivation, calculus)
     write_values(builder, calculus, "h_out")
     names = tuple(f"y{i}" for i in range(len(calculus.program.outputs)))
-    return KernelFunction(
+    return leaf(
         "observation",
-        ("time_index", "z_in", "data", "work", "h_out"),
         "The expected measurement, h_out = h(x, theta).",
         equations_text(names, derivation.model.observation),
-        "",
         builder.build(),
     )
 
@@ -392,12 +352,10 @@ def _observation_jacobian(derivation: Derivation, structure: Structure) -> Kerne
     write_jacobian(builder, calculus, "h_x_out", derivation.states)
     _write_theta(builder, derivation, calculus, "h_theta_out", structure.h_theta_rows)
     rows = ", ".join(f"y{i}" for i in structure.h_theta_rows) or "none"
-    return KernelFunction(
+    return leaf(
         "observation_jacobian",
-        ("time_index", "z_in", "data", "work", "h_out", "h_x_out", "h_theta_out"),
         "The expected measurement with its Jacobians: C~ = [h_x h_theta].",
         (f"h_theta_out = dh/dtheta, only the rows that are not identically zero: {rows}",),
-        "",
         builder.build(),
     )
 
@@ -406,22 +364,10 @@ def _observation_hessian(derivation: Derivation) -> KernelFunction:
     calculus, hessian = derivation.observation, derivation.observation_hessian
     builder = new_builder(derivation, calculus)
     _write_hessian(builder, derivation, hessian)
-    return KernelFunction(
+    return leaf(
         "observation_hessian",
-        (
-            "time_index",
-            "z_in",
-            "costate",
-            "data",
-            "work",
-            "core_out",
-            "diagonal_out",
-            "left_out",
-            "right_out",
-        ),
         "The second derivatives of costate' h by (z, z), by structure.",
         ("the blocks are those of dynamics_hessian",),
-        "",
         builder.build(),
     )
 
@@ -436,12 +382,6 @@ def process_points(derivation: Derivation) -> tuple[Point, ...]:
     return tuple(p for p in derivation.dynamics.program.points if p.family.process is not None)
 
 
-def points_shape(derivation: Derivation) -> tuple[int, int]:
-    """One row for each point, as long as the longest."""
-    points = process_points(derivation)
-    return len(points), max((len(p.arguments) for p in points), default=0)
-
-
 def _process_points(derivation: Derivation) -> KernelFunction:
     calculus = derivation.dynamics
     builder = new_builder(derivation, calculus)
@@ -452,11 +392,9 @@ def _process_points(derivation: Derivation) -> KernelFunction:
         for i in range(len(derivation.states)):
             builder.write(f"gains_out[{i}, {column}]", calculus.jacobian(i, evaluation.symbol))
     names = ", ".join(e.symbol.name for e in process_evaluations(derivation))
-    return KernelFunction(
+    return leaf(
         "process_points",
-        ("time_index", "z_in", "u_in", "data", "work", "points_out", "gains_out"),
         "Where a step of the dynamics evaluates Gaussian processes, and how the next state depends on their values.",
         (f"gains_out = df/dg for g = {names}",),
-        "",
         builder.build(),
     )

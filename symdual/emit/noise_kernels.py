@@ -6,7 +6,7 @@ import sympy as sp
 
 from symdual.derive.calculus import Calculus
 from symdual.derive.derivation import Derivation
-from symdual.emit.kernels import KernelFunction, equations_text, new_builder
+from symdual.emit.kernels import KernelFunction, equations_text, leaf, new_builder
 from symdual.spec.noise import lower, places
 
 
@@ -31,7 +31,7 @@ def _functions(
     inputs: tuple[sp.Symbol, ...],
 ) -> tuple[KernelFunction, ...]:
     size = len(derivation.model.states if letter == "Q" else derivation.model.observation)
-    point, where = ("time_index", "z_in", *(["u_in"] if inputs else [])), places(size)
+    where = places(size)
     values = new_builder(derivation, calculus)
     for (i, j), entry in zip(where, calculus.program.outputs, strict=True):
         if i == j:
@@ -44,26 +44,20 @@ def _functions(
         for a, variable in enumerate(variables):
             terms = [lam * calculus.jacobian(e, variable) for e, lam in enumerate(calculus.costate)]
             slopes.write(f"{place}[{a}]", sp.Add(*terms))
-    nx, nu = len(derivation.states), len(derivation.inputs)
-    given = f"z_in ({nx + derivation.theta_size})" + (f", u_in ({nu})" if inputs else "")
     by = "state and input" if inputs else "state"
     shown = tuple(f"{letter}[{i}, {j}]" for i, j in where)
     return (
-        KernelFunction(
+        leaf(
             name,
-            (*point, "data", "work", "noise_out"),
             f"The covariance of the noise of a {'step' if inputs else 'measurement'}; what is identically zero beside "
             "the diagonal is not written.",
             _equations(shown, expressions),
-            f"{given}, noise_out ({size}, {size})",
             values.build(),
         ),
-        KernelFunction(
+        leaf(
             f"{name}_gradient",
-            (*point, "costate", "data", "work", "noise_x_out", *(["noise_u_out"] if inputs else [])),
             f"The slope of costate' q by {by}, q the entries of {letter} on and below its diagonal, row by row.",
             (f"q = ({', '.join(shown)})",),
-            f"{given}, costate ({len(where)}), noise_x_out ({nx})" + (f", noise_u_out ({nu})" if inputs else ""),
             slopes.build(),
         ),
     )

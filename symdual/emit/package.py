@@ -28,7 +28,7 @@ from symdual.derive.pieces import Limits, in_pieces
 from symdual.emit.code import code
 from symdual.emit.kernels import DataLayout, data_layout
 from symdual.emit.render import template_folder
-from symdual.spec.model import Model
+from symdual.spec.specification import Specification
 
 _PLACEHOLDER = "@DIGEST@"
 
@@ -46,7 +46,7 @@ class Package:
 def package(
     derivation: Derivation,
     numbers: Mapping[str, Array] | None = None,
-    plants: Mapping[str, Model] | None = None,
+    plants: Mapping[str, Specification] | None = None,
     parts: Collection[str] = PARTS,
 ) -> Package:
     """Render the package of a model.
@@ -75,7 +75,7 @@ def package(
     return Package(model.name, files, digest, inputs)
 
 
-def _scenarios(model: Model, plants: Mapping[str, Model]) -> bytes:
+def _scenarios(model: Specification, plants: Mapping[str, Specification]) -> bytes:
     """Who the plant of each scenario is, and the digest of each that has a package of its own."""
     others = {plant.name: model_digest(plant) for plant in plants.values() if plant.name != model.name}
     content = {"plants": {name: plant.name for name, plant in plants.items()}, "digests": others}
@@ -130,7 +130,7 @@ def model_numbers(derivation: Derivation, layout: DataLayout) -> dict[str, Array
     }
 
 
-def _cost_numbers(model: Model) -> dict[str, Array]:
+def _cost_numbers(model: Specification) -> dict[str, Array]:
     """What is known of the terms of a cost: their slopes by the inputs, where these alone occur."""
     slopes = None if model.objective is None else model.objective.input_slopes(model)
     return {} if slopes is None else {"term_slopes": slopes}
@@ -160,7 +160,7 @@ def _digest(*parts: str | bytes) -> str:
 def _generator_digest() -> str:
     """The hash of all that turns a model into files: the generator's modules, what numbers are to them, templates."""
     root = Path(symdual.__file__).parent
-    modules = [path for part in ("spec", "derive", "emit") for path in sorted((root / part).glob("*.py"))]
+    modules = [path for part in ("spec", "derive", "entries", "emit") for path in sorted((root / part).glob("*.py"))]
     common = ("choices", "named", "numba_versions", "numbers", "parts", "schedules")
     modules += [root / "common" / f"{name}.py" for name in common]
     templates = sorted(path for path in template_folder().rglob("*") if path.is_file())
@@ -168,7 +168,10 @@ def _generator_digest() -> str:
 
 
 def input_digest(
-    model: Model, numbers: Mapping[str, Array], plants: Mapping[str, Model], parts: Collection[str] = PARTS
+    model: Specification,
+    numbers: Mapping[str, Array],
+    plants: Mapping[str, Specification],
+    parts: Collection[str] = PARTS,
 ) -> str:
     """The hash of everything that goes into a package; equal digests mean equal packages."""
     said: list[str | bytes] = [_generator_digest(), symdual.__version__, model_digest(model), repr(sorted(parts))]
@@ -187,8 +190,8 @@ def _spelled(expression: sp.Expr) -> list[str]:
     return [*(sp.srepr(piece) for _, piece in pieces.taken), sp.srepr(pieces.rest)]
 
 
-def model_digest(model: Model) -> str:
-    """The hash of what a model says, whatever its scenarios are and whoever turns it into code."""
+def model_digest(model: Specification) -> str:
+    """The hash of what a model says and its scenarios ask of its code, whoever turns it into code."""
     parts: list[str | bytes] = [model.name, model.method, model.filter, repr(model.square_root), repr(model.step)]
     for e in (*model.states, *model.inputs, *model.dynamics, *model.observation):
         parts += _spelled(e)

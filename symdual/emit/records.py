@@ -8,6 +8,7 @@ records have themselves (`data`, `diagonal`, `trace`, ...) cannot be used: un-ji
 
 from __future__ import annotations
 
+from symdual.controllers import OPTIONS
 from symdual.emit.likelihood_records import likelihood_records
 from symdual.emit.record import Field, Needs, Record
 from symdual.emit.scratch import scratch
@@ -285,10 +286,7 @@ def _settings(transition: str, diffusion: str, has_expression_cost: bool, constr
             Field("bonus", (), "tau of the exploration bonus"),
             Field("iterations", (), "limit of Gauss-Newton steps"),
             Field("tolerance", (), "relative decrease of the cost at which a plan counts as converged"),
-            Field("starts", (), "plans that a planning controller improves"),
-            Field("looking", (), "1: it looks one step ahead"),
-            Field("samples", (), "rollouts that it simulates to choose between plans; 0 for none"),
-            Field("seed", (), "of these"),
+            *(Field(option.field, (), option.meaning) for option in OPTIONS.values()),
             *([Field("ends", ("NE",), "weights of the terms of the cost of the end")] if has_expression_cost else []),
             *([Field("constraint_weights", ("NC",), "of squared excesses of constraints")] if constrained else []),
             *([Field("quantiles", ("NC",), "back-offs to be kept, in deviations")] if constrained else []),

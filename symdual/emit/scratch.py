@@ -34,6 +34,7 @@ def _always() -> tuple[Field, ...]:
     return (
         Field("work", ("WORK",), "of the kernels"),
         Field("next", ("NZ",), "state that a kernel returns"),
+        Field("stream", ("6",), "of random numbers"),
         Field("measured", ("NY",), "a measurement"),
         Field("stats", ("3",), "its log-likelihood, normalised innovation squared and number of measured entries"),
         Field("held", ("NTHETA",), "parameters that an update leaves alone"),

@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -121,6 +121,7 @@ def write(package: Package, folder: Path, keep_compiled: bool = True) -> Path:
             folders = {place.parent for place in map(Path, own)}
             _copy_strangers(target, own, folders, fresh)
             if keep_compiled and old is not None and old["package_digest"] == package.package_digest:
+                _keep_times(target, package.files, fresh)
                 for cache in (
                     folder / "__pycache__" for folder in folders if (target / folder / "__pycache__").is_dir()
                 ):
@@ -134,6 +135,15 @@ def write(package: Package, folder: Path, keep_compiled: bool = True) -> Path:
         shutil.rmtree(fresh, ignore_errors=True)
     shutil.rmtree(aside, ignore_errors=True)
     return target
+
+
+def _keep_times(source: Path, files: Mapping[str, bytes], target: Path) -> None:
+    """A file that says the same is not a new one: numba before 0.61 asks for the time of a file, not for its bytes."""
+    for name, content in files.items():
+        old = source / name
+        if old.is_file() and old.read_bytes() == content:
+            times = old.stat()
+            os.utime(target / name, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
 def _copy_strangers(source: Path, own: set[str], folders: set[Path], target: Path) -> None:

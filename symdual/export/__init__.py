@@ -1,11 +1,4 @@
-"""From a generated package to C99: its syntax tree is translated, so that no recursion is written a second time.
+"""A controller in C for the user's own program: `symdual export --c`.
 
-    package -> program -> units -> source -> library
-               (run      (typed    (text)    (compiler,
-               without    C)                  ctypes)
-               numba)
-
-`program` runs the modules of a package with a stand-in for numba and holds their functions as syntax trees; `unit` and
-its helpers turn one function into C, for the types of its arguments; `translator` follows the calls from the entries
-on; `controller` adds the struct and the functions that a person calls; `library` compiles, `backend` loads.
+The recursions are those of `symdual.backends.c`; `controller` adds the struct and the functions that a person calls.
 """

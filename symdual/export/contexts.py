@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from symdual.export.setters import Setter
+from symdual.export.setters import OptionSetter, Setter
 
 Lines = tuple[str, ...]
 
@@ -30,6 +30,20 @@ class Choice(NamedTuple):
         return f"{self.cost}, /* {self.name} */"
 
 
+class DoubtNumbers(NamedTuple):
+    """From where on something speaks against a decision (see `symdual.runtime.doubts`), in words and spelled in C."""
+
+    rare: float
+    far: float
+    exponent: str  # the logarithm of `rare`, positive
+    far_squared: str
+    same: str  # share by which equal costs may differ
+    apart: str  # share of a search beyond which inputs differ
+    cost: int  # columns of the results of a candidate
+    status: int
+    fixed: bool  # whether unknowns stay where they are
+
+
 class ControllerContext(NamedTuple):
     """A controller in C: its header and its file, with numbers spelled as these write them."""
 
@@ -48,8 +62,8 @@ class ControllerContext(NamedTuple):
     # sizes
     size: int  # of the struct in bytes
     steps: int
-    start: str  # first time of a plan
-    end: str
+    horizon: int
+    window: int  # 0 for none
     times: int  # for which there is a cost
     inputs: int  # of these, those with an input
     candidates: int
@@ -72,7 +86,10 @@ class ControllerContext(NamedTuple):
     table: Lines  # members of a table
     vectors: tuple[Setter, ...]
     matrices: tuple[Setter, ...]
+    options: tuple[OptionSetter, ...]
+    statuses: Mapping[str, int]  # of a step, by name
     chosen: Lines  # statements that set what the task of a controller has of its own
+    doubts: DoubtNumbers
     factorise: str  # what a new belief needs in square-root form, on a line of its own
     # numbers
     task: str

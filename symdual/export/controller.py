@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from symdual.backends.c import source
+from symdual.backends.c.kinds import INT, REAL, Array, Kind, Record, Scalar, entries
+from symdual.backends.c.names import checked_prefix, remark
+from symdual.backends.c.program import Program
+from symdual.backends.c.translator import Translator
 from symdual.common.errors import SymdualError, did_you_mean
+from symdual.controllers import COSTS, EXPORTED
 from symdual.emit.render import render
-from symdual.export import source
-from symdual.export.contexts import Choice, ControllerContext, Lines
-from symdual.export.kinds import INT, REAL, Array, Kind, Record, Scalar, entries
-from symdual.export.names import checked_prefix, remark
+from symdual.entries.controllers import STEP_ARGUMENTS
+from symdual.export.contexts import Choice, ControllerContext, DoubtNumbers, Lines
 from symdual.export.precision import losses
-from symdual.export.program import Program
-from symdual.export.setters import setters
-from symdual.export.translator import Translator
-from symdual.runtime.costs import NAMES, cost_kind, require_search_width, searches, settings_of, stage_costs_of
-from symdual.runtime.planned_options import STORED
+from symdual.export.setters import option_setters, setters
+from symdual.runtime.costs import cost_kind, require_search_width, searches, settings_of, stage_costs_of
+from symdual.runtime.doubts import APART, FAR, RARE, SAME, stays
 from symdual.runtime.problem import Problem, processes_of
 from symdual.runtime.signals import signals_of
 
-#: controllers that only exist beside a simulation
-_NOT_EXPORTED = ("oracle", "exact")
 _VARIED_SETTINGS = ("weight", "learning", "order", "quantiles")  # in which the tasks of controllers differ
 SLACK = 1e-12  # share of a matrix by which it may miss being symmetric and semidefinite, as in Python
+_STATUSES = ("FINE", "ENDED", "INFINITE_MEASUREMENT", "LOST_BELIEF", "LOST_PLAN", "NO_SIGNAL")
 _SET = ("stage_costs", "settings")  # parts of a workspace that are set from outside
 
 
@@ -64,7 +66,9 @@ def export(problem: Problem, settings: Settings) -> Exported:
     if steps < 1:
         raise SymdualError(f"window must be at least 1, not {steps}")
     longer = problem if settings.window is None else problem.extended(settings.window)
-    work = source.translated(Program(package.files), str(package.folder), prefix, settings.real)
+    work = source.translated(
+        Program(package.files), str(package.folder), prefix, settings.real, further={"control_step": STEP_ARGUMENTS}
+    )
     choices, left_out = _choices(problem, settings, steps, work)
     workspace = work.program.module("records").make_workspace(
         steps,
@@ -97,7 +101,7 @@ def _choices(
     require_search_width(problem)
     for name in _wanted(settings.controllers):
         try:
-            kind = cost_kind(problem, name, settings.order, steps)
+            kind = cost_kind(problem, name, settings.order, steps, settings.real == "float")
         except SymdualError as reason:
             if settings.controllers:
                 raise
@@ -112,8 +116,8 @@ def _choices(
                 len(found),
                 source.spelled_cost(work, kind),
                 searches(problem, kind),
-                kind == "planned",
-                STORED.get(kind, 0),
+                COSTS[kind].plans_to_learn,
+                COSTS[kind].stored_plans,
                 {place: work.numbers.real(value).code for place, value in _varied_settings(task).items()},
             )
         )
@@ -133,7 +137,7 @@ def _varied_settings(task: Any) -> dict[str, float]:
 
 def _wanted(names: tuple[str, ...]) -> list[str]:
     """The controllers that are exported, in the order in which they are known."""
-    possible = [name for name in NAMES if name not in _NOT_EXPORTED]
+    possible = [kind.name for kind in EXPORTED]
     for name in names:
         if name not in possible:
             hint = did_you_mean(name, possible)
@@ -167,10 +171,10 @@ def _parts(work: Translator, steps: int, workspace: Any, inputs: int) -> dict[st
         "missing": Array(REAL, (ny,)),
         **{f"table_{name}": Array(REAL, array.shape) for name, array in table._asdict().items()},
         **{f"memory_{name}": kind for name, kind in work.memory.items()},
-        **dict.fromkeys(("k", "pending", "controller", "start", "end", "shift", "ready"), INT),
+        **dict.fromkeys(("k", "pending", "controller", "start", "end", "shift", "ready", "doubts"), INT),
     }
     if work.program.has("process"):
-        parts |= dict.fromkeys(("saved_numbers", "numbers_before"), work.records["SETTINGS"]["numbers"])
+        parts |= dict.fromkeys(("saved", "settings_before"), Record("SETTINGS"))
     return parts
 
 
@@ -234,8 +238,8 @@ def _context(
         first=next((one for one in choices if one.name == "dual"), choices[0]),
         size=size,
         steps=steps,
-        start=_start(problem, settings),
-        end=f"{problem.horizon}" if settings.window is None else f"start + {settings.window}",
+        horizon=problem.horizon,
+        window=settings.window or 0,
         times=len(longer.state_cost),
         inputs=len(longer.input_cost),
         candidates=int(candidates.CANDIDATES),
@@ -256,7 +260,10 @@ def _context(
         table=tuple(table),
         vectors=vectors,
         matrices=matrices,
+        options=option_setters(one.name for one in choices),
+        statuses={name: int(getattr(work.program.module("control_step"), name)) for name in _STATUSES},
         chosen=tuple(f"c->settings.{name} = settings[controller][{i}];" for i, name in enumerate(choices[0].settings)),
+        doubts=_doubts(work, package),
         factorise=f"\n    {prefix}_filter_covariance_factorise(&c->belief);" if package.SQUARE_ROOT else "",
         task=_record_text(task[0], task.dtype, spell),
         costs=tuple(_record_text(one, costs.dtype, spell) for one in costs),
@@ -272,11 +279,19 @@ def _context(
     )
 
 
-def _start(problem: Problem, settings: Settings) -> str:
-    """The first time of a plan: in a moving window all times are alike from the end of the given cost on."""
-    if settings.window is None or problem.package.TIME_VARYING or signals_of(problem.package):
-        return "c->k"
-    return f"c->k < {problem.horizon} ? c->k : {problem.horizon}"
+def _doubts(work: Translator, package: Any) -> DoubtNumbers:
+    spell, columns = work.numbers.real, work.program.module("dual_cost")
+    return DoubtNumbers(
+        RARE,
+        FAR,
+        spell(-math.log(RARE)).code,
+        spell(FAR**2).code,
+        spell(work.numbers.tolerance(SAME)).code,
+        spell(APART).code,
+        int(columns.OUT_COST),
+        int(columns.OUT_STATUS),
+        package.NTHETA > 0 and stays(package),
+    )
 
 
 def _own(workspace: Any) -> dict[str, Any]:
@@ -286,15 +301,15 @@ def _own(workspace: Any) -> dict[str, Any]:
 
 def _scratch(work: Translator, workspace: Any, table: Mapping[str, tuple[int, ...]], package: Any) -> Lines:
     """The declarations of the scratch of a controller."""
-    real, numbers = work.spelling.real, ("saved_numbers", "numbers_before") if package.PROCESSES else ()
+    real, saved = work.spelling.real, ("saved", "settings_before") if package.PROCESSES else ()
     arrays = {
         **{name: (work.spelling.name(Record(_name_of(work, a))), a.shape) for name, a in _own(workspace).items()},
         "missing": (real, (package.NY,)),
         **{name: (real, shape) for name, shape in table.items()},
-        **dict.fromkeys(numbers, (real, (package.DATA,))),
     }
     declared = (f"{kind} {name}[{']['.join(map(str, shape))}]" for name, (kind, shape) in arrays.items())
-    return (*declared, *((f"{work.spelling.prefix}_memory memory",) if work.memory else ()))
+    settings = (f"{work.spelling.prefix}_settings {name}" for name in saved)
+    return (*declared, *settings, *((f"{work.spelling.prefix}_memory memory",) if work.memory else ()))
 
 
 def _filling(name: str, shape: tuple[int, ...]) -> Lines:

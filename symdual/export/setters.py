@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from symdual.export.kinds import Array, Kind
+from symdual.backends.c.expressions import LARGEST
+from symdual.backends.c.kinds import Array, Kind
+from symdual.controllers import CONTROLLERS, OPTIONS
 
 #: fields of a cost and the names of their setters; the input cost, of which an eigenvalue is asked for, has its own
 _OF_COSTS = {
@@ -34,6 +36,30 @@ class Setter(NamedTuple):
     def declaration(self) -> str:
         """As the header has it."""
         return f"{self.signature};{self.remark}"
+
+
+class OptionSetter(NamedTuple):
+    """A function in C that sets an option of controllers to a whole number."""
+
+    name: str
+    field: str
+    meaning: str
+    least: int
+    most: int
+
+    @property
+    def refused(self) -> str:
+        """The condition under which it is refused; no int is larger than the largest."""
+        below = f"{self.name} < {self.least}"
+        return below if self.most == LARGEST else f"{below} || {self.name} > {self.most}"
+
+
+def option_setters(controllers: Iterable[str]) -> tuple[OptionSetter, ...]:
+    """Those of all options of these controllers."""
+    wanted = {name for one in controllers for name in CONTROLLERS[one].options}
+    return tuple(
+        OptionSetter(o.name, o.field, o.meaning, o.least, o.most) for o in OPTIONS.values() if o.name in wanted
+    )
 
 
 def setters(

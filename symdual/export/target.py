@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from symdual.backends.c.compilation import WARNINGS
+from symdual.backends.c.compilers import compile_files
 from symdual.common.errors import SymdualError
-from symdual.export.compilation import WARNINGS
-from symdual.export.compilers import compile_files
 
 COMPILER = "arm-none-eabi-gcc"
 _PROCESSORS = {

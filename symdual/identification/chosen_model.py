@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from symdual.common.errors import SymdualError, did_you_mean
 from symdual.spec.loading import ModelFile
-from symdual.spec.model import Model
 from symdual.spec.scenario import Scenario
+from symdual.spec.specification import Specification
 from symdual.spec.symbols import Family
+from symdual.spec.system import System
 
 
-def chosen_model(contents: ModelFile, name: str | None, scenario: str | None) -> tuple[Model, Scenario | None]:
+def chosen_model(contents: ModelFile, name: str | None, scenario: str | None) -> tuple[Specification, Scenario | None]:
     """The model that is named, or whose scenario is, or the only one that scenarios are about, or the only one.
 
     With the scenario that is named, or its only one; None if it has none.
@@ -25,7 +26,7 @@ def chosen_model(contents: ModelFile, name: str | None, scenario: str | None) ->
         if len(candidates) > 1:
             raise SymdualError(f"{contents.place} has several models; name one of {', '.join(candidates)}")
         name = candidates[0]
-    return contents.models[name], _chosen_scenario(contents, name, scenario)
+    return contents.specifications[name], _chosen_scenario(contents, name, scenario)
 
 
 def _chosen_scenario(contents: ModelFile, model: str, name: str | None) -> Scenario | None:
@@ -37,6 +38,6 @@ def _chosen_scenario(contents: ModelFile, model: str, name: str | None) -> Scena
     return own[name] if name is not None else next(iter(own.values()), None)
 
 
-def processes_of(model: Model) -> tuple[Family, ...]:
+def processes_of(model: System) -> tuple[Family, ...]:
     """The Gaussian processes of a model."""
     return tuple(family for family in model.families if family.process is not None)

@@ -22,7 +22,7 @@ import numpy as np
 
 from symdual.many_digits.arithmetic import DIGITS, Number
 from symdual.many_digits.model import ExactModel, first_difference
-from symdual.spec.model import Model
+from symdual.spec.system import System
 
 DRAWS = 3
 NOTHING = mpmath.mpf(10) ** -25  #: relative to the largest derivative, what is smaller is zero
@@ -52,7 +52,7 @@ class Ambiguity(NamedTuple):
         return f"{listed} cannot be told apart by any experiment: near the prior, {' '.join(parts)} changes nothing"
 
 
-def ambiguities(model: Model, start: Sequence[float | None]) -> tuple[Ambiguity, ...]:
+def ambiguities(model: System, start: Sequence[float | None]) -> tuple[Ambiguity, ...]:
     """The combinations that stay unknown in every experiment; `start` holds the first states that are known.
 
     A direction of first states alone (a state that never shows) is none of the unknowns' business and is left out.
@@ -81,7 +81,7 @@ class _Draw:
     """Random numbers for everything, and the derivatives of the measurements there."""
 
     def __init__(
-        self, model: Model, places: list[int], start: Sequence[float | None], random: np.random.Generator
+        self, model: System, places: list[int], start: Sequence[float | None], random: np.random.Generator
     ) -> None:
         self.model, self.places = ExactModel(model), places
         self.nx, self.count = len(model.states), len(model.unknown_names)

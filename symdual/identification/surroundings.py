@@ -18,8 +18,8 @@ from symdual.common.errors import SymdualError, did_you_mean
 from symdual.identification.recordings import Source, on_the_grid
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.replay import Recording
-from symdual.spec.model import Model
 from symdual.spec.scenario import Scenario
+from symdual.spec.system import System
 
 
 class Surroundings(NamedTuple):
@@ -93,7 +93,7 @@ def _begun_later(one: Recording, depth: int) -> Recording:
     )
 
 
-def surroundings(model: Model, names: Sequence[str], scenario: Scenario | None) -> Surroundings:
+def surroundings(model: System, names: Sequence[str], scenario: Scenario | None) -> Surroundings:
     """What a scenario, if there is one, says of the named signals of a model, and which inputs the model remembers."""
     believed = np.full((1 if scenario is None else len(scenario.forecasts), len(names)), np.nan)
     for column, name in enumerate(names):

@@ -14,8 +14,8 @@ import mpmath
 import sympy as sp
 
 from symdual.many_digits.arithmetic import Arithmetic, Number
-from symdual.spec.model import Model
 from symdual.spec.symbols import Family, FeatureSum
+from symdual.spec.system import System
 
 STEP = mpmath.mpf(10) ** -25  #: difference step: errors of order STEP**2, far below 50 digits
 _REMEMBERED = 4096  # summands
@@ -40,7 +40,7 @@ class _Kept(NamedTuple):
 class ExactModel:
     """A model's f and h at given numbers, and other expressions in its symbols, such as conditions of its cases."""
 
-    def __init__(self, model: Model, others: Sequence[sp.Expr] = ()) -> None:
+    def __init__(self, model: System, others: Sequence[sp.Expr] = ()) -> None:
         self.model = model
         self._sums: list[tuple[sp.Symbol, FeatureSum]] = []
         self._replaced: dict[FeatureSum, sp.Symbol] = {}

@@ -13,10 +13,11 @@ import numpy as np
 import sympy as sp
 
 from symdual.common.arrays import Array
+from symdual.controllers import knows_truth
 from symdual.runtime.results import Results
-from symdual.spec.model import Model
 from symdual.spec.numeric import as_numpy
 from symdual.spec.symbols import FeatureSum
+from symdual.spec.system import System
 
 _AHEAD = 50  # steps that are looked at
 _PARTS = 2000  # of expressions that are looked at: each is compiled to numpy
@@ -24,7 +25,7 @@ _PARTS = 2000  # of expressions that are looked at: each is compiled to numpy
 Values = dict[str, float]
 
 
-def culprits(results: Results, model: Model, plant: Model) -> Iterator[str]:
+def culprits(results: Results, model: System, plant: System) -> Iterator[str]:
     """For each controller with a failed episode, what was not finite in the first of them, if it can be found."""
     for name in results.description.controllers:
         failed = np.flatnonzero(results.array(name, "outcomes"))
@@ -32,7 +33,7 @@ def culprits(results: Results, model: Model, plant: Model) -> Iterator[str]:
             continue
         run = int(failed[0])
         inputs = results.array(name, "inputs")[run]
-        believed = (plant if name == "oracle" else model), results.array(name, "means")[run]
+        believed = (plant if knows_truth(name) else model), results.array(name, "means")[run]
         true = np.column_stack([states := results.array(name, "states")[run], _same(results, name, run, len(states))])
         for which, points in (believed, (plant, true)):
             known = np.flatnonzero(np.isfinite(points).all(axis=1))
@@ -49,7 +50,7 @@ def _same(results: Results, name: str, run: int, times: int) -> Array:
     return np.repeat(results.array(name, "truths")[run][None], times, axis=0)
 
 
-def culprit(model: Model, z: Array, u: Array, step: int = 0) -> str | None:
+def culprit(model: System, z: Array, u: Array, step: int = 0) -> str | None:
     """The first part of a model that is not finite at z = (x, theta) with the input u, or on the way from there."""
     if model.families:  # their weights have no names of their own to be evaluated by
         z = z[: len(model.states) + len(model.unknowns)]
@@ -70,7 +71,7 @@ def culprit(model: Model, z: Array, u: Array, step: int = 0) -> str | None:
     return None
 
 
-def _expressions(model: Model) -> Iterator[tuple[sp.Expr, str]]:
+def _expressions(model: System) -> Iterator[tuple[sp.Expr, str]]:
     kind = "dynamics" if model.step is None else "derivatives"
     for state, expression in zip(model.states, model.dynamics, strict=True):
         yield expression, f'the {kind} of "{state.name}"'

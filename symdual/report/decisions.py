@@ -17,6 +17,7 @@ import numpy as np
 from markupsafe import Markup
 
 from symdual.common.arrays import Array
+from symdual.controllers import knows_truth
 from symdual.report.html import element, join, opening, page, section, write_page
 from symdual.runtime.explained import Decision, Explained, ExplainedEpisode
 from symdual.runtime.objective import constraints_of
@@ -165,9 +166,9 @@ def _controller(episode: ExplainedEpisode, entries: Sequence[int], functions: _F
     nx = episode.states.shape[1]
     mean = np.array([b.mean for b in episode.beliefs])
     deviation = np.sqrt(np.maximum([b.covariance.diagonal() for b in episode.beliefs], 0.0))
-    oracle = episode.controller == "oracle" and not episode.problem.plant_is_model
+    oracle = knows_truth(episode.controller) and not episode.problem.plant_is_model
     inputs = np.array([d.u for d in episode.decisions]).reshape(len(episode.decisions), -1)
-    known = episode.controller == "oracle" or episode.problem.plant_is_model
+    known = knows_truth(episode.controller) or episode.problem.plant_is_model
     return {
         "name": episode.controller,
         "kind": episode.controller,
@@ -274,7 +275,7 @@ class _Functions:
         """What is believed of each function at each decision; nothing for an oracle that has another model."""
         from symdual.report.functions import believed
 
-        if episode.controller == "oracle" and not episode.problem.plant_is_model:
+        if knows_truth(episode.controller) and not episode.problem.plant_is_model:
             return [[{"mean": [], "deviation": [], "at": None}] for _ in self._shown]
         rows = []
         for subject, points, at in self._shown:

@@ -66,8 +66,8 @@ def _left_out(names: Mapping[str, Sequence[str]]) -> str:
 def _trajectories(figure: Any, results: Labelled, rows: Sequence[tuple[str, int, str]]) -> None:
     """Median over runs and the band that holds 80 % of them, for each state and input, and what is still unknown."""
     axes = figure.subplots(len(rows) + 1, 1, sharex=True, squeeze=False)[:, 0]
-    reference = results.task("reference")
-    weighed = np.any(results.task("state_cost"))  # a cost by expressions alone knows of no reference
+    reference = results.problem("reference")
+    weighed = np.any(results.problem("state_cost"))  # a cost by expressions alone knows of no reference
     for ax, (field, index, name) in zip(axes, rows, strict=False):
         for controller in results.description.controllers:
             values = results.array(controller, field)[:_BAND_RUNS, :, index]

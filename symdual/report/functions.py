@@ -17,9 +17,9 @@ from symdual.common.errors import SymdualError, did_you_mean
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import posterior
 from symdual.runtime.problem import Belief
-from symdual.spec.model import Model
 from symdual.spec.numeric import as_numpy
 from symdual.spec.symbols import Family, FeatureSum
+from symdual.spec.system import System
 
 
 class Believed(NamedTuple):
@@ -43,7 +43,7 @@ class Subject(NamedTuple):
         return f"{self.family.name}{f'_{self.output}' if several else ''}({self.argument})"
 
 
-def functions_of(model: Model) -> list[Subject]:
+def functions_of(model: System) -> list[Subject]:
     """The unknown functions of one argument in the equations of a model."""
     found = {part for e in (*model.dynamics, *model.observation) for part in e.atoms(FeatureSum)}
     ordered = sorted(found, key=lambda part: (part.family.name, part.output, str(part)))
@@ -54,7 +54,7 @@ def functions_of(model: Model) -> list[Subject]:
     return list(subjects.values())
 
 
-def chosen(model: Model, name: str | None) -> Subject:
+def chosen(model: System, name: str | None) -> Subject:
     """The function of this name, or the only one."""
     known = functions_of(model)
     if not known:
@@ -66,7 +66,7 @@ def chosen(model: Model, name: str | None) -> Subject:
     return own[0]
 
 
-def believed(model: Model, package: LoadedPackage, belief: Belief, subject: Subject, points: Array) -> Believed:
+def believed(model: System, package: LoadedPackage, belief: Belief, subject: Subject, points: Array) -> Believed:
     """What a belief says about a function at some points."""
     family = subject.family
     if family.process is not None:
@@ -89,7 +89,7 @@ def believed(model: Model, package: LoadedPackage, belief: Belief, subject: Subj
     return Believed(mean, np.sqrt(np.maximum(variance, 0.0)))
 
 
-def true_function(model: Model, theta: Array, subject: Subject, points: Array) -> Array | None:
+def true_function(model: System, theta: Array, subject: Subject, points: Array) -> Array | None:
     """The function with the true parameters of a plant that is the model itself."""
     family = subject.family
     if family.process is not None:

@@ -92,12 +92,12 @@ def page_of_file(
     model_file: Path, checked: bool, progress: Callable[[str, float], None] = lambda name, fraction: None
 ) -> str:
     """The page of a model file; with `checked`, its kernels are compiled in a temporary folder and checked."""
-    models = load_model_file(model_file).models
+    specifications = load_model_file(model_file).specifications
     results: Mapping[str, Sequence[BlockResult]] = {}
     if checked:
         with TemporaryDirectory() as folder:
             results = check(model_file, folder, progress=progress)
-    derivations = {name: derive(model) for name, model in models.items()}
+    derivations = {name: derive(own) for name, own in specifications.items()}
     reports = [ModelReport(d, package(d).files, results.get(name)) for name, d in derivations.items()]
     return derivation_page(reports, source_text(model_file))
 

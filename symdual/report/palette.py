@@ -1,35 +1,17 @@
 """The only colours: of controllers, of figures, and of pages by day and by night.
 
 The colours of controllers are the paper's (oracle gray, ce red, beb blue, dual green) and more for others, in shades
-that people who do not tell red from green can tell apart; line styles and markers differ as well.
+that people who do not tell red from green can tell apart; line styles and markers differ as well. They stand in the
+list of controllers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
 
+from symdual.controllers import CONTROLLERS
 
-class Look(NamedTuple):
-    """How a controller is drawn: in figures, and its colour as text on a light and on a dark page."""
-
-    colour: str
-    light: str
-    dark: str
-    line: Any
-    marker: str
-    name: str
-
-
-LOOKS = {
-    "oracle": Look("#7a7a7a", "#6a6a6a", "#a5a5a5", (0, (1, 1.2)), "", "oracle"),
-    "ce": Look("#c8381e", "#c8381e", "#ff8168", (0, (5, 2)), "s", "certainty equivalent (ce)"),
-    "cautious": Look("#d69a00", "#a87900", "#e9b93a", (0, (2, 1.5)), "^", "cautious"),
-    "beb": Look("#3b6fc4", "#3b6fc4", "#82a9ee", (0, (5, 1.5, 1, 1.5)), "D", "exploration bonus (beb)"),
-    "dual": Look("#00866b", "#00866b", "#3cc9a5", "-", "o", "dual"),
-    "exact": Look("#1a1a1a", "#444444", "#cccccc", (0, (1, 1)), "x", "exact"),
-    "planned": Look("#8a4fb0", "#8a4fb0", "#c79ae6", (0, (7, 2)), "v", "planned"),
-}
+LOOKS = {name: kind.look for name, kind in CONTROLLERS.items()}
 
 INK, SOFT, EDGE, GROUND = "#1c2330", "#6b7280", "#9aa1ab", "#f2f4f6"
 #: in figures: what is true or measured, what is believed, something beside it, what was before, what to look at

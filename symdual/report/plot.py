@@ -3,7 +3,7 @@
 Every function returns a matplotlib figure, which notebooks show, and writes it where a path is given. They need
 matplotlib: pip install 'symdual[plot]'.
 
->>> figure = symdual.plot.episode(symdual.simulate(task, "dual", runs=2), path=folder / "episode.png")
+>>> figure = symdual.plot.episode(symdual.simulate(problem, "dual", runs=2), path=folder / "episode.png")
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError
+from symdual.controllers import knows_truth
 from symdual.report.drawing import new_figure, save
 from symdual.report.palette import BELIEVED, LOOKS, PARTS, TRUE
 from symdual.runtime.explained import Curve, Decision
@@ -47,7 +48,7 @@ def episode(results: Labelled, controller: str | None = None, run: int = 0, path
         results: what `simulate`, `sweep` or `open_results` returns.
         controller: which one; the first by default.
 
-    >>> figure = symdual.plot.episode(symdual.simulate(task, "dual", runs=2), run=1)
+    >>> figure = symdual.plot.episode(symdual.simulate(problem, "dual", runs=2), run=1)
     >>> [axes.get_title(loc="left") for axes in figure.axes]
     ['x', 'b (unknown)', 'u']
     """
@@ -59,7 +60,7 @@ def episode(results: Labelled, controller: str | None = None, run: int = 0, path
     states, inputs = results.array(name, "states")[run], results.array(name, "inputs")[run]
     means, spread = results.array(name, "means")[run], np.sqrt(results.array(name, "variances")[run])
     truths, nx = results.array(name, "truths")[run], states.shape[1]
-    same = name == "oracle" or results.about["model"] == results.about["plant"]
+    same = knows_truth(name) or results.about["model"] == results.about["plant"]
     belief, drivers = results.names(name, "belief"), results.names(name, "input")
     entries = list(range(len(belief)))[:_MOST]
     with new_figure((8.0, 0.6 + 1.5 * -(-(len(entries) + len(drivers)) // 2))) as figure:
@@ -87,7 +88,7 @@ def plan(decision: Decision, path: str | Path | None = None) -> Figure:
     The wide band is where states are expected if nothing were measured, the narrow one what the measurements of the
     plan leave unknown.
 
-    >>> figure = symdual.plot.plan(symdual.explain(task, "dual")["dual"].decisions[0])
+    >>> figure = symdual.plot.plan(symdual.explain(problem, "dual")["dual"].decisions[0])
     >>> [axes.get_title(loc="left") for axes in figure.axes]
     ['x', 'b (unknown)', 'u']
     """
@@ -114,12 +115,12 @@ def plan(decision: Decision, path: str | Path | None = None) -> Figure:
 def cost(decision: Decision, path: str | Path | None = None) -> Figure:
     """Draw the cost of a decision over the input, split into certainty-equivalent, caution and probing.
 
-    >>> figure = symdual.plot.cost(symdual.explain(task, "dual")["dual"].decisions[0])
+    >>> figure = symdual.plot.cost(symdual.explain(problem, "dual")["dual"].decisions[0])
     >>> [line.get_label() for line in figure.axes[0].get_lines()][:4]
     ['cost', 'certainty-equivalent', 'caution', 'probing']
     """
     if not decision.curves:
-        raise SymdualError("this decision has no curve: its task has constraints and its controller does not search")
+        raise SymdualError("this decision has no curve: its problem has constraints and its controller does not search")
     with new_figure((4.5 * len(decision.curves), 3.4)) as figure:
         panels = figure.subplots(1, len(decision.curves), squeeze=False)[0]
         for axes, curve, chosen in zip(panels, decision.curves, decision.u, strict=False):
@@ -159,18 +160,19 @@ def function(
     >>> symdual.plot.function(model, prior).axes[0].get_title(loc="left")
     'hill(x)'
     """
+    from symdual.api import generate, load
     from symdual.report.functions import believed, chosen
     from symdual.spec.loading import contents_of
-    from symdual.tasks import load
 
     contents = contents_of(source)
-    models = [m for m in contents.models.values() if any(len(f.arguments) == 1 for f in m.families)]
+    models = [m for m in contents.specifications.values() if any(len(f.arguments) == 1 for f in m.families)]
     if not models:
         raise SymdualError(f"{contents.place} has no unknown function of one argument")
     model = models[0]
     subject = chosen(model, name)
     at = np.linspace(-5.0, 5.0, 201) if points is None else np.asarray(points, dtype=np.float64)
-    found = believed(model, load(model), belief, subject, at)
+    folders = {item.model.name: item.folder for item in generate(source)}
+    found = believed(model, load(folders[model.name]), belief, subject, at)
     with new_figure((5.5, 3.2)) as figure:
         axes = figure.subplots()
         _band(axes, at, found.mean, found.deviation, BELIEVED)

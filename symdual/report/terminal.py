@@ -16,7 +16,7 @@ from symdual.derive.display import Abbreviations, Equation, letters, one_line
 from symdual.derive.structure import Structure
 from symdual.emit.kernels import KernelFunction
 from symdual.report.grid import grid
-from symdual.spec.model import Model
+from symdual.spec.specification import Specification
 
 LONGEST_LINE = 240  #: characters of a right side; longer ones are abbreviated
 MOST_NAMES = 100  #: parts with a name of their own; equations that need more are left to the page
@@ -35,14 +35,14 @@ def right_side(equation: Equation) -> str:
     return "(too large to be shown)" if equation.right is None else one_line(equation.right)
 
 
-def model_summary(model: Model, structure: Structure) -> Table:
+def model_summary(model: Specification, structure: Structure) -> Table:
     """Sizes and names of a model, and what is known about it without numbers."""
     return grid(
         ("", ""), [(Text(label, style="dim"), text) for label, text in summary_rows(model, structure)], left=(0, 1)
     )
 
 
-def summary_rows(model: Model, structure: Structure) -> list[tuple[str, str]]:
+def summary_rows(model: Specification, structure: Structure) -> list[tuple[str, str]]:
     """The facts of `model_summary` as plain text."""
     s = structure
     scalars = [u.name for u in model.unknowns]
@@ -71,7 +71,7 @@ def summary_rows(model: Model, structure: Structure) -> list[tuple[str, str]]:
     return rows
 
 
-def filter_text(model: Model, structure: Structure) -> str:
+def filter_text(model: Specification, structure: Structure) -> str:
     """Which filter runs; one that cannot differ from the extended one is not used."""
     used = structure.filter_in_use(model.filter)
     words = {
@@ -86,11 +86,11 @@ def filter_text(model: Model, structure: Structure) -> str:
     return words[used] + kept + same
 
 
-def _within(model: Model) -> str:
+def _within(model: Specification) -> str:
     return f" in {model.substeps} substeps" if model.substeps > 1 else ""
 
 
-def cost_rows(model: Model) -> list[tuple[str, str]]:
+def cost_rows(model: Specification) -> list[tuple[str, str]]:
     """What scenarios add to the quadratic cost, and to the inputs."""
     tried = f"{model.combinations} combinations of inputs with a finite set of values"
     discrete = [("choices", tried)] if model.combinations else []

@@ -17,6 +17,10 @@ from symdual.common.atomic_files import write_atomically
 from symdual.common.errors import SymdualError
 from symdual.runtime.results import ABOUT, UNREADABLE, Chunk, Description, described
 
+#: what can be done, on the command line and in a program
+CONTINUE = "continue with --resume (in Python resume=True)"
+ELSEWHERE = "choose another folder with -o (in Python folder=)"
+
 _LINE = 65  # a SHA-256 in hexadecimal digits, and the end of the line
 _SUFFIX = ".chunk"
 
@@ -46,7 +50,7 @@ class Checkpoints:
         except OSError as failure:
             raise SymdualError(
                 f"cannot write {self._file(chunk)}: {failure.strerror}; the {len(self.digests)} chunks that are done "
-                "are kept, continue with --resume"
+                f"are kept, {CONTINUE}"
             ) from failure
         self.digests[chunk] = hashlib.sha256(payload).hexdigest()
 

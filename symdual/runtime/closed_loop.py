@@ -21,11 +21,12 @@ from symdual.common.display import first_few
 from symdual.common.errors import SymdualError, SymdualWarning
 from symdual.common.named import held
 from symdual.common.numbers import correlations, natural_order
+from symdual.controllers import COSTS, NAMES, knows_truth
+from symdual.entries.decisions import EpisodeLogArrays
+from symdual.entries.types import Records
 from symdual.runtime.constraints import warn_of_start
 from symdual.runtime.controller import controller
 from symdual.runtime.costs import (
-    NAMES,
-    SEARCHED,
     cost_kind,
     cost_pointer,
     kind_that_decides,
@@ -40,9 +41,8 @@ from symdual.runtime.faults import require_finite
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.noise import has_state_dependent_noise, require_noise
 from symdual.runtime.objective import constraints_of
-from symdual.runtime.package_interface import EpisodeLogArrays, Records
+from symdual.runtime.options import USUAL, Options
 from symdual.runtime.parallel import in_threads
-from symdual.runtime.planned_options import USUAL, PlannedOptions
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Belief, Problem, processes_of, require_parameters
 from symdual.runtime.problem import problem as of_package
@@ -90,7 +90,7 @@ class Episodes(NamedTuple):
     prior, and have no variance (NaN); `symdual.runtime.posterior` turns the last belief into the function.
     `belief_names` and `truth_names` are those along the last axes of means and variances, and of truths.
 
-    >>> episodes = symdual.simulate(task, "ce", runs=2)["ce"]
+    >>> episodes = symdual.simulate(problem, "ce", runs=2)["ce"]
     >>> episodes.states.shape, episodes.last_belief(0).mean.shape
     ((2, 3, 1), (2,))
     """
@@ -136,10 +136,10 @@ class Settings:
         order: of the dual cost, 1 or 2.
         window: None for the fixed end of the problem, or the length of a moving horizon.
         length: the number of steps; the problem's horizon by default, and free with a moving horizon.
-        planned_options: how much `planned` does for a decision.
+        options: how much `planned` does for a decision.
 
     >>> settings = symdual.Settings(truth="prior", window=2, length=5)
-    >>> symdual.simulate(task, "ce", runs=2, settings=settings)["ce"].inputs.shape
+    >>> symdual.simulate(problem, "ce", runs=2, settings=settings)["ce"].inputs.shape
     (2, 5, 1)
     """
 
@@ -147,7 +147,7 @@ class Settings:
     order: int = 1
     window: int | None = None
     length: int | None = None
-    planned_options: PlannedOptions = USUAL
+    options: Options = USUAL
 
 
 def checked_settings(settings: Settings) -> Settings:
@@ -276,7 +276,7 @@ def run(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Settings
 
 def warn_of_losses(problem: Problem, name: str, episodes: Episodes) -> None:
     """Say what the controller `name` could not remember exactly in some episodes."""
-    package = problem.plant if name == "oracle" else problem.package
+    package = problem.plant if knows_truth(name) else problem.package
     for sentence in losses(package, episodes.memories):
         warnings.warn(f"{name}: {sentence}", MemoryWarning, stacklevel=3)
 
@@ -293,8 +293,8 @@ def _run_part(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Se
         raise SymdualError("an episode of another length than the scenario's needs a moving horizon (window)")
     if name == "exact" or any(one.c is not None and one.c.given_up for one in (problem.package, problem.plant)):
         problem = problem.by_numba()
-    task = problem.for_oracle(noise_draws.truths[0]) if name == "oracle" else problem
-    package, plant = task.package, task.plant
+    own = problem.for_oracle(noise_draws.truths[0]) if knows_truth(name) else problem
+    package, plant = own.package, own.plant
     if package.backend != plant.backend:
         how, other = ("numba" if one.backend == "numba" else "C" for one in (package, plant))
         raise SymdualError(
@@ -302,25 +302,25 @@ def _run_part(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Se
             "load both with the same backend"
         )
     count, steps = len(noise_draws.starts), noise_draws.process.shape[1]
-    longer = task if settings.window is None else task.extended(max(0, steps + settings.window - task.horizon))
-    planned = task.horizon if settings.window is None else settings.window
-    kind = cost_kind(task, name, settings.order, planned)
-    if kind in SEARCHED:
-        require_search_width(task)
-    require_finite(task)
-    require_noise(task)
+    longer = own if settings.window is None else own.extended(max(0, steps + settings.window - own.horizon))
+    planned = own.horizon if settings.window is None else settings.window
+    kind = cost_kind(own, name, settings.order, planned)
+    if COSTS[kind].searched:
+        require_search_width(own)
+    require_finite(own)
+    require_noise(own)
     episode_log = _episode_log(package, count, steps)
     module = package.episode
-    given = settings_of(task, name, settings.order, settings.planned_options)
+    given = settings_of(own, name, settings.order, settings.options)
     counter = np.zeros(1, dtype=np.int64)
-    deciding = kind_that_decides(task, kind, task.prior.covariance)
+    deciding = kind_that_decides(own, kind, own.prior.covariance)
     shared = (
         module.Controls(
-            cost_pointer(task, deciding, planned).address if count else 0,
-            searches(task, deciding),
+            cost_pointer(own, deciding, planned).address if count else 0,
+            searches(own, deciding),
             longer.floors,
             settings.window or 0,
-            name == "oracle",
+            knows_truth(name),
         ),
         module.NoiseDraws(
             np.ascontiguousarray(np.hstack([noise_draws.starts, noise_draws.truths])),
@@ -329,7 +329,7 @@ def _run_part(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Se
             noise_draws.wander,
             noise_draws.seeds,
         ),
-        _priors(task, noise_draws.truths if name == "oracle" else None, count),
+        _priors(own, noise_draws.truths if knows_truth(name) else None, count),
         given,
     )
     from numba import get_num_threads  # here, for controllers through C that run without numba
@@ -337,7 +337,7 @@ def _run_part(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Se
     weights, order, heard = stage_costs_of(longer), 2 if kind == "second_order" else 1, _true_signals(longer, steps)
     works = []
     for _ in range(max(1, min(get_num_threads(), count))):
-        workspace = package.records.make_workspace(planned, weights, given, order, kind == "planned")
+        workspace = package.records.make_workspace(planned, weights, given, order, COSTS[kind].plans_to_learn)
         thread_workspace = module.make_thread_workspace(workspace, plant.NZ, plant.WORK)
         # signals are written among the plant's numbers: every thread has its own
         pointers = (plant.plant.move, plant.plant.measure, plant.numbers["data"].copy())
@@ -361,31 +361,31 @@ def _run_part(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Se
         episode_log.memories,
         episode_log.constraints if constraints_of(package) else np.zeros((count, steps + 1, 0)),
         package.belief_names,
-        task.plant.belief_names[task.plant.NX :],
+        own.plant.belief_names[own.plant.NX :],
     )
 
 
 def touch_episode(package: LoadedPackage) -> None:
     """Compile or load the loop of episodes of a package by running none of them."""
     for name in list(package.plants)[:1]:
-        task = of_package(package, name)
-        sizes = task.package.NX, task.plant.NTHETA, task.package.NX, task.package.NY, task.plant.NTHETA
+        problem = of_package(package, name)
+        sizes = problem.package.NX, problem.plant.NTHETA, problem.package.NX, problem.package.NY, problem.plant.NTHETA
         nothing = [np.zeros((0, *(1,) * (n > 1), size)) for n, size in enumerate(sizes)]
-        with suppress(SymdualError):  # of a task that cannot be run yet, such as one whose signals are not set
-            run_part(task, "ce", NoiseDraws._make([*nothing, np.zeros(0)]), Settings())
+        with suppress(SymdualError):  # of a problem that cannot be run yet, such as one whose signals are not set
+            run_part(problem, "ce", NoiseDraws._make([*nothing, np.zeros(0)]), Settings())
 
 
-def _true_signals(task: Problem, steps: int) -> tuple[Any, ...]:
+def _true_signals(problem: Problem, steps: int) -> tuple[Any, ...]:
     """The true signals of the plant and their place among its numbers, where the code of the model asks for them."""
-    if task.signals is None:
+    if problem.signals is None:
         return ()
-    require_set(task, 0, steps)
-    true = task.signals.of(task.plant)[1]
+    require_set(problem, 0, steps)
+    true = problem.signals.of(problem.plant)[1]
     if np.any(np.isnan(true[: steps + 1])):
         raise SymdualError(
-            f"a signal of the plant {task.plant.name} has no value: give it in the scenario (signals=...)"
+            f"a signal of the plant {problem.plant.name} has no value: give it in the scenario (signals=...)"
         )
-    return np.ascontiguousarray(true), place_of(task.plant).start
+    return np.ascontiguousarray(true), place_of(problem.plant).start
 
 
 def _plant_noise(package: LoadedPackage, plant: LoadedPackage) -> tuple[Any, ...]:
@@ -421,10 +421,10 @@ def _episode_log(package: LoadedPackage, count: int, steps: int) -> EpisodeLogAr
     )
 
 
-def _priors(task: Problem, truths: Array | None, count: int) -> Records:
+def _priors(problem: Problem, truths: Array | None, count: int) -> Records:
     """The belief of every episode before its first step; an oracle knows the true parameters."""
-    package = task.package
-    prior = package.records.make_belief(*task.prior[:2])
+    package = problem.package
+    prior = package.records.make_belief(*problem.prior[:2])
     if package.SQUARE_ROOT:
         package.filter_covariance.factorise(prior)
     priors = np.repeat(prior, count)
@@ -443,7 +443,7 @@ def simulate(
     """Run `runs` episodes with each controller, all with the same random draws."""
     runs, seed = whole_number(runs, "the number of runs"), whole_number(seed, "the seed", least=0)
     settings = checked_settings(settings)
-    task = plant_problem(problem, settings)
-    warn_of_start(task, stacklevel=2)
-    noise_draws = draw(task, settings, np.random.SeedSequence(seed).spawn(runs))
-    return {name: run(task, name, noise_draws, settings) for name in names}
+    own = plant_problem(problem, settings)
+    warn_of_start(own, stacklevel=2)
+    noise_draws = draw(own, settings, np.random.SeedSequence(seed).spawn(runs))
+    return {name: run(own, name, noise_draws, settings) for name in names}

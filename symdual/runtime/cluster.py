@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from symdual.common.atomic_files import write_atomically
 from symdual.common.errors import SymdualError
 from symdual.common.lazy import cached_property
+from symdual.runtime.checkpoints import CONTINUE
 from symdual.runtime.closed_loop import Settings
 from symdual.runtime.forking import Lock
 from symdual.runtime.loading import LoadedPackage, load
@@ -45,7 +46,7 @@ _PATIENCE = 10.0  # seconds to wait for its first worker
 _FAREWELL = 0.5  # seconds to wait when all is over or interrupted
 _LOOK = 2.0  # seconds without a finished chunk after which it is looked whether there are workers at all
 _LONGEST_WAIT = 600.0  # seconds to wait for a worker when the last one has gone
-_LOST = "the connection to the cluster was lost; what is done is kept, continue with --resume"
+_LOST = f"the connection to the cluster was lost; what is done is kept, {CONTINUE}"
 _DELIVERED: dict[tuple[str, str], _Delivered] = {}  # by the worker's address and the key of the parcel
 _one_at_a_time = Lock()  # numba's threads serve one caller at a time
 
@@ -59,27 +60,27 @@ class Parcel:
     files: Mapping[str, Mapping[str, bytes]]
     names: tuple[str, str]
     numbers: tuple[dict[str, Any], dict[str, Any]]
-    task: Mapping[str, Any]
+    arrays: Mapping[str, Any]
     plan: tuple[tuple[str, ...], int, int, Settings]
     versions: Mapping[str, str]
 
 
 def parcel(sweep: Sweep) -> Parcel:
-    """Pack a sweep: the files of its packages, the task as arrays, and the plan."""
+    """Pack a sweep: the files of its packages, the problem as arrays, and the plan."""
     problem = sweep.problem
     if problem.package.backend != "numba":
         raise SymdualError(
             f"workers of a cluster run code that numba compiles: load {problem.package.name} with the backend numba"
         )
     packages = {package.name: package for package in (problem.package, problem.plant)}
-    task = {f.name: getattr(problem, f.name) for f in fields(Problem) if f.name not in ("package", "plant")}
+    arrays = {f.name: getattr(problem, f.name) for f in fields(Problem) if f.name not in ("package", "plant")}
     return Parcel(
         key=uuid.uuid4().hex,
         digest=sweep.description.digest,
         files={name: _files(package) for name, package in packages.items()},
         names=(problem.package.name, problem.plant.name),
         numbers=(problem.package.numbers, problem.plant.numbers),  # which may be other ones than the files'
-        task=task,
+        arrays=arrays,
         plan=(sweep.controllers, sweep.runs, sweep.seed, sweep.settings),
         versions=versions(),
     )
@@ -164,7 +165,7 @@ class _Delivered:
             replace(load(self.folder / name), numbers=numbers)
             for name, numbers in zip(content.names, content.numbers, strict=True)
         )
-        return Sweep(Problem(package=package, plant=plant, **content.task), *content.plan)
+        return Sweep(Problem(package=package, plant=plant, **content.arrays), *content.plan)
 
 
 def run_chunk(key: str, chunk: Chunk) -> bytes:
@@ -296,8 +297,7 @@ class _Watch:
         self._say(f"waiting for a worker for {now - self._alone:.0f} s")
         if now - self._alone > _LONGEST_WAIT:
             raise SymdualError(
-                f"the cluster has had no workers for {_LONGEST_WAIT:.0f} s; what is done is kept, "
-                "continue with --resume"
+                f"the cluster has had no workers for {_LONGEST_WAIT:.0f} s; what is done is kept, {CONTINUE}"
             )
 
 
@@ -347,13 +347,13 @@ def _explain(chunk: Chunk, future: Future) -> NoReturn:
     if isinstance(problem, distributed.KilledWorker):
         raise SymdualError(
             f"{chunk} ended several workers of the cluster one after the other; what is done is kept, "
-            "look at the workers' logs and continue with --resume"
+            f"look at the workers' logs and {CONTINUE}"
         )
     if isinstance(problem, SymdualError):
         raise problem
     raise SymdualError(
-        f"{chunk} failed on a worker of the cluster ({type(problem).__name__}: {problem}); what is done is kept, "
-        "continue with --resume"
+        f"{chunk} failed on a worker of the cluster ({type(problem).__name__}: {problem}); what is done is "
+        f"kept, {CONTINUE}"
     ) from problem
 
 

@@ -24,7 +24,7 @@ def chosen_weights(problem: Problem) -> Array:
     """The weights of squared excesses: those given, or STIFF times what a unit of the constraint costs otherwise.
 
     A step back by one unit of g moves the state by g_x' / (g_x g_x'), which costs as much as its square in the cost.
-    Where that costs nothing, what the task costs at its start is to be the price of going twice as far as allowed.
+    Where that costs nothing, what the problem costs at its start is to be the price of going twice as far as allowed.
     """
     assert problem.objective is not None
     weights = problem.objective.constraint_weights.copy()
@@ -45,7 +45,7 @@ def chosen_weights(problem: Problem) -> Array:
 
 
 def curvature_at_start(problem: Problem, x: Array, u: Array) -> Array:
-    """The largest absolute curvature of the cost by (x, u) that the task has at any step, on the diagonal."""
+    """The largest absolute curvature of the cost by (x, u) that the problem has at any step, on the diagonal."""
     package, objective = problem.package, problem.objective
     assert objective is not None
     largest = np.zeros(package.NX + package.NU)

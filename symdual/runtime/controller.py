@@ -1,14 +1,7 @@
 """The controllers behind one small interface: `init`, `step`, and `act` for people who want three lines.
 
-| name       | what it minimises over u_k                                                             |
-|------------|----------------------------------------------------------------------------------------|
-| `oracle`   | Jbar with the true model and parameters                                                |
-| `ce`       | Jbar under the mean of the belief                                                      |
-| `cautious` | Jbar + Jd with learning of theta switched off                                          |
-| `beb`      | Jbar + tau tr S_theta at the first step at which u_k can show in it                    |
-| `dual`     | Jbar + w Jd                                                                            |
-| `planned`  | Jbar + w Jd, over all inputs, then one step ahead; rollouts select         |
-| `exact`    | the expected cost itself, for the smallest problems only (see `symdual.runtime.exact`) |
+Which there are, and what each minimises, is listed in `symdual.controllers`. What they do is in the
+package's own controller; here arguments are checked, a state goes in and out of it, and `Info` is collected.
 """
 
 from __future__ import annotations
@@ -24,10 +17,10 @@ from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError, did_you_mean
 from symdual.common.named import Given
 from symdual.common.words import refuse_unknown
-from symdual.runtime.costs import NAMES
+from symdual.controllers import NAMES, knows_truth
 from symdual.runtime.evaluate import argument
 from symdual.runtime.info import Info, State, Statistics
-from symdual.runtime.planned_options import USUAL, PlannedOptions
+from symdual.runtime.options import USUAL, Options
 from symdual.runtime.problem import Belief, Problem, checked_belief
 from symdual.runtime.signals import Forecast
 from symdual.runtime.solver import Solver
@@ -47,9 +40,9 @@ class Controller:
         order: 1 (the paper's) or 2 (with the curvature of the dynamics) for `dual`. Where a candidate that might have
             won, or one beside the winner, falls back to order 1, the whole decision is made at order 1.
         window: None to plan to the fixed end of the problem, or the length of a moving horizon for endless operation.
-        planned_options: how much `planned` does for a decision.
+        options: how much `planned` does for a decision.
 
-    >>> ce = symdual.controller(task, "ce")
+    >>> ce = symdual.controller(problem, "ce")
     >>> state = ce.init()
     >>> state, u, info = ce.step(state)               # the functional form of u = ce.act()
     >>> info.status, state.k
@@ -60,7 +53,7 @@ class Controller:
     name: str
     order: int = 1
     window: int | None = None
-    planned_options: PlannedOptions = USUAL
+    options: Options = USUAL
     _tools: Solver = field(init=False, repr=False)
     _live: list[State] = field(init=False, repr=False, default_factory=list)
 
@@ -74,7 +67,7 @@ class Controller:
             raise SymdualError(f"order must be 1 or 2, not {self.order!r}")
         if self.window is not None and self.window < 1:
             raise SymdualError(f"window must be at least 1, not {self.window}")
-        if self.name == "oracle" and np.any(self.problem.prior.covariance[:, self.problem.package.NX :]):
+        if knows_truth(self.name) and np.any(self.problem.prior.covariance[:, self.problem.package.NX :]):
             raise SymdualError(
                 'the oracle needs a problem without uncertain parameters; use controller(problem, "oracle")'
             )
@@ -86,7 +79,7 @@ class Controller:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle what was asked for and what `act` remembers; the compiled functions are looked up again."""
-        arguments = (self.problem, self.name, self.order, self.window, self.planned_options)
+        arguments = (self.problem, self.name, self.order, self.window, self.options)
         return _restored, (arguments, tuple(self._live), self._tools.forecast_problem)
 
     def init(self, belief: Belief | None = None, guess: ArrayLike | None = None) -> State:
@@ -148,7 +141,7 @@ class Controller:
         return self._live[0].belief
 
     def change(self, **numbers: Any) -> None:
-        """Go on with other numbers of the task, by the arguments of `Problem.changed`: references, weights, bounds."""
+        """Go on with other numbers, by the arguments of `Problem.changed`: references, weights, bounds."""
         refuse_unknown("Controller.change", numbers, Problem.changed)
         object.__setattr__(self, "problem", self.problem.changed(**numbers))
         self._equip()
@@ -195,14 +188,14 @@ def controller(
     order: int = 1,
     window: int | None = None,
     truth: Given | None = None,
-    planned_options: PlannedOptions = USUAL,
+    options: Options = USUAL,
 ) -> Controller:
     """Make a controller; the oracle is given the problem's truth, or `truth` when that is drawn anew."""
-    if name == "oracle":
+    if knows_truth(name):
         known = problem.truth if truth is None else truth
         if known is None:
             raise SymdualError("the oracle needs the true parameters, and the scenario has none; give truth=")
         problem = problem.for_oracle(known)
     elif name == "exact":
         problem = problem.by_numba()
-    return Controller(problem, name, order, window, planned_options)
+    return Controller(problem, name, order, window, options)

@@ -1,57 +1,42 @@
-"""Which compiled cost a controller minimises, and the records that it is given: task and weights."""
+"""Which compiled cost a controller minimises, and what it is told of a task: all as the package says it."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from symdual.common.arrays import Array
-from symdual.common.choices import combinations
 from symdual.common.errors import SymdualError
-from symdual.common.parts import parts_for, require_parts
+from symdual.common.parts import require_parts
+from symdual.controllers import CONTROLLERS, COSTS, parts_for
+from symdual.entries.controllers import Given
+from symdual.entries.types import Pointer, Records
 from symdual.runtime.constraints import chosen_weights
-from symdual.runtime.noise import has_state_dependent_noise
 from symdual.runtime.objective import constraints_of
-from symdual.runtime.package_interface import Pointer, Records
-from symdual.runtime.planned_options import USUAL, PlannedOptions
+from symdual.runtime.options import USUAL, Options
 from symdual.runtime.problem import Problem
 
-NAMES = ("oracle", "ce", "cautious", "beb", "dual", "planned", "exact")
-SEARCHED = ("structured", "lowrank", "second_order", "bonus", "exact")  # costs that are searched over the first input
 
+def cost_kind(problem: Problem, name: str, order: int, steps: int, single: bool = False) -> str:
+    """The name of the compiled cost that a controller minimises over plans of at most `steps` steps.
 
-def cost_kind(problem: Problem, name: str, order: int, steps: int) -> str:
-    """The name of the compiled cost that a controller minimises over plans of at most `steps` steps."""
-    if name in ("oracle", "ce") or (name == "beb" and problem.package.INPUT_DELAY == 0):
-        return "ce"
-    if name == "beb":
-        return "bonus"
-    if name == "exact" and problem.choices is not None:
-        raise SymdualError('the controller "exact" does not know inputs with a finite set of values')
+    What a controller cannot do is refused, see `controllers.Kind`.
+    """
+    facts = {"choices": problem.choices is not None, "processes": bool(problem.package.PROCESSES), "single": single}
+    for fact, sentence in CONTROLLERS[name].refuses:
+        if facts[fact]:
+            raise SymdualError(f'the controller "{name}" {sentence}')
     require_parts(problem.package.name, problem.package.folder, problem.package.parts, parts_for(name))
-    if name in ("exact", "planned"):
-        return name
-    if name == "dual" and order == 2:
-        return "second_order"
     # a moving horizon meets other weights at each step
     weights = problem.state_cost if steps == problem.horizon else None
-    return str(problem.package.dual_cost.choose_form(steps, weights))
+    return problem.package.settings.cost_of(name, order, steps, weights)
 
 
 def kind_that_decides(problem: Problem, kind: str, covariance: Array) -> str:
-    """The cost that decides for a belief: that of `ce` where `planned` has nothing to learn (`anything_to_learn`).
-
-    `planned` would do the same by itself, up to rounding: compilers order the sums of two functions differently. Inputs
-    that are equal to the bit come from one function.
-    """
-    package = problem.package
-    if kind != "planned" or package.PROCESSES or has_state_dependent_noise(package):
+    """The cost that decides for a belief: that of `ce` where `planned` has nothing to learn."""
+    if not COSTS[kind].plans_to_learn:
         return kind
-    has_backoff = problem.objective is not None and np.any(problem.objective.quantiles > 0.0)
-    variances = np.diagonal(covariance)
-    uncertain = np.any(variances[package.NX :] != 0.0) or np.any(package.noise.drift != 0.0)
-    if not package.AFFINE:
-        uncertain |= np.any(variances[: package.NX] != 0.0) or np.any(np.diagonal(package.noise.process) != 0.0)
-    return kind if has_backoff or uncertain else "ce"
+    settings = settings_of(problem, kind, 1)
+    return problem.package.settings.cost_that_decides(kind, np.diagonal(covariance), settings)
 
 
 def searches(problem: Problem, kind: str) -> bool:
@@ -59,7 +44,7 @@ def searches(problem: Problem, kind: str) -> bool:
 
     With discrete inputs that of the certainty-equivalent plan is too.
     """
-    return kind in SEARCHED or (kind == "ce" and problem.choices is not None)
+    return COSTS[kind].searched or (problem.choices is not None and not COSTS[kind].plans_to_learn)
 
 
 def cost_pointer(problem: Problem, kind: str, steps: int) -> Pointer:
@@ -71,35 +56,45 @@ def cost_pointer(problem: Problem, kind: str, steps: int) -> Pointer:
     return exact.cost_pointer(problem, steps)
 
 
-def settings_of(problem: Problem, name: str, order: int, planned_options: PlannedOptions = USUAL) -> Records:
-    """The settings of a controller as a record: noise, bounds and data of the model, weights of its cost."""
-    package = problem.package
-    noise, data = package.noise, package.numbers["data"]
-    task = package.records.make_settings(*noise, problem.bounds, data)
-    task["weight"] = 1.0 if name == "cautious" else problem.dual_weight
-    task["learning"] = 0.0 if name == "cautious" else 1.0
-    task["bonus"] = problem.bonus
-    task["order"] = order if name == "dual" else 1
-    planned_options.write(task)
-    if problem.choices is not None:
-        tried = combinations(problem.choices)
-        task["choices"][0, : len(tried)], task["combinations"] = tried, len(tried)
-        task["discrete"] = ~np.isnan(problem.choices[:, 0])
+def given_of(problem: Problem) -> Given:
+    """The numbers of a task, by the names that they have in a package."""
+    package, numbers = problem.package, problem.package.numbers
+    given = {
+        **numbers,
+        "lower": problem.bounds[0],
+        "upper": problem.bounds[1],
+        "weights": (problem.bonus, problem.dual_weight),
+        "start": problem.start,
+        "prior_mean": problem.prior.mean[package.NX :],
+        "start_covariance": problem.prior.covariance[: package.NX, : package.NX],
+        "prior_covariance": problem.prior.covariance[package.NX :, package.NX :],
+        "choices": problem.choices,
+        **cost_numbers(problem),
+    }
+    if problem.objective is not None and constraints_of(package):
+        given["constraint_weights"] = chosen_weights(problem)
+    return given
+
+
+def cost_numbers(problem: Problem) -> dict[str, Array]:
+    """Those of its cost, and its signals."""
+    found = {"state_cost": problem.state_cost, "input_cost": problem.input_cost, "reference": problem.reference}
     if problem.objective is not None:
-        task["ends"] = problem.objective.terminal_weights
-        if constraints_of(package):
-            task["constraint_weights"] = chosen_weights(problem)
-            task["quantiles"] = problem.objective.quantiles if name in ("cautious", "dual", "planned") else 0.0
-    return task
+        found |= problem.objective._asdict()
+    if problem.signals is not None:
+        for column, name in enumerate(problem.signals.names):
+            found[f"signal.{name}"] = np.array([problem.signals.true[:, column], problem.signals.believed[:, column]])
+    return found
+
+
+def settings_of(problem: Problem, name: str, order: int, options: Options = USUAL) -> Records:
+    """The settings of a controller as a record: noise, bounds and data of the model, weights of its cost."""
+    return problem.package.settings.settings_of(name, order, given_of(problem), options.numbers)
 
 
 def stage_costs_of(problem: Problem) -> Records:
     """The cost of each time as records."""
-    plain = problem.state_cost, problem.input_cost, problem.reference
-    more = problem.objective
-    own = () if more is None else (more.cross_cost, more.input_reference, more.cost_weights)
-    heard = () if problem.signals is None else problem.signals.of(problem.package)
-    return problem.package.records.make_stage_costs(*plain, *own, *heard)
+    return problem.package.settings.stage_costs_of(cost_numbers(problem), problem.horizon)
 
 
 def require_search_width(problem: Problem) -> None:
@@ -123,5 +118,5 @@ def require_fit(problem: Problem, name: str, order: int, steps: int) -> None:
         from symdual.runtime import exact
 
         exact.coefficient(problem, steps)
-    if cost_kind(problem, name, order, steps) in SEARCHED:
+    if COSTS[cost_kind(problem, name, order, steps)].searched:
         require_search_width(problem)

@@ -13,16 +13,21 @@ import numpy as np
 
 from symdual.common.arrays import Array
 from symdual.runtime.info import Statistics
+from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Belief, Problem
 
 RARE = 1e-9  #: how likely a measurement is, at most, that is called impossible
 FAR = 6.0  #: deviations of the prior; a normal variable is further away with a probability of 2e-9
-SAME = 1e-12  #: costs that differ by a smaller share are equal within rounding
+SAME = 1e-9  #: costs that differ by a smaller share are equal: plans stop when they gain less
 APART = 1e-3  #: of the width of a search: inputs further apart are not the same
 
 
+#: kinds of doubt; an exported controller has a bit for each, in this order
+KINDS = ("measurement", "prior", "limit", "search")
+
+
 class Doubt(NamedTuple):
-    """A kind, such as `innovation`, of which `act` warns once, and a sentence with numbers."""
+    """One of `KINDS`, of which `act` warns once, and a sentence with numbers."""
 
     kind: str
     sentence: str
@@ -41,10 +46,15 @@ def doubt_of_measurement(k: int, statistics: Statistics) -> Doubt | None:
     if not statistics.nis > most:
         return None
     return Doubt(
-        "innovation",
+        "measurement",
         f"the measurement at step {k} contradicts the belief: its normalised innovation squared is "
         f"{statistics.nis:.4g}, and one in {1 / RARE:.0e} exceeds {most:.4g}",
     )
+
+
+def stays(package: LoadedPackage) -> bool:
+    """Whether unknowns are where they were at first: those that drift may be anywhere later."""
+    return package.TRANSITION == "identity" and package.DIFFUSION == "none" and not package.PROCESSES
 
 
 class Priors:
@@ -52,8 +62,7 @@ class Priors:
 
     def __init__(self, problem: Problem) -> None:
         package, nx = problem.package, problem.package.NX
-        fixed = package.TRANSITION == "identity" and package.DIFFUSION == "none" and not package.PROCESSES
-        self._at = slice(nx, package.NZ if fixed else nx)
+        self._at = slice(nx, package.NZ if stays(package) else nx)
         self._names = package.belief_names[nx:]
         self._mean = problem.prior.mean[self._at]
         self._deviation = np.sqrt(problem.prior.covariance.diagonal()[self._at])
@@ -73,16 +82,33 @@ class Priors:
 
 
 def doubt_of_plan(k: int, limited: bool) -> Doubt | None:
-    """Whether the certainty-equivalent plan was still getting better when its iterations came to an end."""
+    """Whether a plan was still getting better when its iterations came to an end."""
     if not limited:
         return None
     return Doubt("limit", f"the plan at step {k} was not converged when it reached the limit of its iterations")
 
 
-def doubt_of_search(k: int, candidates: Array, costs: Array, limits: Array, chosen: Array) -> Doubt | None:
-    """Whether inputs (N, NU) that are apart cost the same, (N,), as the chosen one, within rounding.
+def doubt_of_end(k: int, candidates: Array, costs: Array, limits: Array, chosen: Array) -> Doubt | None:
+    """Whether a search over several inputs stopped at its limit: a simplex that has settled leaves its corners behind.
 
-    `limits` (2, NU) are those of the search; the cost of what it did not try is infinite.
+    Arguments are those of `doubt_of_search`.
+    """
+    tried = np.isfinite(costs)
+    if chosen.size < 2 or np.count_nonzero(tried) < 2:
+        return None
+    away = np.abs(candidates[tried] - chosen) > APART * (limits[1] - limits[0])
+    if np.count_nonzero(~away.any(axis=1)) > chosen.size:
+        return None
+    return Doubt(
+        "limit",
+        f"the search at step {k} had not settled when it reached its limit, after {np.count_nonzero(tried)} candidates",
+    )
+
+
+def doubt_of_search(k: int, candidates: Array, costs: Array, limits: Array, chosen: Array) -> Doubt | None:
+    """Whether inputs (N, NU) that are apart cost the same, (N,), as the chosen one, as far as plans tell.
+
+    `limits` (2, NU) are those of the search, or of the choices; the cost of what it did not try is infinite.
     """
     least = float(costs.min())
     same = costs <= least + SAME * abs(least)

@@ -8,6 +8,7 @@ import numpy as np
 
 from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError
+from symdual.controllers import knows_truth
 from symdual.runtime.controller import controller
 from symdual.runtime.culprits import fault_of_model, fault_of_plant, fault_of_step
 from symdual.runtime.info import State
@@ -26,29 +27,29 @@ def reason(
     problem: Problem, name: str, noise_draws: NoiseDraws, episodes: Episodes, settings: Settings
 ) -> tuple[int, str] | None:
     """An episode that ended early, and why; None where none did or nothing can be said about it."""
-    task = problem.for_oracle(noise_draws.truths[0]) if name == "oracle" else problem
-    found = faults_of_episodes(task, noise_draws, episodes)
-    found = found or _left(task, noise_draws, episodes, PLANT) or _left(task, noise_draws, episodes, BELIEF)
+    believed = problem.for_oracle(noise_draws.truths[0]) if knows_truth(name) else problem
+    found = faults_of_episodes(believed, noise_draws, episodes)
+    found = found or _left(believed, noise_draws, episodes, PLANT) or _left(believed, noise_draws, episodes, BELIEF)
     return found or _refused(problem, name, noise_draws, episodes, settings)
 
 
-def _left(task: Problem, noise_draws: NoiseDraws, episodes: Episodes, outcome: int) -> tuple[int, str] | None:
+def _left(problem: Problem, noise_draws: NoiseDraws, episodes: Episodes, outcome: int) -> tuple[int, str] | None:
     """What the plant, or the filter, was not finite in, in the first episode that ended so; None if that is not known.
 
     The step that ended it is made once more, and all before it are asked whether the model was too fast for its method.
     """
     failed = np.flatnonzero(episodes.outcomes == outcome)
-    if not failed.size or task.package.PROCESSES:
+    if not failed.size or problem.package.PROCESSES:
         return None
     n = int(failed[0])
     k, inputs = int(np.flatnonzero(np.isfinite(episodes.means[n]).all(axis=1))[-1]), episodes.inputs[n]
     if outcome == PLANT:
-        what, package, points = "the plant", task.plant, _true_points(n, k, noise_draws, episodes)
-        heard = None if task.signals is None else task.signals.of(package)[1]
+        what, package, points = "the plant", problem.plant, _true_points(n, k, noise_draws, episodes)
+        heard = None if problem.signals is None else problem.signals.of(package)[1]
         fault = fault_of_plant(with_signals(package, None if heard is None else heard[k]), *points[-1])
     else:
-        package, nx, means = task.package, task.package.NX, episodes.means[n]
-        way = task, k + 1, means[k], inputs[k]
+        package, nx, means = problem.package, problem.package.NX, episodes.means[n]
+        way = problem, k + 1, means[k], inputs[k]
         what = "the filter's prediction" if fault_of_step(*way) else "the belief"
         points = [(j, means[j, :nx], inputs[j], means[j, nx:]) for j in range(k + 1)]
         fault = fault_of_model(*way)
@@ -74,10 +75,22 @@ def _refused(
     n = int(failed[0])
     k = int(np.flatnonzero(np.isfinite(episodes.means[n]).all(axis=1))[-1])
     belief = Belief(episodes.means[n, k], np.diag(episodes.variances[n, k]))
-    truth = noise_draws.truths[n] if name == "oracle" else None
-    again = controller(problem, name, settings.order, settings.window, truth, settings.planned_options)
+    truth = noise_draws.truths[n] if knows_truth(name) else None
+    again = controller(problem, name, settings.order, settings.window, truth, settings.options)
     try:
         again.choose(State(k, belief, None))
     except SymdualError as refusal:
-        return n, f"{refusal}{too_fast(again.problem.plant, _true_points(n, k, noise_draws, episodes), 'in the plant')}"
+        return n, f"{_lost_before(again.problem, n, k, noise_draws, episodes)}{refusal}"
     return None
+
+
+def _lost_before(task: Problem, n: int, k: int, noise_draws: NoiseDraws, episodes: Episodes) -> str:
+    """Why a plan of step k had nothing to begin with: a step of the plant or filter that was too long before it.
+
+    It may have ended at numbers that are finite, but no more than that. Ends with what joins it to the refusal.
+    """
+    means, nx = episodes.means[n], task.package.NX
+    believed = [(j, means[j, :nx], episodes.inputs[n, j], means[j, nx:]) for j in range(k)]
+    fast = too_fast(task.plant, _true_points(n, k - 1, noise_draws, episodes), "in the plant")
+    fast = fast or too_fast(task.package, believed, "in the filter's prediction")
+    return f"{fast.removeprefix('; ')}; after that, " if fast else ""

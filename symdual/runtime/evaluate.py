@@ -2,9 +2,9 @@
 
 The unknowns theta are a vector in the order of the package, or a mapping from their names.
 
->>> symdual.evaluate.dynamics(task.package, [1.0], [0.5], {"b": 2.0})
+>>> symdual.evaluate.dynamics(problem.package, [1.0], [0.5], {"b": 2.0})
 array([2.])
->>> symdual.evaluate.jacobian(task.package, [1.0], [0.5], [2.0]).f_theta
+>>> symdual.evaluate.jacobian(problem.package, [1.0], [0.5], [2.0]).f_theta
 array([[0.5]])
 """
 
@@ -91,7 +91,7 @@ def whole_number(value: object, what: str, least: int = 1, most: int | None = No
 def dynamics(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: Given, k: int = 0) -> Array:
     """f(x, u, theta), the expected next state.
 
-    >>> symdual.evaluate.dynamics(task.package, [1.0], [0.5], [2.0])
+    >>> symdual.evaluate.dynamics(problem.package, [1.0], [0.5], [2.0])
     array([2.])
     """
     z, inputs = _point(package, x, theta), argument(u, (package.NU,), "u")
@@ -105,7 +105,7 @@ def linearise(
 ) -> tuple[Array, Array, Array]:
     """f with its Jacobians by state and input, f_x and f_u.
 
-    >>> f, f_x, f_u = symdual.evaluate.linearise(task.package, [1.0], [0.5], [2.0])
+    >>> f, f_x, f_u = symdual.evaluate.linearise(problem.package, [1.0], [0.5], [2.0])
     >>> f_u
     array([[2.]])
     """
@@ -118,7 +118,7 @@ def linearise(
 def jacobian(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: Given, k: int = 0) -> Jacobian:
     """f with its Jacobians by state, input and unknowns.
 
-    >>> symdual.evaluate.jacobian(task.package, [1.0], [0.5], [2.0]).f_theta
+    >>> symdual.evaluate.jacobian(problem.package, [1.0], [0.5], [2.0]).f_theta
     array([[0.5]])
     """
     z, inputs = _point(package, x, theta), argument(u, (package.NU,), "u")
@@ -136,7 +136,7 @@ def hessian(
 ) -> Hessian:
     """The second derivatives of costate' f.
 
-    >>> symdual.evaluate.hessian(task.package, [1.0], [0.5], [2.0], costate=[3.0]).uz
+    >>> symdual.evaluate.hessian(problem.package, [1.0], [0.5], [2.0], costate=[3.0]).uz
     array([[0., 3.]])
     """
     z, inputs = _point(package, x, theta), argument(u, (package.NU,), "u")
@@ -153,7 +153,7 @@ def hessian(
 def hessians(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: Given, k: int = 0) -> Array:
     """The second derivatives of each component of f by (z, u), dense: shape (n, nz + m, nz + m).
 
-    >>> symdual.evaluate.hessians(task.package, [1.0], [0.5], [2.0])[0, 1, 2]
+    >>> symdual.evaluate.hessians(problem.package, [1.0], [0.5], [2.0])[0, 1, 2]
     np.float64(1.0)
     """
     z, inputs = _point(package, x, theta), argument(u, (package.NU,), "u")
@@ -170,7 +170,7 @@ def hessians(package: LoadedPackage, x: ArrayLike, u: ArrayLike, theta: Given, k
 def observation(package: LoadedPackage, x: ArrayLike, theta: Given, k: int = 0) -> Array:
     """h(x, theta), the expected measurement.
 
-    >>> symdual.evaluate.observation(task.package, [1.0], [2.0])
+    >>> symdual.evaluate.observation(problem.package, [1.0], [2.0])
     array([1.])
     """
     out = np.zeros(package.NY)
@@ -181,7 +181,7 @@ def observation(package: LoadedPackage, x: ArrayLike, theta: Given, k: int = 0) 
 def observation_jacobian(package: LoadedPackage, x: ArrayLike, theta: Given, k: int = 0) -> ObservationJacobian:
     """h with its Jacobians by state and unknowns.
 
-    >>> symdual.evaluate.observation_jacobian(task.package, [1.0], [2.0]).h_x
+    >>> symdual.evaluate.observation_jacobian(problem.package, [1.0], [2.0]).h_x
     array([[1.]])
     """
     h, h_x, rows = (
@@ -199,7 +199,7 @@ def observation_jacobian(package: LoadedPackage, x: ArrayLike, theta: Given, k: 
 def observation_hessian(package: LoadedPackage, x: ArrayLike, theta: Given, costate: ArrayLike, k: int = 0) -> Array:
     """The second derivatives of costate' h by (z, z), dense.
 
-    >>> symdual.evaluate.observation_hessian(task.package, [1.0], [2.0], costate=[3.0]).shape
+    >>> symdual.evaluate.observation_hessian(problem.package, [1.0], [2.0], costate=[3.0]).shape
     (2, 2)
     """
     weight = argument(costate, (package.NY,), "costate")

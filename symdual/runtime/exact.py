@@ -13,9 +13,9 @@ import numpy as np
 from numba import cfunc
 
 from symdual.common.errors import SymdualError
+from symdual.entries.types import Pointer
 from symdual.runtime import evaluate
 from symdual.runtime.nested_quadrature import LONGEST, certain_cost, certain_input, cost
-from symdual.runtime.package_interface import Pointer
 
 if TYPE_CHECKING:
     from symdual.runtime.problem import Belief, Problem

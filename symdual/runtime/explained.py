@@ -19,6 +19,7 @@ import numpy as np
 from symdual.common.arrays import Array
 from symdual.common.display import shown
 from symdual.common.errors import SymdualError
+from symdual.controllers import CONTROLLERS, knows_truth
 from symdual.runtime import evaluate
 from symdual.runtime.closed_loop import NoiseDraws
 from symdual.runtime.controller import Controller, controller
@@ -62,7 +63,7 @@ class Decision:
         plan_states, plan_inputs: the plan, (S+1, NX) and (S, NU).
         unmeasured: the standard deviations of z along the plan if nothing were measured, (S+1, NZ).
         measured: the same with the measurements that the plan expects: what it will have learned.
-        curves: the cost over each input. Where a task has constraints, all three parts are those of one plan, at the
+        curves: the cost over each input. Where a problem has constraints, all three parts are those of one plan, at the
             back-offs that the controller keeps: what learning gains by shorter ones is certainty-equivalent. They count
             excesses as `dual` does; `planned` itself counts what is expected of them, which is less.
     """
@@ -99,7 +100,7 @@ class ExplainedEpisode:
 class Explained(Mapping[str, ExplainedEpisode]):
     """One episode with each controller, all with the same random draws; `explained["dual"]` is a `ExplainedEpisode`.
 
-    >>> explained = symdual.explain(task, ["ce", "dual"])
+    >>> explained = symdual.explain(problem, ["ce", "dual"])
     >>> explained["dual"].decisions[0].parts.probing < 0
     True
     >>> explained.html(folder / "decisions.html").name
@@ -113,7 +114,7 @@ class Explained(Mapping[str, ExplainedEpisode]):
     def html(self, path: str | Path) -> Path:
         """Write a page that shows every decision: one file with a slider over time, no network needed.
 
-        Unknown functions are drawn as such where the task was a scenario or a model file.
+        Unknown functions are drawn as such where a scenario or a model file is given.
         """
         shown("decisions as a page", self, Path(path))
         return Path(path)
@@ -171,11 +172,9 @@ class _Loop:
         problem, settings = plan.problem, plan.settings
         self.name, self._problem, self._steps = name, problem, plan.steps
         self._noise_draws, self._truth = noise_draws, noise_draws.truths[0]
-        known = self._truth if name == "oracle" else None
-        planned_options = replace(settings.planned_options, seed=int(noise_draws.seeds[0]))
-        self._controller: Controller = controller(
-            problem, name, settings.order, settings.window, known, planned_options
-        )
+        known = self._truth if knows_truth(name) else None
+        options = replace(settings.options, seed=int(noise_draws.seeds[0]))
+        self._controller: Controller = controller(problem, name, settings.order, settings.window, known, options)
         steps = problem.horizon if settings.window is None else settings.window
         self._form = cost_kind(self._controller.problem, "dual", 1, steps)
         self.moments: list[_Moment] = []
@@ -198,7 +197,7 @@ class _Loop:
 
     def _informed(self, state: State, y: Array) -> State:
         """The state with the measurement taken in; an oracle is told the true parameters of every step before that."""
-        if self.name == "oracle" and self._noise_draws.wander.shape[1]:
+        if knows_truth(self.name) and self._noise_draws.wander.shape[1]:
             state, _ = self._controller.update(state)
             mean = state.belief.mean.copy()
             mean[self._problem.package.NX :] = self._truths[-1]
@@ -232,8 +231,8 @@ class _Loop:
     def decision(self, moment: _Moment, grids: Sequence[Array]) -> Decision:
         """What a decision was made from."""
         tools, k, belief, info = self._controller.solver, moment.info.k, moment.state.belief, moment.info
-        names = list(self._problem.package.INPUTS)
-        order = info.order if self.name == "dual" else 1
+        names, kind = list(self._problem.package.INPUTS), CONTROLLERS[self.name]
+        order = info.order if 2 in kind.orders else 1
         form = self._form if order == 1 else "structured"
         curves = []
         for a, grid in enumerate(grids):
@@ -241,7 +240,9 @@ class _Loop:
             candidates[:, a] = grid
             curves.append(Curve(names[a], grid, *tools.prices(k, belief, candidates, form, order).T))
         parts = info.parts
-        if self.name == "dual" and constraints_of(self._problem.package):  # decisions themselves do not tell them apart
+        if (
+            kind.cost == "dual" and kind.learning and constraints_of(self._problem.package)
+        ):  # decisions themselves do not tell them apart
             still = float(tools.prices(k, belief, moment.u[None], form, order)[0, 1])
             parts = parts._replace(caution=still, probing=parts.caution - still)
         return Decision(

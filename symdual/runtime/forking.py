@@ -1,7 +1,7 @@
 """What keeps a forked process alive: it has one thread, and inherits locks that others held and what they half made.
 
 multiprocessing (with "fork"), gunicorn and pytest-forked fork whenever they like. Locks of symdual are made here. What
-waits for a thread does its work itself where the thread is not there (`symdual.export.compilation`). What is made in
+waits for a thread does its work itself where the thread is not there (`backends.c.compilation`). What is made in
 several steps for all threads is made under `MAKING`, which a fork waits for, as it does for numba's own lock and for
 modules that other threads are importing: Python itself leaves these half imported and locked for ever.
 """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from symdual.common.arrays import Array
-from symdual.runtime.package_interface import Records
-from symdual.runtime.planned_options import Planned
+from symdual.entries.types import Records
+from symdual.runtime.options import Planned
 from symdual.runtime.problem import Belief
 
 STATUS = ("converged", "iteration limit", "stalled", "not finite", "bad argument")

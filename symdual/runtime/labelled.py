@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from symdual.common.arrays import Array
 from symdual.common.display import shown
 from symdual.common.errors import SymdualError, did_you_mean
+from symdual.controllers import knows_truth
 
 if TYPE_CHECKING:
     import pandas
@@ -28,7 +29,7 @@ _BY_RUN = {"cost": "costs", "NEES state": "nees_state", "NEES parameters": "nees
 class Labelled(ABC):
     """What `simulate` gives and what a results file holds, to be read in the same way.
 
-    >>> symdual.simulate(task, "dual", runs=2).names("dual", "belief")
+    >>> symdual.simulate(problem, "dual", runs=2).names("dual", "belief")
     ['x', 'b']
     """
 
@@ -40,8 +41,8 @@ class Labelled(ABC):
         """A field of a controller, by its name in `symdual.runtime.results.FIELDS`; the first axis is the run."""
 
     @abstractmethod
-    def task(self, name: str) -> Array:
-        """`reference`, `state_cost` or `input_cost`; the first axis is the time."""
+    def problem(self, name: str) -> Array:
+        """An array of the problem, `reference`, `state_cost` or `input_cost`; the first axis is the time."""
 
     @property
     def controllers(self) -> tuple[str, ...]:
@@ -52,7 +53,7 @@ class Labelled(ABC):
         """The user's names along an axis: "state", "input", "belief" or "parameter"."""
         known = self.about["names"]
         size = self.description.sizes[controller][axis]
-        if axis == "belief" and controller == "oracle":  # which believes in the plant
+        if axis == "belief" and knows_truth(controller):  # which believes in the plant
             names = [*known["states"], *known.get("parameters", [])]
         else:
             key = {"belief": "belief", "parameter": "parameters"}.get(axis, f"{axis}s")
@@ -67,7 +68,7 @@ class Labelled(ABC):
                 (mean, name) and (deviation, name) of the belief, and (step, ...) for cost and consistency; "runs" for a
                 row for each controller and run, with cost, outcome, consistency at the end and true parameters.
 
-        >>> episodes = symdual.simulate(task, ["ce", "dual"], runs=3)
+        >>> episodes = symdual.simulate(problem, ["ce", "dual"], runs=3)
         >>> frame = episodes.to_pandas()
         >>> frame.loc["dual", 0]["state", "x"].shape
         (3,)
@@ -123,7 +124,7 @@ class Labelled(ABC):
     def summary(self) -> Summary:
         """Costs with standard errors, paired differences, failures, and the consistency of the filter.
 
-        >>> symdual.simulate(task, ["ce", "dual"], runs=3).summary().baseline
+        >>> symdual.simulate(problem, ["ce", "dual"], runs=3).summary().baseline
         'ce'
         """
         from symdual.runtime.summary import summarise
@@ -133,7 +134,7 @@ class Labelled(ABC):
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw what each controller does, costs and knows; needs matplotlib. With a path, also write it there.
 
-        >>> figure = symdual.simulate(task, ["ce", "dual"], runs=3).plot()
+        >>> figure = symdual.simulate(problem, ["ce", "dual"], runs=3).plot()
         >>> len(figure.subfigs)
         2
         """

@@ -17,7 +17,7 @@ from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,35 +25,22 @@ from symdual.common.arrays import Array
 from symdual.common.errors import PackageError, SymdualError, SymdualWarning
 from symdual.common.lazy import cached_property
 from symdual.common.package_folders import locked, modules_of, read_manifest, restore_interrupted, verified
-from symdual.runtime import fit_interface as fits
-from symdual.runtime import package_interface
+from symdual.entries.package import Offered
+from symdual.runtime.backend import Backend, MakeBackend
 from symdual.runtime.forking import MAKING
-from symdual.runtime.kernel_interface import KernelsModule
 from symdual.runtime.origin import edited_model_file
 from symdual.runtime.places import cache_folder
 
 _PARENT = "symdual_generated"
 
 
-class Offered(package_interface.Constants):
-    """What `LoadedPackage` finds in a package when it is asked for: names of its `__init__`, and its modules."""
+class Noise(NamedTuple):
+    """Q (NX, NX), R (NY, NY), and how the parameters move: D and Xi as the model gives them."""
 
-    kernels: KernelsModule
-    records: package_interface.RecordsModule
-    filter: package_interface.FilterModule
-    filter_covariance: package_interface.FilterCovarianceModule
-    filter_mean: package_interface.FilterMeanModule
-    nominal: package_interface.NominalModule
-    dual_cost: package_interface.DualCostModule
-    calls: package_interface.CallsModule
-    candidates: package_interface.CandidatesModule
-    decision: package_interface.DecisionModule
-    process: package_interface.ProcessModule
-    plant: package_interface.PlantModule
-    episode: package_interface.EpisodeModule
-    likelihood: fits.LikelihoodModule
-    likelihood_gradient: fits.LikelihoodGradientModule
-    information: fits.InformationModule
+    process: Array
+    measurement: Array
+    transition: Array
+    drift: Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,7 +56,7 @@ class LoadedPackage(Offered):
     numbers: dict[str, Array]
     plants: dict[str, str] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)
-    c: package_interface.Backend | None = None
+    c: Backend | None = None
 
     def __repr__(self) -> str:
         return f"<package {self.name} in {self.folder}, compiled by {'numba' if self.backend == 'numba' else 'C'}>"
@@ -108,10 +95,10 @@ class LoadedPackage(Offered):
         return modules_of(self.files)
 
     @property
-    def noise(self) -> package_interface.Noise:
+    def noise(self) -> Noise:
         """The model's noise."""
         keys = ("process_noise", "measurement_noise", "transition", "drift")
-        return package_interface.Noise(*(self.numbers[key] for key in keys))
+        return Noise(*(self.numbers[key] for key in keys))
 
     if not TYPE_CHECKING:  # who could not know then that a name does not exist
 
@@ -133,7 +120,7 @@ class LoadedPackage(Offered):
         make = None if self.c is None else self.c.make
         return _unpickled, (self.folder, (self.module.DIGEST, self.model_digest), self.numbers, self.plants, make)
 
-    def through(self, make: package_interface.MakeBackend | None) -> LoadedPackage:
+    def through(self, make: MakeBackend | None) -> LoadedPackage:
         """The same package with modules of another making; numba's for None."""
         return replace(self, c=None if make is None else make(self.name, self.module.DIGEST, self.files))
 
@@ -147,7 +134,7 @@ def _unpickled(
     digests: tuple[str, str],
     numbers: dict[str, Array],
     plants: dict[str, str],
-    make: package_interface.MakeBackend | None = None,
+    make: MakeBackend | None = None,
 ) -> Any:
     package = load(folder).through(make)
     code, model = digests

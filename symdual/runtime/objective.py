@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError
 from symdual.common.named import Given, held, schedule, singles, vector
-from symdual.common.numbers import as_matrix, as_vector, as_weights, correlations, require_joint
+from symdual.common.numbers import as_matrix, as_vector, as_weights, require_joint
 from symdual.runtime.evaluate import argument
 from symdual.runtime.loading import LoadedPackage
 
@@ -132,33 +132,3 @@ def changed(
             constraint_weights=as_weights(constraint_weight, constraints_of(package), "constraint_weight")
         )
     return fine
-
-
-def least_curvature(package: LoadedPackage, objective: Objective | None, W: Array, U: Array) -> Array:
-    """What the square of each input costs at least, (T, NU): l_k >= least_a (u_a - s_a)^2, whatever the others are.
-
-    That is 1 / (U_0^-1)_aa of a U_0 with l_k >= (u - s)' U_0 (u - s), and zero where none is known or U_0 is singular.
-    """
-    if objective is None:
-        lower = U
-    elif "term_slopes" not in package.numbers:
-        return np.zeros(U.shape[:2])
-    else:
-        slopes, N = package.numbers["term_slopes"], objective.cross_cost
-        # what u costs at the best x: the Schur complement of [W N'; N U]
-        lower = U - N @ _inverse(W[:-1]) @ np.swapaxes(N, 1, 2) if np.any(N) else U
-        lower = lower + np.einsum("ki,ia,ib->kab", objective.cost_weights, slopes, slopes)
-    _, C = correlations(lower)
-    values, vectors = np.linalg.eigh(C)
-    flat = values <= 1e-12  # directions in which inputs cost nothing: those that take part in one have no limit
-    open_ended = np.any(np.abs(vectors) * flat[:, None] > 1e-6, axis=2)
-    inverse = np.sum(vectors**2 / np.where(flat, np.inf, values)[:, None], axis=2)
-    own = np.diagonal(lower, axis1=1, axis2=2)
-    return np.ascontiguousarray(np.where(open_ended, 0.0, own / np.where(open_ended, 1.0, inverse)))
-
-
-def _inverse(matrices: Array) -> Array:
-    """Pseudo-inverses of positive semidefinite matrices, whatever their units."""
-    deviations, C = correlations(matrices)
-    inverse = 1.0 / np.where(deviations > 0.0, deviations, np.inf)
-    return np.asarray(np.linalg.pinv(C, rcond=1e-12, hermitian=True) * inverse[:, :, None] * inverse[:, None, :])

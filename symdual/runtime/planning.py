@@ -8,8 +8,9 @@ from typing import cast
 import numpy as np
 
 from symdual.common.arrays import Array
+from symdual.entries.recursions import Workspace
+from symdual.entries.types import Records
 from symdual.runtime.costs import cost_kind, settings_of, stage_costs_of
-from symdual.runtime.package_interface import Records, Workspace
 from symdual.runtime.problem import Belief, Problem
 
 

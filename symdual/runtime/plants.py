@@ -1,7 +1,7 @@
 """The closed loop from Python, for plants that symdual knows nothing of: a robot, a simulator, a Gymnasium environment.
 
 plant = GymPlant(gymnasium.make("Pendulum-v1"), observe=...)
-episode = run_foreign(controller(task, "dual", window=20), plant, steps=100, seed=0)
+episode = run_foreign(controller(problem, "dual", window=20), plant, steps=100, seed=0)
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def run_foreign(controller: Controller, plant: Plant, steps: int | None = None, 
     ...     def step(self, u):
     ...         self.level += 2.0 * u[0]
     ...         return [self.level]
-    >>> episode = symdual.run_foreign(symdual.controller(task, "dual"), Tank())
+    >>> episode = symdual.run_foreign(symdual.controller(problem, "dual"), Tank())
     >>> episode.inputs.shape, episode.failure
     ((2, 1), None)
     """
@@ -152,29 +152,29 @@ class _Record:
         return cost_along(self._controller.problem, means[:, :nx], inputs, covariances[:, :nx, :nx])
 
 
-def cost_along(task: Problem, states: Array, inputs: Array, spreads: Array | None = None) -> float:
+def cost_along(problem: Problem, states: Array, inputs: Array, spreads: Array | None = None) -> float:
     """L of states (K+1, NX) and inputs (K, NU), or what is expected of it: plus tr 1/2 l_xx P with P (K+1, NX, NX).
 
-    Beyond the horizon of the task, its cost and its references keep their last values.
+    Beyond the horizon of the problem, its cost and its references keep their last values.
     """
     last = len(inputs)
-    known = np.zeros((last + 1, task.package.NX, task.package.NX)) if spreads is None else spreads
-    if task.objective is not None:
-        return _expression_cost(task.extended(max(0, last - task.horizon)), states, inputs, known)
+    known = np.zeros((last + 1, problem.package.NX, problem.package.NX)) if spreads is None else spreads
+    if problem.objective is not None:
+        return _expression_cost(problem.extended(max(0, last - problem.horizon)), states, inputs, known)
     total = 0.0
     for k, (x, spread) in enumerate(zip(states, known, strict=True)):
-        weight = task.state_cost[min(k, task.horizon)]
-        error = x - task.reference[min(k, task.horizon)]
+        weight = problem.state_cost[min(k, problem.horizon)]
+        error = x - problem.reference[min(k, problem.horizon)]
         total += float(error @ weight @ error + np.sum(weight * spread))
     for k, u in enumerate(inputs):
-        total += float(u @ task.input_cost[min(k, task.horizon - 1)] @ u)
+        total += float(u @ problem.input_cost[min(k, problem.horizon - 1)] @ u)
     return total
 
 
-def _expression_cost(task: Problem, states: Array, inputs: Array, spreads: Array) -> float:
+def _expression_cost(problem: Problem, states: Array, inputs: Array, spreads: Array) -> float:
     """The same for a cost that only the package knows: sum l(x, u) + tr 1/2 l_xx P."""
-    package = task.package
-    workspace = package.records.make_workspace(1, stage_costs_of(task), settings_of(task, "ce", 1))
+    package = problem.package
+    workspace = package.records.make_workspace(1, stage_costs_of(problem), settings_of(problem, "ce", 1))
     step, total = np.zeros(1, package.records.POINT), 0.0
     for k, (x, spread) in enumerate(zip(states, spreads, strict=True)):
         step["z"][0, : package.NX] = x

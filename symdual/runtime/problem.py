@@ -1,4 +1,4 @@
-"""`Problem`: a loaded model with everything that a controller needs to know of the task, as checked arrays."""
+"""`Problem`: a scenario with its loaded package, everything that a controller needs to know as checked arrays."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Belief(NamedTuple):
     mean and covariance are relative to its prior: `symdual.runtime.posterior` says what they mean for the function.
     `names` are those of the entries of z, where they are known.
 
-    >>> task.prior
+    >>> problem.prior
     <Belief x = 1 +- 0, b = 1 +- 3.2>
-    >>> task.prior["b"].mean
+    >>> problem.prior["b"].mean
     1.0
     """
 
@@ -71,7 +71,7 @@ class Belief(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Problem:
-    """A task for a controller.
+    """A scenario with its loaded package, ready for controllers and simulations.
 
         L = sum_{k=0..T} (x_k - r_k)' W_k (x_k - r_k)  +  sum_{k=0..T-1} u_k' U_k u_k
 
@@ -88,7 +88,7 @@ class Problem:
         signals: the known quantities that change with time, for a package that has some.
         choices: the values of inputs that have a finite set of them (NU, most), ended by NaN; None without such inputs.
 
-    >>> task.changed(prior_mean={"b": 2.0}, horizon=4)
+    >>> problem.changed(prior_mean={"b": 2.0}, horizon=4)
     <Problem toy: 4 steps, model toy, states x, inputs u, unknowns b, plant the model itself>
     """
 
@@ -161,7 +161,10 @@ class Problem:
     @cached_property
     def floors(self) -> Array:
         """How much of its square each input costs at least, (T, NU): it bounds how far it can be worth its cost."""
-        return objectives.least_curvature(self.package, self.objective, self.state_cost, self.input_cost)
+        given = {**self.package.numbers, "state_cost": self.state_cost, "input_cost": self.input_cost}
+        if self.objective is not None:
+            given |= self.objective._asdict()
+        return self.package.settings.floors_of(given, self.horizon)
 
     @cached_property
     def bounds(self) -> Array:
@@ -199,7 +202,7 @@ class Problem:
         return bool(self.plant.module.DIGEST == self.package.module.DIGEST)
 
     def for_oracle(self, truth: Given) -> Problem:
-        """The same task, bounds included, for a controller that knows the plant: its model and its true parameters.
+        """The same problem, bounds included, for a controller that knows the plant: its model and its true parameters.
 
         It believes that they move by the plant's transition D and never drift from there: Xi is zero, so that its
         belief in them stays certain. Where they do drift, an episode tells it the true ones at every step.
@@ -217,11 +220,11 @@ class Problem:
         )
 
     def by_numba(self) -> Problem:
-        """The same task, compiled by numba: for what C does not do, the controller `exact` and workers of a cluster."""
+        """The same problem through numba: for what C does not do, the controller `exact` and workers of a cluster."""
         return replace(self, package=self.package.through(None), plant=self.plant.through(None))
 
     def extended(self, steps: int) -> Problem:
-        """The same task with its cost and references held at their last values for `steps` more steps."""
+        """The same problem with its cost and references held at their last values for `steps` more steps."""
         return self.changed(horizon=self.horizon + steps)
 
     @spelled
@@ -251,7 +254,7 @@ class Problem:
         bonus: float | None = None,
         dual_weight: float | None = None,
     ) -> Problem:
-        """The same task with other numbers; nothing is compiled again.
+        """The same problem with other numbers; nothing is compiled again.
 
             problem.changed(prior_mean={"b": 2.0}, prior_covariance={"b": 0.5}, horizon=30, bounds={"force": (-1, 1)})
 
@@ -372,7 +375,7 @@ def _constants(package: LoadedPackage) -> dict[str, tuple[int, int]]:
 
 
 def problem(package: LoadedPackage, scenario: str | None = None) -> Problem:
-    """The task that a scenario of a generated package describes; the only scenario if no name is given."""
+    """The problem of a scenario of a generated package; the only scenario if no name is given."""
     if not package.plants:
         raise SymdualError(f"the model file of {package.name} has no Scenario; add one, or build a Problem from arrays")
     if scenario is None:
@@ -400,7 +403,7 @@ def _other_plant(package: LoadedPackage, name: str) -> LoadedPackage:
 
 
 def from_numbers(name: str, package: LoadedPackage, plant: LoadedPackage, stored: Mapping[str, Array]) -> Problem:
-    """The task that the arrays of `Scenario.numbers` describe."""
+    """The problem that the arrays of `Scenario.numbers` describe."""
     nx = package.NX
     covariance = np.zeros((package.NZ, package.NZ))
     covariance[:nx, :nx] = stored["start_covariance"]

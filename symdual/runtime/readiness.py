@@ -1,16 +1,20 @@
-"""What is to be compiled before controllers of a task can act, or episodes with them can run."""
+"""What is to be compiled before controllers can act, or episodes with them can run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
+from symdual.common.display import shown
+from symdual.common.errors import SymdualError
+from symdual.controllers import COSTS, knows_truth
 from symdual.runtime.costs import cost_kind, kind_that_decides
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Problem
 from symdual.runtime.standby import with_standby
 from symdual.runtime.warm import DECIDE_AND_LEARN, Work, missing
 
-_ALONE = ("planned",)  # costs that take as long as all others together
+_ALONE = {name for name, cost in COSTS.items() if cost.compiled_alone}
 
 
 def works_for(
@@ -21,10 +25,20 @@ def works_for(
     for package, own in _costs(problem, names, order, window).items():
         if package.backend == "c":
             continue
-        together = "+".join(sorted(own - set(_ALONE)))
-        costs = [*([together] if together else []), *sorted(own & set(_ALONE))]
+        together = "+".join(sorted(own - _ALONE))
+        costs = [*([together] if together else []), *sorted(own & _ALONE)]
         found += missing(package.folder, [*costs, DECIDE_AND_LEARN, *(["episode"] if episodes else [])])
     return found
+
+
+def get_ready(
+    problem: Problem, names: Sequence[str], order: int = 1, window: int | None = None, episodes: bool = False
+) -> None:
+    """Compile what is not compiled yet, on all cores; whoever sits before a terminal or a notebook sees it."""
+    works = works_for(problem, names, order, window, episodes)
+    if works:
+        with suppress(SymdualError):  # what other processes cannot compile, this one does when it is called
+            shown("compiling in a terminal", works)
 
 
 def settle(
@@ -62,7 +76,7 @@ def _costs(problem: Problem, names: Sequence[str], order: int, window: int | Non
         if name == "exact":
             kinds.setdefault(problem.by_numba().package, set())
             continue
-        package = problem.plant if name == "oracle" else problem.package
+        package = problem.plant if knows_truth(name) else problem.package
         kind = cost_kind(problem, name, order, steps)
         kinds.setdefault(package, set()).update({kind, kind_that_decides(problem, kind, problem.prior.covariance)})
     return kinds

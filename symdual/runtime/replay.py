@@ -22,11 +22,11 @@ from symdual.common.arrays import Array
 from symdual.common.atomic_files import write_atomically
 from symdual.common.errors import SymdualError, did_you_mean
 from symdual.common.numbers import number_in
+from symdual.entries.recursions import FilterWorkspace
 from symdual.runtime.consistency import BAND, judge
 from symdual.runtime.culprits import fault_of_step
 from symdual.runtime.info import Statistics
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.package_interface import FilterWorkspace
 from symdual.runtime.posterior import by_values, losses
 from symdual.runtime.problem import Belief, Problem
 from symdual.runtime.signals import place_of, signals_of
@@ -140,7 +140,7 @@ def read_recording(file: Path, package: LoadedPackage) -> Recording:
     """Read a .csv file with the columns `time`, the inputs and the measurements of a model, in any order.
 
     >>> _ = (folder / "two_rows.csv").write_text("time,u,x\\n0,0.5,1.0\\n1,0.0,1.4\\n")
-    >>> symdual.read_recording(folder / "two_rows.csv", task.package).measurements.tolist()
+    >>> symdual.read_recording(folder / "two_rows.csv", problem.package).measurements.tolist()
     [[1.0], [1.4]]
     """
     header, rows = _table(file)

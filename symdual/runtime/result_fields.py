@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from symdual.common.arrays import Array
 from symdual.common.numbers import correlations
+from symdual.controllers import knows_truth
 from symdual.runtime import evaluate
 from symdual.runtime.closed_loop import OUTCOMES, Episodes, NoiseDraws
 from symdual.runtime.noise import believed, has_state_dependent_noise
@@ -38,10 +39,10 @@ def fields(problem: Problem, controller: str, noise_draws: NoiseDraws, episodes:
     nx = problem.package.NX
     error = episodes.means[:, -1, :nx] - episodes.states[:, -1]
     # the plant's parameters are those of the belief only if both are the same model
-    same = controller == "oracle" or problem.plant_is_model
+    same = knows_truth(controller) or problem.plant_is_model
     theta_error = episodes.means[:, -1, nx:] - noise_draws.last_truths if same else None
     usual = _usual_variances(problem)
-    known = np.zeros(0) if controller == "oracle" else usual[nx:]  # an oracle is sure of its parameters
+    known = np.zeros(0) if knows_truth(controller) else usual[nx:]  # an oracle is sure of its parameters
     arrays: dict[str, NDArray[Any]] = {
         "states": episodes.states,
         "inputs": episodes.inputs,
@@ -53,7 +54,7 @@ def fields(problem: Problem, controller: str, noise_draws: NoiseDraws, episodes:
         "outcomes": outcomes,
         "constraints": episodes.constraints,
         "truths": noise_draws.truths,
-        "losses": lost(problem.plant if controller == "oracle" else problem.package, episodes.memories),
+        "losses": lost(problem.plant if knows_truth(controller) else problem.package, episodes.memories),
     }
     return arrays | {name: episodes.steps[:, :, column] for column, name in enumerate(_STEPS)}
 

@@ -5,10 +5,10 @@
     stored["dual.states"]                    # (runs, T + 1, states)
     json.loads(stored["about.json"])         # settings, seed, digests, versions, and what every array means
 
-The file is an uncompressed .npz archive. Its first member is `about.json`; then come the task (`reference`,
-`state_cost`, `input_cost`) and, for each controller, the arrays of `FIELDS` under the names `<controller>.<field>`. The
-same sweep always gives the same bytes. `about.json` lists the runs computed together (chunks) with the SHA-256
-of their numbers, so that what is whole in a damaged file can be told from what is lost.
+The file is an uncompressed .npz archive. Its first member is `about.json`; then come arrays of the problem
+(`reference`, `state_cost`, `input_cost`) and, for each controller, the arrays of `FIELDS` under the names
+`<controller>.<field>`. The same sweep always gives the same bytes. `about.json` lists the runs computed together
+(chunks) with the SHA-256 of their numbers, so that what is whole in a damaged file can be told from what is lost.
 """
 
 from __future__ import annotations
@@ -213,33 +213,33 @@ def _is_count(value: Any, least: int = 0) -> bool:
 def write_results(
     path: Path,
     description: Description,
-    task: Mapping[str, Array],
+    problem: Mapping[str, Array],
     digests: Mapping[Chunk, str],
     read: Callable[[Chunk, int, int], bytes],
 ) -> None:
     """Write a results file in one go.
 
     Args:
-        task: the arrays named by `SHARED`.
+        problem: the arrays named by `SHARED`.
         digests: every chunk, in the order of its runs, with the SHA-256 of its payload.
         read: gives bytes of the payload of a chunk, by the first byte and the number of bytes.
     """
-    about = _about(description, task, digests)
+    about = _about(description, problem, digests)
     remove_unfinished(path)
     with atomic_file(path) as file:
-        write_archive(file, _members(about, task, read))
+        write_archive(file, _members(about, problem, read))
         file.flush()
         os.fsync(file.fileno())
 
 
-def _about(description: Description, task: Mapping[str, Array], digests: Mapping[Chunk, str]) -> dict[str, Any]:
+def _about(description: Description, problem: Mapping[str, Array], digests: Mapping[Chunk, str]) -> dict[str, Any]:
     arrays: dict[str, Any] = {
         "reference": {"axes": ["time", "state"], "meaning": "r_k"},
         "state_cost": {"axes": ["time", "state", "state"], "meaning": "W_k"},
         "input_cost": {"axes": ["step", "input", "input"], "meaning": "U_k"},
     }
     for name in SHARED:
-        arrays[name]["shape"] = list(task[name].shape)
+        arrays[name]["shape"] = list(problem[name].shape)
     for field in FIELDS:
         arrays[f"<controller>.{field.name}"] = {"axes": list(field.axes), "meaning": field.meaning}
     chunks = [[*chunk, digest] for chunk, digest in digests.items()]
@@ -247,7 +247,7 @@ def _about(description: Description, task: Mapping[str, Array], digests: Mapping
 
 
 def _members(
-    about: Mapping[str, Any], task: Mapping[str, Array], read: Callable[[Chunk, int, int], bytes]
+    about: Mapping[str, Any], problem: Mapping[str, Array], read: Callable[[Chunk, int, int], bytes]
 ) -> list[Member]:
     """All members of a results file; names and sizes follow from `about.json` alone."""
     description = described(about)
@@ -255,7 +255,7 @@ def _members(
     for name in SHARED:
 
         def whole(name: str = name) -> Iterator[bytes]:
-            yield np.ascontiguousarray(task[name], dtype="<f8").tobytes()
+            yield np.ascontiguousarray(problem[name], dtype="<f8").tobytes()
 
         shape = about["arrays"][name]["shape"]
         if not (isinstance(shape, list) and all(map(_is_count, shape))):
@@ -290,7 +290,7 @@ def _digests(about: Mapping[str, Any]) -> dict[Chunk, str]:
 class Results(Labelled):
     """A results file that is open for reading; arrays are read when they are asked for. `open_results` opens one.
 
-    >>> results = symdual.sweep(task, ["ce", "dual"], runs=4, folder=folder)
+    >>> results = symdual.sweep(problem, ["ce", "dual"], runs=4, folder=folder)
     >>> results.array("dual", "states").shape
     (4, 3, 1)
     >>> results.close()
@@ -331,7 +331,7 @@ class Results(Labelled):
         """Close the file."""
         self._opened.close()
 
-    def task(self, name: str) -> Array:
+    def problem(self, name: str) -> Array:
         """One of the arrays named by `SHARED`."""
         return self._read(name)
 
@@ -356,7 +356,7 @@ class Results(Labelled):
 def open_results(path: str | Path) -> Results:
     """Open the results of a sweep: the file `results.npz`, or the folder in which it lies.
 
-    >>> symdual.sweep(task, ["ce", "dual"], runs=4, folder=folder).close()
+    >>> symdual.sweep(problem, ["ce", "dual"], runs=4, folder=folder).close()
     >>> with symdual.open_results(folder / "toy") as results:
     ...     frame = results.to_pandas("runs")
     >>> frame.index.names

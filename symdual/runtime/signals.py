@@ -1,4 +1,4 @@
-"""The known quantities of a task that change with time: as they are, and as the controller believes them."""
+"""The known quantities of a problem that change with time: as they are, and as the controller believes them."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def checked_signals(
         unset = np.full((horizon + 1, len(names)), np.nan)
         return Signals(names, unset, unset)
     if missing := sorted(set(names) - set(signals.names)):
-        raise SymdualError(f'the task says nothing about the signal "{missing[0]}"')
+        raise SymdualError(f'the scenario says nothing about the signal "{missing[0]}"')
     shape = (horizon + 1, len(signals.names))
     for array in signals[1:]:
         if np.shape(array) != shape:
@@ -121,10 +121,10 @@ def _held(array: Array, steps: int) -> Array:
     return np.concatenate([array[:steps], np.repeat(array[-1:], max(0, steps - len(array)), axis=0)])
 
 
-def with_forecast(task: Problem, start: int, end: int, forecast: Forecast, said: set[str]) -> Problem:
-    """The task with what its signals are said to be from `start` on; the last value is held, and it is said once."""
-    signals = task.signals
-    names = signals_of(task.package)
+def with_forecast(problem: Problem, start: int, end: int, forecast: Forecast, said: set[str]) -> Problem:
+    """The problem with what its signals are said to be from `start` on; the last value is held, and it is said once."""
+    signals = problem.signals
+    names = signals_of(problem.package)
     if signals is None or not names:
         raise SymdualError("signals were given, but the model has none")
     believed = signals.believed.copy()
@@ -150,15 +150,15 @@ def with_forecast(task: Problem, start: int, end: int, forecast: Forecast, said:
             )
         column, count = signals.names.index(name), len(believed) - start
         believed[start:, column] = values[np.minimum(np.arange(count), values.size - 1)]
-    return replace(task, signals=signals._replace(believed=believed))
+    return replace(problem, signals=signals._replace(believed=believed))
 
 
-def require_set(task: Problem, start: int, end: int) -> None:
+def require_set(problem: Problem, start: int, end: int) -> None:
     """Raise when a plan needs a signal of which nobody has said anything."""
-    if task.signals is None:
+    if problem.signals is None:
         return
-    names = signals_of(task.package)
-    missing = np.argwhere(np.isnan(task.signals.of(task.package)[0][start : end + 1]))
+    names = signals_of(problem.package)
+    missing = np.argwhere(np.isnan(problem.signals.of(problem.package)[0][start : end + 1]))
     if missing.size:
         row, column = missing[0]
         raise SymdualError(

@@ -25,7 +25,7 @@ class Simulation(Labelled, Mapping[str, Episodes]):
     `simulation["dual"]` are the `Episodes` of a controller as plain arrays; `to_pandas`, `summary` and `plot` are those
     of a results file.
 
-    >>> simulation = symdual.simulate(task, ["ce", "dual"], runs=3)
+    >>> simulation = symdual.simulate(problem, ["ce", "dual"], runs=3)
     >>> list(simulation), simulation["dual"].inputs.shape
     (['ce', 'dual'], (3, 2, 1))
     """
@@ -60,7 +60,7 @@ class Simulation(Labelled, Mapping[str, Episodes]):
             self._fields[controller] = result_fields.fields(self.plan.problem, controller, self.noise_draws, episodes)
         return self._fields[controller][field]
 
-    def task(self, name: str) -> Array:
+    def problem(self, name: str) -> Array:
         """`reference`, `state_cost` or `input_cost`; the first axis is the time."""
         assert name in SHARED
         return np.asarray(getattr(self.plan.problem, name))

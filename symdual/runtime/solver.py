@@ -13,31 +13,30 @@ from numpy.typing import ArrayLike
 
 from symdual.common.arrays import Array
 from symdual.common.errors import DoubtWarning, SymdualError, SymdualWarning
+from symdual.controllers import COSTS
+from symdual.entries.decisions import Table
+from symdual.entries.recursions import Workspace
+from symdual.entries.types import Records
 from symdual.runtime import faults
+from symdual.runtime.backend import BackendFailure
 from symdual.runtime.constraints import warn_of_start
 from symdual.runtime.costs import (
-    SEARCHED,
     cost_kind,
     cost_pointer,
-    kind_that_decides,
+    given_of,
     require_search_width,
-    searches,
-    settings_of,
-    stage_costs_of,
 )
 from symdual.runtime.culprits import fault_of_model, fault_of_step
-from symdual.runtime.doubts import Doubt, Priors, doubt_of_measurement, doubt_of_plan, doubt_of_search
+from symdual.runtime.doubts import Doubt, Priors, doubt_of_end, doubt_of_measurement, doubt_of_plan, doubt_of_search
 from symdual.runtime.evaluate import dynamics, observation
 from symdual.runtime.info import STATUS, Info, Parts, State, Statistics
 from symdual.runtime.noise import believed, fault_along, fault_of_filter, has_state_dependent_noise, require_noise
 from symdual.runtime.objective import constraints_of
-from symdual.runtime.package_interface import BackendFailure, Records
-from symdual.runtime.planned_options import PlannedOptions, first_plans, lay_out, taken_up, told
+from symdual.runtime.options import Options, first_plans, lay_out, taken_up, told
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Belief, Problem
 from symdual.runtime.signals import Forecast, place_of, require_set, signals_of, with_forecast, with_signals
 from symdual.runtime.stiffness import too_fast
-from symdual.runtime.warm import touch_filter
 
 
 class Chosen(Protocol):
@@ -52,14 +51,14 @@ class Chosen(Protocol):
     @property
     def window(self) -> int | None: ...  # noqa: D102
     @property
-    def planned_options(self) -> PlannedOptions: ...  # noqa: D102
+    def options(self) -> Options: ...  # noqa: D102
 
 
 class Solver:
-    """The compiled functions of a package with the arrays and workspaces that they need, for one controller.
+    """The controller of a package (`controller.Controller`) for one task, and what is asked of it besides inputs.
 
-    Everything that a step needs is looked up once, here: a decision from Python then costs little more than in a
-    compiled loop.
+    It is told where it is before every step, and read afterwards. Everything that a step needs is looked up once, here:
+    a decision from Python then costs little more than in a compiled loop.
     """
 
     def __init__(self, controller: Chosen) -> None:
@@ -68,53 +67,55 @@ class Solver:
         self._window = window
         self._package = package = problem.package
         self.measurement_shape = (package.NY,)
-        self._steps = steps = problem.horizon if window is None else window
+        steps = problem.horizon if window is None else window
         self._order = order
         self._kind = cost_kind(problem, controller.name, order, steps)
-        self._searching = searches(problem, self._kind)
-        if self._kind in SEARCHED:
+        if COSTS[self._kind].searched:
             require_search_width(problem)
         faults.require_finite(problem)
         require_noise(problem)
         warn_of_start(problem, stacklevel=7)
-        self._cost = cost_pointer(problem, self._kind, steps)
-        self._settings_record = settings_of(problem, controller.name, order, controller.planned_options)
+        pointer = cost_pointer(problem, self._kind, steps)
+        self._task = problem
+        self._own = package.controller.Controller(
+            controller.name, None, order, window, controller.options.numbers, given_of(problem), pointer
+        )
+        self._status = package.control_step
+        self._settings_record = self._own.settings
         self._data: Array = self._settings_record["numbers"][0]
         self._forgetful = ""
         self._records = package.records
-        self._belief = self._records.make_belief(*problem.prior[:2])
-        self._predict, self._update = package.filter.predict, package.filter.update
-        self._filter_workspace, self._stats = package.filter.make_filter_workspace(self._settings_record), np.zeros(3)
         self._square_root, self._nu = package.SQUARE_ROOT, package.NU
-        self._decide, self._price = package.decision.decide_at, package.decision.price_at
-        self._address: int = self._cost.address
-        self._table = package.candidates.table()
-        self._not_finite, self._bad = package.nominal.NOT_FINITE, package.filter_mean.NOT_FINITE
+        self._price, self._not_finite = package.decision.price_at, package.nominal.NOT_FINITE
         self._signals = signals_of(package)
-        self._fixed_time = window is not None and not package.TIME_VARYING and not self._signals
         self._place, self._said = place_of(package), set[str]()
         self._priors, self._doubted = Priors(problem), set[str]()
-        self.use(problem if window is None else problem.extended(window))
         self._get_ready()
 
     def _get_ready(self) -> None:
-        """Compile or load, now, all that a step will need: the second one then takes no longer than the thousandth."""
-        touch_filter(self._package, self._belief, self._workspace)
-        start, end = self._times(0)
-        table, u = self._package.candidates.table(), np.zeros(self._nu)
-        prior = self._problem.prior
-        floor = np.zeros(self._nu)
-        self._decide(self._deciding(prior)[0], False, floor, start, end, self._belief, self._workspace, table, u)
+        """Compile or load, now, all that is asked besides inputs: nobody waits for it later."""
+        prior, u = self._problem.prior, np.zeros(self._nu)
         self._plan(0, prior, u, self._row(0, prior, u, self._order))
 
+    @property
+    def _workspace(self) -> Workspace:
+        return self._own.workspace
+
     def use(self, task: Problem) -> None:
-        """Plan with the numbers of a task from now on."""
+        """Believe in the forecasts of a task from now on."""
         self._task = task
-        self._floors = task.floors
-        planning = self._kind == "planned"
-        self._workspace = self._records.make_workspace(
-            self._steps, stage_costs_of(task), self._settings_record, self._order, planning
-        )
+        self._own.lay_out(task.horizon)
+        self._workspace.stage_costs["signals"] = task.signals.of(self._package)[0]  # type: ignore[union-attr]
+
+    @property
+    def table(self) -> Table:
+        """What the last search has tried."""
+        return self._own.table
+
+    @property
+    def told(self) -> Records:
+        """The settings that the next decision is made by."""
+        return self._own.settings
 
     @property
     def forecast_problem(self) -> Problem | None:
@@ -125,51 +126,63 @@ class Solver:
         """Take over what signals are said to be from step k on."""
         if forecast is not None:
             start, end = self._times(k)
+            self._extend()
             self._task = with_forecast(self._task, start, end, forecast, self._said)
             self._workspace.stage_costs["signals"] = self._task.signals.of(self._package)[0]  # type: ignore[union-attr]
+
+    def _extend(self) -> None:
+        """Let the task be as long as the workspace, which grows with a moving horizon."""
+        missing = len(self._workspace.stage_costs) - 1 - self._task.horizon
+        if missing > 0:
+            self._task = self._task.extended(missing)
 
     def _set_signals(self, k: int, task: Records) -> None:
         """Let the filter's numbers be those of step k."""
         if self._signals:
             values = self._workspace.stage_costs["signals"][k]
             if np.isnan(values).any():
+                self._extend()
                 require_set(self._task, k, k)
             task["numbers"][0, self._place] = values
 
     def _hold(self, belief: Belief) -> Records:
         """The belief as a record, with what it remembers of Gaussian processes."""
         self._recall(belief)
-        self._records.write_belief(self._belief, belief.mean, belief.covariance)
-        return self._belief
+        self._records.write_belief(self._own.belief, belief.mean, belief.covariance)
+        return self._own.belief
 
     # ------------------------------------------------------------ filter
 
     def observe(self, state: State, y: Array) -> tuple[Belief, Statistics]:
         """Predict with the last input, if there is one, and update with y; the belief given is left as it is."""
-        held = self._hold(state.belief)
+        own, held = self._own, self._hold(state.belief)
         if self._square_root:
             self._package.filter_covariance.factorise(held)
+        own.k, own.pending = state.k, state.u is not None
         if state.u is not None:
-            self._set_signals(state.k - 1, self._settings_record)
-            self._predict(state.k - 1, held, state.u, self._filter_workspace)
-        self._set_signals(state.k, self._settings_record)
-        status = self._update(state.k, held, y, self._filter_workspace, self._stats)
-        if self._square_root:
-            self._package.filter_covariance.complete(held)
+            own.u[:] = state.u
+        status = own.take(y)
+        if status != self._status.FINE:
+            raise self._lost(state, status)
         mean, covariance = held["z"][0].copy(), self._records.read_covariance(held)
-        if status == self._bad or not (np.isfinite(mean).all() and np.isfinite(covariance.diagonal()).all()):
-            infinite = bool(np.any(np.isinf(y)))
-            way = self._task, state.k, state.belief.mean, state.u
-            if infinite:
-                raise SymdualError(f"the measurement is infinite at step {state.k}")
-            what = "the belief" if fault_of_filter(*way) or not fault_of_step(*way) else "the filter's prediction"
-            fault = fault_of_filter(*way) or fault_of_model(*way)
-            fast = "" if state.u is None else self._too_fast(state.k - 1, state.belief.mean, state.u)
-            raise SymdualError(f"{what} is not finite any more at step {state.k}{f': {fault}' if fault else ''}{fast}")
-        likelihood, nis, measured = self._stats.tolist()
+        likelihood, nis, measured = own.stats.tolist()
         return Belief(mean, covariance, self._remembered(), self._package.belief_names), Statistics(
             likelihood, nis, int(measured)
         )
+
+    def _lost(self, state: State, status: int) -> SymdualError:
+        """What is wrong with a measurement that could not be taken."""
+        if status == self._status.NO_SIGNAL:
+            self._extend()
+            require_set(self._task, state.k - (state.u is not None), state.k)
+        if status == self._status.INFINITE_MEASUREMENT:
+            return SymdualError(f"the measurement is infinite at step {state.k}")
+        self._extend()
+        way = self._task, state.k, state.belief.mean, state.u
+        what = "the belief" if fault_of_filter(*way) or not fault_of_step(*way) else "the filter's prediction"
+        fault = fault_of_filter(*way) or fault_of_model(*way)
+        fast = "" if state.u is None else self._too_fast(state.k - 1, state.belief.mean, state.u)
+        return SymdualError(f"{what} is not finite any more at step {state.k}{f': {fault}' if fault else ''}{fast}")
 
     def _recall(self, belief: Belief) -> None:
         """Take over what a belief remembers of Gaussian processes."""
@@ -190,58 +203,49 @@ class Solver:
 
     def _times(self, k: int) -> tuple[int, int]:
         """Begin and end of the plan, as indices into the cost arrays and times of the model."""
-        if self._window is None:
-            if k >= self._problem.horizon:
-                raise SymdualError(
-                    f"the episode ended at step {self._problem.horizon}; use window= for endless operation"
-                )
-            return k, self._problem.horizon
-        if self._fixed_time:  # from the end of the given cost on, all times are alike
-            k = min(k, self._problem.horizon)
-        elif k + self._window > self._task.horizon:
-            self.use(self._task.extended(self._task.horizon + self._window))
-        return k, k + self._window
+        self._own.k = k
+        try:
+            return self._own.times()
+        except ValueError as ended:
+            raise SymdualError(str(ended)) from None
 
     def guessed(self, guess: ArrayLike) -> Records:
         """Plans that follow given inputs, for the first step."""
-        return first_plans(self._problem, self._kind, self._steps, guess)
+        return first_plans(
+            self._problem, self._kind, self._problem.horizon if self._window is None else self._window, guess
+        )
 
     def decide(self, state: State) -> tuple[Array, int, Records | None]:
         """Choose the input of a step; returns it, the status of the certainty-equivalent plan, and plans to keep."""
-        k, belief = state.k, state.belief
+        k, belief, own = state.k, state.belief, self._own
         start, end = self._times(k)
-        lay_out(self._workspace, state.plans, start - k)
+        lay_out(self._workspace, state.plans)
+        own.shift = 0
         if self._kind == "exact" and belief.covariance[0, 0] > 1e-9 * self._package.noise.process[0, 0]:
             raise SymdualError(f'the controller "exact" needs a measurement at step {k}')
         if self._signals:
+            self._extend()
             require_set(self._task, start, end)
-        u, held = np.zeros(self._nu), self._hold(belief)
-        status = self._decide(
-            *self._deciding(belief), self._floors[start], start, end, held, self._workspace, self._table, u
-        )
-        if status == self._not_finite:
+        held = self._hold(belief)
+        status = own.choose(*self._deciding())
+        if status < self._status.FINE:
+            self._extend()
             self._blame(start, end, held, belief.mean)
             still = np.clip(np.zeros(self._nu), *self._task.bounds)
             hint = self._fault_at_rest(start, belief) + self._too_fast(start, belief.mean, still, end - start)
-            if np.isfinite(self._table.out[0, self._package.dual_cost.OUT_NOMINAL]):
+            if np.isfinite(own.table.out[0, self._package.dual_cost.OUT_NOMINAL]):
                 raise SymdualError(f"what uncertainty costs is not a finite number along any plan at step {k}{hint}")
             raise SymdualError(f"the certainty-equivalent plan at step {k} is not finite, from whatever start{hint}")
         if status == self._package.nominal.STALLED and (fault := self._fault_at_rest(start, belief)):
             warnings.warn(f"the plan at step {k} could not be improved{fault}", SymdualWarning, stacklevel=4)
-        return u, int(status), taken_up(self._workspace, self._kind, start - k)
+        return own.u.copy(), status, taken_up(self._workspace, self._kind, start - k)
 
-    def _deciding(self, belief: Belief) -> tuple[int, bool]:
-        """The address of the cost that decides for a belief, and whether it is searched."""
-        kind = kind_that_decides(self._problem, self._kind, belief.covariance)
-        if kind == self._kind:
-            return self._address, self._searching
-        self._workspace.decision_log[:] = np.zeros_like(
-            self._workspace.decision_log
-        )  # that of an earlier decision with something to learn
+    def _deciding(self) -> tuple[int, bool]:
+        """The address of the cost that decides for the belief, and whether it is searched."""
         try:
-            return int(cost_pointer(self._problem, kind, self._steps).address), searches(self._problem, kind)
+            return self._own.deciding()
         except BackendFailure:  # of C: the usual one, which is there, does the same up to rounding
-            return self._address, self._searching
+            return self._own.address, self._own.searching
 
     def _fault_at_rest(self, k: int, belief: Belief) -> str:
         """What is not finite in the model at a mean without input, as the end of a sentence; empty if all is well."""
@@ -269,7 +273,7 @@ class Solver:
         if not has_state_dependent_noise(package) and self._task.objective is None:
             return
         states, inputs = np.zeros((end - start + 1, nx)), np.zeros((end - start, self._nu))
-        u = np.nan_to_num(self._table.candidates[0])
+        u = np.nan_to_num(self._own.table.candidates[0])
         package.decision.plan_of(start, end, held, self._workspace, u, states, inputs)
         fault = fault_along(package, start, states, inputs, believed(self._task))
         if fault is None:
@@ -281,7 +285,7 @@ class Solver:
 
     def info(self, k: int, before: Belief, after: Belief, statistics: Statistics, u: Array, status: int) -> Info:
         """Collect what a decision has left behind."""
-        module, table = self._package.candidates, self._table
+        module, table = self._package.candidates, self._own.table
         doubts = self.doubts(k, after, statistics, u, status)
         used = np.isfinite(table.out[:, 0])
         order = np.lexsort(table.candidates[used].T[::-1])
@@ -311,14 +315,16 @@ class Solver:
 
     def doubts(self, k: int, belief: Belief, statistics: Statistics, u: Array, status: int) -> list[Doubt]:
         """What speaks against the last decision, before anything else is asked of the workspace."""
+        table, discrete = self.table, self._problem.choices is not None
+        costs, limit = table.out[:, self._package.dual_cost.OUT_COST], self._package.nominal.ITERATION_LIMIT
+        own = table.out[int(costs.argmin()), self._package.dual_cost.OUT_STATUS]  # of the plan through the input
+        tried = k, table.candidates, costs, self._task.bounds if discrete else table.limits, u
         found = [
             doubt_of_measurement(k, statistics),
             self._priors.doubt(k, belief),
-            doubt_of_plan(k, status == self._package.nominal.ITERATION_LIMIT),
+            doubt_of_plan(k, limit in (status, own)) or (None if discrete else doubt_of_end(*tried)),
+            doubt_of_search(*tried),
         ]
-        if self._searching and self._problem.choices is None:
-            table = self._table
-            found.append(doubt_of_search(k, table.candidates, table.out[:, 0], table.limits, u))
         return [doubt for doubt in found if doubt is not None]
 
     def warn_of_doubts(self, k: int, belief: Belief, statistics: Statistics, u: Array, status: int) -> None:
@@ -340,7 +346,7 @@ class Solver:
         Others are among the stored plans, `exact` has none.
         """
         discrete = self._problem.choices is not None and not self._learns
-        return self._kind != "exact" and (self._searching or discrete)
+        return self._kind != "exact" and (self._own.searching or discrete)
 
     def _row(self, k: int, belief: Belief, u: Array, order: int) -> Array:
         """The cost of u in the workspace of the last decision, without learning where that tells parts apart."""
@@ -348,7 +354,7 @@ class Solver:
         if self._plans_through:
             start, end = self._times(k)
             with self._changed(order=order, learning=0.0 if self._splits else None):
-                self._price(self._address, start, end, self._hold(belief), self._workspace, u[None].copy(), out)
+                self._price(self._own.address, start, end, self._hold(belief), self._workspace, u[None].copy(), out)
         return np.asarray(out[0])
 
     @contextmanager
@@ -461,12 +467,10 @@ class Solver:
         """The plan whose cost was compared: one among the stored plans, or after a search the one through u."""
         start, end = self._times(k)
         states, inputs = np.zeros((end - start + 1, self._package.NX)), np.zeros((end - start, self._nu))
-        if self._kind == "exact":
-            self._package.decision.plan_of(start, end, self._hold(belief), self._workspace, u, states, inputs)
-            return states, inputs
         if self._plans_through:
             plan = self._workspace.plan[int(row[self._package.dual_cost.OUT_BUFFER])]
+            states[:], inputs[:] = plan["z"][: len(states), : self._package.NX], plan["u"][: len(inputs)]
         else:
-            plan = self._workspace.stored_plans[1 if self._learns else 0]
-        states[:], inputs[:] = plan["z"][: len(states), : self._package.NX], plan["u"][: len(inputs)]
+            held, learns = self._hold(belief), COSTS[self._kind].plans_to_learn
+            self._status.write_plan(start, end, learns, held, self._workspace, u, states, inputs)
         return states, inputs

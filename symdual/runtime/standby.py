@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from symdual.runtime.backend import BackendFailure
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.package_interface import BackendFailure
 
 T = TypeVar("T")
 

@@ -16,34 +16,63 @@ from symdual.common.arrays import Array
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 
-CONSTRAINTS = {"euler": 2.0, "rk4": 2.785}  #: how large a decaying rate times the step may be before it grows instead
+LIMITS = {"euler": 2.0, "rk4": 2.785}  #: how large a decaying rate times the step may be before it grows instead
 _SHORT = 1e-3  # a step is short for a rate if their product is at most this
+_PARTS = 32  # of a step, between which rates are looked at
 _TRIES = 100  # of ever shorter steps: a model on its way out of the numbers may have any rate
 _MOST = 1000  # substeps that are proposed
 
 
 def fastest_rate(package: LoadedPackage, k: int, x: Array, u: Array, theta: Array) -> float:
     """The largest |eigenvalue| of the slope by x of a model in continuous time; NaN where that is not finite."""
-    data, place = package.numbers["data"].copy(), package.DATA_ENTRIES["step_length"][0]
-    shorter = replace(package, numbers={**package.numbers, "data": data})
+    length = step_length(package)
     for _ in range(_TRIES):
-        data[place] *= _SHORT
-        slope = (evaluate.linearise(shorter, x, u, theta, k)[1] - np.eye(package.NX)) / data[place]
+        length *= _SHORT
+        slope = (evaluate.linearise(_with_step(package, length), x, u, theta, k)[1] - np.eye(package.NX)) / length
         if np.isfinite(slope).all():
             rate = float(np.abs(np.linalg.eigvals(slope)).max())
-            if rate * data[place] <= _SHORT:
+            if rate * length <= _SHORT:
                 return rate
     return math.nan
 
 
+def step_length(package: LoadedPackage) -> float:
+    """How long the input of a model in continuous time holds."""
+    return float(package.numbers["data"][package.DATA_ENTRIES["step_length"][0]])
+
+
+def _with_step(package: LoadedPackage, length: float) -> LoadedPackage:
+    data = package.numbers["data"].copy()
+    data[package.DATA_ENTRIES["step_length"][0]] = length
+    return replace(package, numbers={**package.numbers, "data": data})
+
+
+def fastest_within(package: LoadedPackage, k: int, x: Array, u: Array, theta: Array) -> float:
+    """The largest rate that a model meets in a step, along many short ones: what ignites is slow where it starts.
+
+    Where even the short ones are too long, it is the rate at which they become so.
+    """
+    share = step_length(package) / _PARTS
+    short, limit = _with_step(package, share), LIMITS[package.METHOD]
+    largest = math.nan
+    for _ in range(_PARTS + 1):
+        rate = fastest_rate(package, k, x, u, theta) if np.isfinite(x).all() else math.nan
+        if math.isnan(rate):
+            break
+        largest = rate if math.isnan(largest) else max(largest, rate)
+        if rate * share / package.SUBSTEPS > limit:
+            break
+        x = evaluate.dynamics(short, x, u, theta, k)
+    return largest
+
+
 def too_fast(package: LoadedPackage, points: Iterable[tuple[int, Array, Array, Array]], where: str = "there") -> str:
     """Where the step is first too long along points (k, x, u, theta), as the end of a sentence; empty if nowhere."""
-    if package.METHOD not in CONSTRAINTS:
+    if package.METHOD not in LIMITS:
         return ""
-    limit, substeps = CONSTRAINTS[package.METHOD], package.SUBSTEPS
-    length = float(package.numbers["data"][package.DATA_ENTRIES["step_length"][0]])
+    limit, substeps, length = LIMITS[package.METHOD], package.SUBSTEPS, step_length(package)
     for k, x, u, theta in points:
-        rate = fastest_rate(package, k, x, u, theta)
+        rate = fastest_within(package, k, x, u, theta)
         if rate * length / substeps > limit:
             what, share = "substep" if substeps > 1 else "step", length / substeps
             needed = math.ceil(rate * length / limit)

@@ -25,12 +25,13 @@ from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError
 from symdual.common.lazy import cached_property
 from symdual.common.package_folders import locked
+from symdual.controllers import NAMES, knows_truth
 from symdual.runtime import result_fields
-from symdual.runtime.checkpoints import Checkpoints, kept, owner
+from symdual.runtime.checkpoints import CONTINUE, ELSEWHERE, Checkpoints, kept, owner
 from symdual.runtime.closed_loop import NoiseDraws, Settings, checked_settings, draw, plant_problem, run_part
 from symdual.runtime.constraints import warn_of_start
 from symdual.runtime.controller import controller
-from symdual.runtime.costs import NAMES, require_fit
+from symdual.runtime.costs import require_fit
 from symdual.runtime.evaluate import whole_number
 from symdual.runtime.objective import constraints_of, has_objective
 from symdual.runtime.posterior import capacities
@@ -99,7 +100,7 @@ class Sweep:
             "digests": {
                 "model": package.model_digest,
                 "plant": problem.plant.model_digest,
-                "task": _task_digest(problem),
+                "problem": _problem_digest(problem),
             },
             "horizon": self.steps,
             "names": names,
@@ -131,7 +132,7 @@ class Sweep:
 
     def _sizes(self, name: str) -> dict[str, int]:
         package, plant = self.problem.package, self.problem.plant
-        believed = plant if name == "oracle" else package
+        believed = plant if knows_truth(name) else package
         return {
             "time": self.steps + 1,
             "step": self.steps,
@@ -179,14 +180,14 @@ def sweep(
     settings = checked_settings(settings)
     if not controllers:
         raise SymdualError("a sweep needs at least one controller")
-    task = plant_problem(problem, settings)
+    own = plant_problem(problem, settings)
     names = tuple(dict.fromkeys([controllers] if isinstance(controllers, str) else controllers))
     for name in names:
         if name not in NAMES:
-            controller(task, name)  # says what is wrong
+            controller(own, name)  # says what is wrong
     for name in names:
-        require_fit(task, name, settings.order, settings.window or task.horizon)
-    return Sweep(task, names, runs, seed, settings)
+        require_fit(own, name, settings.order, settings.window or own.horizon)
+    return Sweep(own, names, runs, seed, settings)
 
 
 def versions() -> dict[str, str]:
@@ -218,8 +219,8 @@ def _said(values: Array) -> list[float | None]:
 _OPTIONAL = ("objective", "signals", "truth_path", "choices")  # parts of a problem that most have none of
 
 
-def _task_digest(problem: Problem) -> str:
-    """The SHA-256 of all numbers that a sweep depends on: the model's, the plant's and the task's."""
+def _problem_digest(problem: Problem) -> str:
+    """The SHA-256 of all numbers that a sweep depends on: the model's, the plant's and the problem's."""
     total = hashlib.sha256()
     for role, package in (("model", problem.package), ("plant", problem.plant)):
         for key in sorted(package.numbers):
@@ -257,7 +258,7 @@ def results_folder(plan: Sweep, parent: str | Path, overwrite: bool) -> Path:
 
 
 def as_begun(problem: Problem, parent: str | Path) -> Problem:
-    """The task for a sweep that is to be continued: compiled by numba where that was so, as it is otherwise."""
+    """The problem for a sweep that is to be continued: compiled by numba where that was so, as it is otherwise."""
     folder = Path(parent) / problem.name
     old = remains(folder / RESULTS)
     earlier = owner(folder / CHECKPOINTS) or (None if old is None else old.description)
@@ -331,14 +332,14 @@ def _run_locked(
                 done += chunk.stop - chunk.start
                 progress(Doing(done, total, f"simulating {chunk.controller}"))
     progress(Doing(done, total, "writing"))
-    task = {name: getattr(plan.problem, name) for name in SHARED}
+    problem = {name: getattr(plan.problem, name) for name in SHARED}
     try:
         write_results(
-            target, plan.description, task, {c: checkpoints.digests[c] for c in plan.chunks}, checkpoints.read
+            target, plan.description, problem, {c: checkpoints.digests[c] for c in plan.chunks}, checkpoints.read
         )
     except OSError as failure:
         raise SymdualError(
-            f"cannot write {target}: {failure.strerror}; all {len(plan.chunks)} chunks are kept, continue with --resume"
+            f"cannot write {target}: {failure.strerror}; all {len(plan.chunks)} chunks are kept, {CONTINUE}"
         ) from failure
     checkpoints.remove()
     return target
@@ -349,9 +350,7 @@ def _earlier_results(plan: Sweep, target: Path, tell: Callable[[str], None]) -> 
         return None
     other = written_format(target)
     if other not in (None, FORMAT):
-        raise SymdualError(
-            f'{target} is in the format "{other}", and this symdual writes "{FORMAT}"; choose another folder with -o'
-        )
+        raise SymdualError(f'{target} is in the format "{other}", and this symdual writes "{FORMAT}"; {ELSEWHERE}')
     old = remains(target)
     if old is None:
         tell(f"{target} is damaged from its first bytes on, nothing in it can be used")
@@ -363,7 +362,7 @@ def _earlier_results(plan: Sweep, target: Path, tell: Callable[[str], None]) -> 
 def _refuse_to_overwrite(plan: Sweep, target: Path) -> None:
     """Never replace the results of another sweep without being asked to."""
     if target.exists():
-        advice = "overwrite it with --force, or choose another folder with -o"
+        advice = f"overwrite it with --force (in Python force=True), or {ELSEWHERE}"
         old = remains(target)
         if old is None:
             raise SymdualError(f"{target} holds something else than results of this symdual; {advice}")
@@ -375,17 +374,15 @@ def _refuse_other_chunks(plan: Sweep, folder: Path, resume: bool) -> None:
     count = kept(folder)
     if count and not resume:
         raise SymdualError(
-            f"{folder} holds {count} finished chunks of a sweep that was interrupted; "
-            "continue it with --resume, or delete that folder to start again"
+            f"{folder} holds {count} finished chunks of a sweep that was interrupted; {CONTINUE}, or delete that "
+            "folder to start again"
         )
     earlier = owner(folder) if count else None
     if earlier is not None:
         _require_same(plan, earlier, folder)
 
 
-def _require_same(
-    plan: Sweep, earlier: Description, place: Path, advice: str = "choose another folder with -o"
-) -> None:
+def _require_same(plan: Sweep, earlier: Description, place: Path, advice: str = ELSEWHERE) -> None:
     """Say in what an earlier sweep differs; more runs and more controllers than before are welcome."""
     for key, value in plan.description.identity.items():
         other = earlier.identity.get(key)

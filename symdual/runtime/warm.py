@@ -23,8 +23,9 @@ import numpy as np
 
 from symdual.common.atomic_files import write_atomically
 from symdual.common.errors import SymdualError
+from symdual.entries.recursions import Workspace
+from symdual.entries.types import Records
 from symdual.runtime.loading import LoadedPackage, load
-from symdual.runtime.package_interface import Records, Workspace
 from symdual.runtime.places import cache_folder, caching, is_private, private_folder
 
 STEPS = 2  # of the plan on which a part is tried

@@ -9,14 +9,14 @@ import sys
 import tokenize
 import traceback
 import types
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from symdual.common.errors import ModelError, SymdualError
 from symdual.spec.model import Model
-from symdual.spec.objective import merged
-from symdual.spec.past import deepest
 from symdual.spec.scenario import Scenario
+from symdual.spec.specification import Specification, specification
 
 #: what stands for a model: a file, or a model or scenario that was made in a program
 Source = str | Path | Model | Scenario
@@ -24,7 +24,7 @@ Source = str | Path | Model | Scenario
 
 @dataclass(frozen=True)
 class ModelFile:
-    """The models and scenarios of a file, under the names of their generated packages.
+    """The models and scenarios of a file, under the names of their generated packages, and what code is made of.
 
     `path` is None for those that were made elsewhere (`gathered`).
     """
@@ -32,11 +32,12 @@ class ModelFile:
     path: Path | None
     models: dict[str, Model]
     scenarios: dict[str, Scenario]
+    specifications: dict[str, Specification]
 
     @property
     def place(self) -> str:
         """Where they stand, for sentences."""
-        return "what was given" if self.path is None else str(self.path)
+        return str(self.path or ("the scenario" if self.scenarios else "the model"))
 
 
 def contents_of(source: Source) -> ModelFile:
@@ -51,18 +52,7 @@ def load_model_file(path: str | Path) -> ModelFile:
     its own name. Scenarios are named in the same way after the variable or their `name=`.
     """
     path = Path(path)
-    module = _run(path)
-    found = {variable: value for variable, value in vars(module).items() if not variable.startswith("_")}
-    models: dict[str, Model] = {}
-    renamed: dict[int, Model] = {}
-    for variable, value in found.items():
-        if isinstance(value, Model) and id(value) not in renamed:
-            name = value.name or (_stem(path) if variable == "model" else variable)
-            if name in models:
-                raise ModelError(f'{path}: two models have the name "{name}"')
-            models[name] = renamed[id(value)] = value.named(name)
-    if not models:
-        raise ModelError(f"{path} contains no Model (a variable of this type at module level)")
+    found = {variable: value for variable, value in vars(_run(path)).items() if not variable.startswith("_")}
     scenarios: dict[str, Scenario] = {}
     for variable, value in found.items():
         if isinstance(value, Scenario):
@@ -70,10 +60,31 @@ def load_model_file(path: str | Path) -> ModelFile:
             if name in scenarios and scenarios[name] is not value:
                 raise ModelError(f'{path}: two scenarios have the name "{name}"')
             scenarios[name] = value
+    models = _models(path, found, scenarios.values())
     try:
-        return ModelFile(path, *_agreed(renamed, models, scenarios))
+        return _agreed(path, models, scenarios)
     except ModelError as failure:
         raise ModelError(f"{path}: {failure}") from failure
+
+
+def _models(path: Path, found: Mapping[str, object], scenarios: Iterable[Scenario]) -> dict[int, Model]:
+    """The models of a file under their names, by what they are in the file; its scenarios may bring some with names."""
+    listed = [
+        (value, value.name or (_stem(path) if variable == "model" else variable))
+        for variable, value in found.items()
+        if isinstance(value, Model)
+    ]
+    listed += [(own, own.name) for scenario in scenarios for own in (scenario.model, scenario.plant) if own.name]
+    models: dict[int, Model] = {}
+    for model, name in listed:
+        if id(model) in models:
+            continue
+        if name in (other.name for other in models.values()):
+            raise ModelError(f'{path}: two models have the name "{name}"')
+        models[id(model)] = model.named(name)
+    if not models:
+        raise ModelError(f"{path} contains no Model (a variable of this type at module level)")
+    return models
 
 
 def gathered(given: Model | Scenario) -> ModelFile:
@@ -92,32 +103,15 @@ def gathered(given: Model | Scenario) -> ModelFile:
             if plant.name == model.name:
                 raise ModelError(f'the model and the plant of a scenario are both called "{plant.name}"')
             renamed[id(given.plant)] = plant
-    return ModelFile(None, *_agreed(renamed, {m.name: m for m in renamed.values()}, scenarios))
+    return _agreed(None, renamed, scenarios)
 
 
-def _agreed(
-    renamed: dict[int, Model], models: dict[str, Model], scenarios: dict[str, Scenario]
-) -> tuple[dict[str, Model], dict[str, Scenario]]:
-    """Models with all that the scenarios ask of their code, and the scenarios with these models."""
-    _remember(renamed, models, scenarios)
-    for key, model in renamed.items():
-        objectives = {n: s.objective_of(model) for n, s in scenarios.items() if key in (id(s.model), id(s.plant))}
-        asked = model.asked(merged(objectives, model))
-        plants = [renamed.get(id(s.plant), s.plant) for s in scenarios.values() if id(s.model) == key]
-        tried = max((s.combinations for s in scenarios.values() if key in (id(s.model), id(s.plant))), default=0)
-        models[model.name] = renamed[key] = asked.facing(plants).with_combinations(tried)
-    return models, {name: s.completed(name, renamed) for name, s in scenarios.items()}
-
-
-def _remember(renamed: dict[int, Model], models: dict[str, Model], scenarios: dict[str, Scenario]) -> None:
-    """Let models, costs and plants that meet in a scenario remember inputs for equally many steps."""
-    for _ in range(len(scenarios) + 1):
-        for scenario in scenarios.values():
-            pair = [renamed.get(id(own), own) for own in (scenario.model, scenario.plant)]
-            needs = deepest(scenario.remembered, *(model.remembered for model in pair))
-            for own in (scenario.model, scenario.plant):
-                if id(own) in renamed:
-                    renamed[id(own)] = models[renamed[id(own)].name] = renamed[id(own)].remembering(needs)
+def _agreed(path: Path | None, models: Mapping[int, Model], given: Mapping[str, Scenario]) -> ModelFile:
+    """Scenarios with these models, and with all states of their code."""
+    scenarios = {name: s.completed(name, models) for name, s in given.items()}
+    asked = {model.name: specification(model, scenarios) for model in models.values()}
+    whole = {name: s.remembering(asked[s.model.name]) for name, s in scenarios.items()}
+    return ModelFile(path, {model.name: model for model in models.values()}, whole, asked)
 
 
 def source_text(path: Path) -> str:

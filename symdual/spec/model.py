@@ -9,20 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
 import sympy as sp
 from numpy.typing import ArrayLike
 
-from symdual.common.arrays import Array
 from symdual.common.display import first_few, shown
 from symdual.common.errors import ModelError
-from symdual.common.named import Given, Spans
+from symdual.common.named import Given
 from symdual.common.numbers import as_semidefinite
 from symdual.common.words import spelled
-from symdual.spec.content import Content, in_place
+from symdual.spec.content import Content
 from symdual.spec.expressions import as_expression
 from symdual.spec.fitted import Fitted, Source, read_fit
 from symdual.spec.given import (
@@ -36,16 +34,15 @@ from symdual.spec.given import (
 )
 from symdual.spec.names import check_name
 from symdual.spec.noise import Noise, noise_of, refuse
-from symdual.spec.objective import Objective
-from symdual.spec.past import deepest, depths, memory, next_memory
-from symdual.spec.signals import Signal
-from symdual.spec.symbols import Constant, Family, FeatureSum, Unknown, one_for_each
+from symdual.spec.past import depths
+from symdual.spec.symbols import Constant, FeatureSum, Unknown, one_for_each
+from symdual.spec.system import System, remembering
 
 FILTERS = ("extended", "second_order", "iterated")
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Model:
+class Model(System):
     """Dynamics, observation, noise and unknowns of a system, checked and ready to be derived.
 
     In every array over the unknowns, they stand in the order in which the file declares them: scalars (`unknown`)
@@ -83,33 +80,6 @@ class Model:
     >>> symdual.Model([x, v], [u], derivatives=[v, u - friction * v], step=0.1, process_noise=1e-3, name="cart")
     <Model cart: states x, v, inputs u, unknowns friction>
     """
-
-    name: str
-    states: tuple[sp.Symbol, ...]
-    inputs: tuple[sp.Symbol, ...]
-    unknowns: tuple[Unknown, ...]
-    families: tuple[Family, ...]
-    constants: tuple[Constant, ...]
-    time: sp.Symbol | None
-    dynamics: tuple[sp.Expr, ...]
-    step: float | None
-    method: str
-    substeps: int
-    observation: tuple[sp.Expr, ...]
-    process_noise: Array
-    measurement_noise: Array
-    noise: Noise | None
-    plants_have_state_dependent_noise: bool
-    transition: Array | None
-    drift: Array | None
-    lower: Array
-    upper: Array
-    filter: str
-    square_root: bool
-    fitted: Fitted | None
-    objective: Objective | None
-    combinations: int
-    memory: int
 
     @spelled
     def __init__(
@@ -186,8 +156,7 @@ class Model:
             square_root=bool(square_root),
             fitted=known,
         )
-        put(objective=None, memory=0, plants_have_state_dependent_noise=False, combinations=0)
-        put(states=states, inputs=inputs, time=clock[0] if clock else None)
+        put(states=states, inputs=inputs, memory=0, time=clock[0] if clock else None)
         put(unknowns=content.unknowns, families=content.families, constants=content.constants)
         put(dynamics=motion, observation=measured)
         put(step=checked_step(step, derivatives is not None), method=checked_method(method))
@@ -201,7 +170,7 @@ class Model:
         lower, upper = checked_bounds(bounds or {}, inputs, states)
         put(lower=lower, upper=upper)
         entries = () if noise is None else noise.expressions
-        put(**self.remembering(depths((*motion, *measured, *entries), inputs)).__dict__)
+        put(**remembering(self, depths((*motion, *measured, *entries), inputs)).__dict__)
         _require_fit_for_processes(self)
         if known is not None:
             known.prior(self.unknown_names, *self._own_prior)  # a name that the model does not know is an error
@@ -215,144 +184,6 @@ class Model:
     def _repr_html_(self) -> str:
         """The equations, for notebooks."""
         return str(shown("a model in a notebook", self))
-
-    def named(self, name: str) -> Model:
-        """Return the same model under another name."""
-        return self.changed(name=check_name(name, "the model"))
-
-    def changed(self, **parts: object) -> Model:
-        """Return the same model with other, already checked parts."""
-        twin = object.__new__(Model)
-        for key, value in (self.__dict__ | parts).items():
-            object.__setattr__(twin, key, value)
-        return twin
-
-    @property
-    def own_states(self) -> tuple[sp.Symbol, ...]:
-        """The states that the user declared; those that remember inputs follow them."""
-        return self.states[: len(self.states) - self.memory]
-
-    @property
-    def remembered(self) -> dict[int, int]:
-        """How many steps back each input is remembered, by its position."""
-        return depths(self.states[len(self.states) - self.memory :], self.inputs)
-
-    def remembering(self, needs: Mapping[int, int]) -> Model:
-        """Return the same model with states that remember its inputs for so many steps, by position, at least."""
-        enough = deepest(self.remembered, needs)
-        if enough == self.remembered:
-            return self
-        own, known = self.own_states, memory(self.inputs, enough)
-        names = {s.name for s in (*own, *self.inputs, *self.unknowns, *self.constants)}
-        for state in known:
-            if state.name in names:
-                raise ModelError(f'the name "{state.name}" is taken by {state.written}; rename the other one')
-        noise = np.zeros((len(own) + len(known),) * 2)
-        noise[: len(own), : len(own)] = self.process_noise[: len(own), : len(own)]
-        return self.changed(
-            states=(*own, *known),
-            dynamics=(*self.dynamics[: len(own)], *next_memory(known)),
-            process_noise=noise,
-            noise=None if self.noise is None else self.noise.widened(len(own), len(own) + len(known)),
-            memory=len(known),
-        )
-
-    def asked(self, objective: Objective | None) -> Model:
-        """Return the same model with what its scenarios ask of its code, whose constants become its own."""
-        if objective is None:
-            return self
-        own_unknowns = {symbol.name: symbol for symbol in self.unknowns}  # a plant may have another prior
-        found = {a for limit in objective.constraints for a in limit.atoms(Unknown) if a.name in own_unknowns}
-        objective = objective.moved({a: own_unknowns[a.name] for a in found})
-        own = {c.name: c for c in self.constants}
-        taken = {s.name for s in (*self.states, *self.inputs, *self.unknowns)}
-        for constant in objective.constants:
-            if constant.name in taken or own.get(constant.name, constant) != constant:
-                raise ModelError(f'the name "{constant.name}" in a cost is given to two different symbols')
-            own[constant.name] = constant
-        return self.changed(objective=objective, constants=in_place(own))
-
-    def meant(self, expressions: Iterable[sp.Expr]) -> dict[sp.Symbol, sp.Symbol]:
-        """Which unknowns of the model are meant by those in expressions: of the same name and prior."""
-        own = {symbol.meaning: symbol for symbol in self.unknowns}
-        found = {a for e in expressions for a in e.atoms(Unknown)}
-        return {a: own[a.meaning] for a in found if a.meaning in own}
-
-    def with_combinations(self, combinations: int) -> Model:
-        """Return the same model with code for so many combinations of inputs with a finite set of values, at least."""
-        return self if combinations <= self.combinations else self.changed(combinations=combinations)
-
-    def with_signals(self, signals: Iterable[Signal]) -> Model:
-        """Return the same model with further signals among its numbers: those of its plants."""
-        own = {c.name: c for c in self.constants}
-        taken = {s.name for s in (*self.states, *self.inputs, *self.unknowns)}
-        for further in signals:
-            if further.name in taken or own.get(further.name, further) != further:
-                raise ModelError(f'the name "{further.name}" of a signal of the plant means something else here')
-            own[further.name] = further
-        return self.changed(constants=in_place(own))
-
-    def facing(self, plants: Iterable[Model]) -> Model:
-        """Return the same model with what its plants need of its code: their signals, and noise that depends."""
-        listed = list(plants)
-        heard = self.with_signals(c for plant in listed for c in plant.signals)
-        return heard.changed(plants_have_state_dependent_noise=any(plant.noise is not None for plant in listed))
-
-    @property
-    def signals(self) -> tuple[Signal, ...]:
-        """The known quantities that change with time."""
-        return tuple(c for c in self.constants if isinstance(c, Signal))
-
-    @property
-    def unknown_places(self) -> Spans:
-        """The first entry in theta and the number of entries of each scalar unknown and array of a family, in order."""
-        sizes = [(s.name, 1) for s in self.unknowns]
-        sizes += [(w.symbol.name, family.count) for family in self.families for w in family.weights]
-        starts = accumulate((count for _, count in sizes), initial=0)
-        return {name: (start, count) for (name, count), start in zip(sizes, starts, strict=False)}
-
-    @property
-    def unknown_names(self) -> tuple[str, ...]:
-        """The names of all unknowns in the order of theta; those of a family as `array[index]`."""
-        families = list(self.unknown_places.items())[len(self.unknowns) :]
-        return tuple(s.name for s in self.unknowns) + tuple(
-            f"{name}[{i}]" for name, (_, count) in families for i in range(count)
-        )
-
-    @property
-    def process_names(self) -> frozenset[str]:
-        """The arrays of Gaussian processes among the unknowns, whose prior is their kernel."""
-        processes = [family for family in self.families if family.process is not None]
-        return frozenset(w.symbol.name for family in processes for w in family.weights)
-
-    @property
-    def prior_mean(self) -> Array:
-        """The prior mean of theta, (p,)."""
-        return self._prior[0]
-
-    @property
-    def prior_covariance(self) -> Array:
-        """The prior covariance of theta, (p, p), or its diagonal (p,) when nothing is correlated."""
-        return self._prior[1]
-
-    @property
-    def _prior(self) -> tuple[Array, Array]:
-        own = self._own_prior
-        return own if self.fitted is None else self.fitted.prior(self.unknown_names, *own)
-
-    @property
-    def _own_prior(self) -> tuple[Array, Array]:
-        """Mean and covariance as the unknowns and families bring them."""
-        means = [np.array([s.mean for s in self.unknowns])]
-        means += [w.mean for family in self.families for w in family.weights]
-        parts = [np.array([s.variance for s in self.unknowns])]
-        parts += [w.covariance for family in self.families for w in family.weights]
-        if all(part.ndim == 1 for part in parts):
-            return np.concatenate(means), np.concatenate(parts)
-        from scipy.linalg import block_diag
-
-        dense = block_diag(*(np.diag(part) if part.ndim == 1 else part for part in parts if part.size))
-        return np.concatenate(means), np.asarray(dense)
 
 
 def _symbols(given: Iterable[sp.Symbol], what: str) -> tuple[sp.Symbol, ...]:

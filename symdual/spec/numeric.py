@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,15 @@ def _erfc(a: Array) -> Array:
     return np.asarray(erfc(a))
 
 
+def _largest(parts: Sequence[Any], axis: int) -> Any:
+    """`numpy.amax` of numbers and arrays of any shapes, as older versions of SymPy write a maximum."""
+    return reduce(np.maximum, parts)
+
+
+def _smallest(parts: Sequence[Any], axis: int) -> Any:
+    return reduce(np.minimum, parts)
+
+
 _SPECIAL = {
     "matern": _matern,
     "logistic": _logistic,
@@ -59,4 +69,6 @@ _SPECIAL = {
     "monomial": _monomial,
     "erf": _erf,
     "erfc": _erfc,
+    "amax": _largest,
+    "amin": _smallest,
 }

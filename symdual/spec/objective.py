@@ -25,7 +25,7 @@ from symdual.spec.signals import Signal
 from symdual.spec.symbols import Constant, FeatureSum, Unknown
 
 if TYPE_CHECKING:
-    from symdual.spec.model import Model
+    from symdual.spec.system import System
 
 #: A cost: one expression, or a list of residuals whose squares are summed.
 CostGiven: TypeAlias = "sp.Expr | Sequence[sp.Expr]"
@@ -78,7 +78,7 @@ class Objective:
         )
         return Objective(stage, final, tuple(g.xreplace(_with_past(g, symbols)) for g in self.constraints))
 
-    def affine(self, model: Model) -> bool:
+    def affine(self, model: System) -> bool:
         """Whether there are no constraints, and all terms are squares of affine functions: the cost is quadratic."""
         if self.constraints:
             return False
@@ -88,7 +88,7 @@ class Objective:
             for terms in (self.stage, self.final)
         )
 
-    def input_slopes(self, model: Model) -> Array | None:
+    def input_slopes(self, model: System) -> Array | None:
         """Row i: c where t_i = c' u with numbers c, else zeros: the cost is at least u' (sum_i w_i c_i c_i') u.
 
         None where the terms are no squares, or those of the end may be negative: such a cost has no lower bound that is
@@ -107,13 +107,13 @@ class Objective:
         return rows
 
 
-def stage_terms(given: CostGiven | None, model: Model, what: str) -> Terms:
+def stage_terms(given: CostGiven | None, model: System, what: str) -> Terms:
     """The checked terms of a cost in states, inputs, constants and time."""
     allowed = {s.name: s for s in (*model.states, *model.inputs, *([model.time] if model.time else []))}
     return _terms(given, allowed, (*model.states, *model.inputs), model.inputs, what)
 
 
-def final_terms(given: CostGiven | None, model: Model, what: str) -> Terms:
+def final_terms(given: CostGiven | None, model: System, what: str) -> Terms:
     """The checked terms of a cost of the last state: there is no input any more."""
     expressions = () if given is None else _listed(given, what)[0]
     for expression in expressions:
@@ -124,7 +124,7 @@ def final_terms(given: CostGiven | None, model: Model, what: str) -> Terms:
     return _terms(given, allowed, model.states, model.inputs, what)
 
 
-def merged(objectives: Mapping[str, Objective | None], model: Model) -> Objective | None:
+def merged(objectives: Mapping[str, Objective | None], model: System) -> Objective | None:
     """What the scenarios of a model ask for together; expressions of two kinds need two models."""
     present = {name: objective for name, objective in objectives.items() if objective is not None}
     if not present:
@@ -149,14 +149,14 @@ def merged(objectives: Mapping[str, Objective | None], model: Model) -> Objectiv
     return Objective(**parts, constraints=next(iter(constraints.values()), ()))
 
 
-def constraints(given: Sequence[Any], model: Model) -> tuple[sp.Expr, ...]:
+def constraints(given: Sequence[Any], model: System) -> tuple[sp.Expr, ...]:
     """Relations as expressions that are at most zero where they hold."""
     if isinstance(given, (Relational, bool, BooleanAtom)) or not isinstance(given, Iterable):
         given = [given]
     return tuple(_constraint(relation, number, model) for number, relation in enumerate(given))
 
 
-def _constraint(relation: Any, number: int, model: Model) -> sp.Expr:
+def _constraint(relation: Any, number: int, model: System) -> sp.Expr:
     what = f"the constraint number {number}"
     if isinstance(relation, (bool, BooleanAtom)):
         raise ModelError(f"{what} is {relation}: it contains no state or input")
@@ -166,7 +166,8 @@ def _constraint(relation: Any, number: int, model: Model) -> sp.Expr:
         limit = relation.rhs - relation.lhs
     else:
         raise ModelError(f"{what} is {relation}, which is not a relation such as position <= 1.0")
-    limit = limit.xreplace(model.meant([limit]))
+    own = {symbol.meaning: symbol for symbol in model.unknowns}  # of the same name and prior
+    limit = limit.xreplace({a: own[a.meaning] for a in limit.atoms(Unknown) if a.meaning in own})
     variables = (*model.states, *model.inputs)
     allowed = {s.name: s for s in (*variables, *model.unknowns, *([model.time] if model.time else []))}
     if limit.has(sp.oo, -sp.oo, sp.nan):

@@ -36,6 +36,7 @@ from symdual.spec.names import check_name
 from symdual.spec.objective import CostGiven, Objective, final_terms, stage_terms
 from symdual.spec.objective import constraints as constraint_terms
 from symdual.spec.past import Previous, depths, past_inputs
+from symdual.spec.system import System, remembering
 
 LONGEST = 1_000_000  # steps: costs and references of all of them are held in memory
 Truth = Given
@@ -215,7 +216,7 @@ class Scenario:
             if symbol.steps > horizon:
                 raise ModelError(f"{symbol.written} looks back more steps than the horizon of {horizon} has")
         put(past=past_inputs(past, model.inputs, horizon))
-        put(**self._with_memory(model.remembering(depths(expressions, model.inputs))))
+        put(**self._with_memory(remembering(model, depths(expressions, model.inputs))))
 
     def __repr__(self) -> str:
         return f"<Scenario {self.name or 'without a name'}: {self.horizon} steps with {self.model!r}>"
@@ -226,24 +227,25 @@ class Scenario:
 
     def completed(self, name: str, renamed: Mapping[int, Model]) -> Scenario:
         """Return the scenario under `name`, with its models under the names that their file gives them."""
-        twin = object.__new__(Scenario)
-        for key, value in self.__dict__.items():
-            object.__setattr__(twin, key, value)
-        object.__setattr__(twin, "name", check_name(name, "the scenario"))
-        known = renamed.get(id(self.model), self.model)
-        for key, value in self._with_memory(known).items():
-            object.__setattr__(twin, key, value)
-        for role in ("model", "plant"):
-            own = getattr(self, role)
-            if id(own) in renamed:
-                object.__setattr__(twin, role, renamed[id(own)])
-            elif not own.name:
+        models = {role: renamed.get(id(own), own) for role, own in (("model", self.model), ("plant", self.plant))}
+        for role, own in models.items():
+            if not own.name:
                 raise ModelError(
                     f'the {role} of the scenario "{name}" has no name: give it one or make it a variable of the file'
                 )
+        return self._changed(name=check_name(name, "the scenario"), **models)
+
+    def remembering(self, system: System) -> Scenario:
+        """Return the scenario with an entry for each state of a system, which may remember more inputs than its own."""
+        return self._changed(**self._with_memory(system))
+
+    def _changed(self, **parts: object) -> Scenario:
+        twin = object.__new__(Scenario)
+        for key, value in (self.__dict__ | parts).items():
+            object.__setattr__(twin, key, value)
         return twin
 
-    def _with_memory(self, model: Model) -> dict[str, Array]:
+    def _with_memory(self, model: System) -> dict[str, Array]:
         """The arrays that have an entry for each state; what remembers inputs costs nothing and starts as they were."""
         own, known = len(model.own_states), model.states[len(model.own_states) :]
         more = (0, len(known))
@@ -278,12 +280,8 @@ class Scenario:
 
     def of_plant(self) -> Scenario:
         """The same scenario for one who believes in the plant, with the plant's own prior."""
-        twin = object.__new__(Scenario)
-        own = {"model": self.plant, "prior_mean": self.plant.prior_mean}
         prior = as_semidefinite(self.plant.prior_covariance, len(self.plant.prior_mean), "prior_covariance")
-        for key, value in (self.__dict__ | own | {"prior_covariance": prior}).items():
-            object.__setattr__(twin, key, value)
-        return twin
+        return self._changed(model=self.plant, prior_mean=self.plant.prior_mean, prior_covariance=prior)
 
     def numbers(self) -> dict[str, Array]:
         """The scenario as arrays, as they are stored beside the generated code."""

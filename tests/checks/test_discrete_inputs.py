@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import symdual
+from symdual.backends.c import compilers
 from symdual.checks import discrete_inputs
 from symdual.checks.discrete_inputs import check_discrete_inputs
 from symdual.checks.kernels import BlockResult
-from symdual.export import compilers
 from symdual.runtime.loading import LoadedPackage
 from symdual.spec.loading import contents_of
 
@@ -32,7 +32,9 @@ def valved(shared_models: Callable[[Path], Path]) -> LoadedPackage:
 
 def _failed(package: LoadedPackage) -> tuple[list[BlockResult], set[str]]:
     contents = contents_of(MODELS)
-    results = check_discrete_inputs(contents.models["valved"], package, scenarios=list(contents.scenarios.values()))
+    results = check_discrete_inputs(
+        contents.specifications["valved"], package, scenarios=list(contents.scenarios.values())
+    )
     return results, {r.block.partition(",")[0] for r in results if not r.passed}
 
 
@@ -87,4 +89,4 @@ def test_a_wrong_choice_is_noticed(
 
 
 def test_without_choices_there_is_nothing_to_compare(valved: LoadedPackage) -> None:
-    assert check_discrete_inputs(contents_of(MODELS).models["valved"], valved) == []
+    assert check_discrete_inputs(contents_of(MODELS).specifications["valved"], valved) == []

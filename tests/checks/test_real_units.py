@@ -13,11 +13,11 @@ import pytest
 
 import symdual
 from symdual import Model, Scenario
+from symdual.backends.c import compilation
 from symdual.checks.exact_plan import _inverse
 from symdual.checks.kernels import BlockResult
 from symdual.checks.places import places
 from symdual.checks.recursions import check_recursions
-from symdual.export import compilation
 from symdual.report.terminal import verdict
 from symdual.runtime.loading import LoadedPackage
 from symdual.spec.loading import load_model_file
@@ -53,7 +53,7 @@ def reactor(
     file.write_text(REACTOR)
     contents = load_model_file(file)
     package = symdual.load(shared_models(file) / "reactor", backend="c")
-    return contents.models["reactor"], list(contents.scenarios.values()), package
+    return contents.specifications["reactor"], list(contents.scenarios.values()), package
 
 
 def test_a_reference_of_which_nothing_is_wanted_is_no_place_to_be(reactor: Any) -> None:

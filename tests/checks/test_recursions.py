@@ -17,7 +17,7 @@ from symdual.runtime.loading import LoadedPackage
 from symdual.spec.loading import load_model_file
 
 ROOT = Path(__file__).resolve().parents[2]
-MODEL = load_model_file(ROOT / "symdual/paper/models/toy.py").models["toy"]
+MODEL = load_model_file(ROOT / "symdual/paper/models/toy.py").specifications["toy"]
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from symdual.backends.c import compilers
 from symdual.commands import main
-from symdual.export import compilers
 from symdual.report import figures
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Belief, problem
@@ -78,7 +78,7 @@ def test_a_controller_that_finished_nothing_is_exit_status_1_with_the_reason(
     """From 1e200 the plan costs more than there are numbers; the oracle alone is as lost as ce."""
     task = problem(toy_package)
     far = replace(task, prior=Belief(np.array([1e200, 1.0]), task.prior.covariance))
-    monkeypatch.setattr("symdual.api.prepare", lambda file, scenario, backend, parts: far)
+    monkeypatch.setattr("symdual.api.problem", lambda file, scenario, backend, parts: far)
     result = run(TOY, "--runs", 3, "--controller", "ce", "--controller", "oracle", "--json", "s.json")
     assert result.exit_code == 1
     reason = "the plan is not finite"
@@ -163,8 +163,8 @@ def test_another_seed_does_not_overwrite_results_unless_it_is_told_to(place: Pat
     result = run(TOY, "--runs", 3, "--controller", "ce", "--seed", 1)
     assert result.exit_code == 2
     assert result.stderr == (
-        "symdual: results/toy/results.npz holds a sweep with seed 0, not 1; overwrite it with --force, or choose "
-        "another folder with -o\n"
+        "symdual: results/toy/results.npz holds a sweep with seed 0, not 1; overwrite it with --force (in Python "
+        "force=True), or choose another folder with -o (in Python folder=)\n"
     )
     assert (place / "results/toy/results.npz").read_bytes() == before
     assert run(TOY, "--runs", 3, "--controller", "ce", "--seed", 1, "--force").exit_code == 0

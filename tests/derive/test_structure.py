@@ -48,7 +48,7 @@ def test_input_delay(model: Model, delay: int) -> None:
 
 @pytest.mark.parametrize(("file", "delay"), [("toy", 1), ("schedule", 3), ("relevance", 3), ("drift", 3)])
 def test_input_delay_of_the_papers_models(file: str, delay: int) -> None:
-    assert of(load_model_file(PAPER / f"{file}.py").models[file]).input_delay == delay
+    assert of(load_model_file(PAPER / f"{file}.py").specifications[file]).input_delay == delay
 
 
 def test_rows_and_spans_of_f_theta() -> None:

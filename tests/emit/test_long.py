@@ -9,9 +9,9 @@ import numpy as np
 import sympy as sp
 
 from symdual import Model, unknown
-from symdual.export import source
-from symdual.export.backend import library_text
-from symdual.export.program import Program
+from symdual.backends.c import source
+from symdual.backends.c.backend import library_text
+from symdual.backends.c.program import Program
 from symdual.runtime import evaluate
 
 TERMS, LEVELS = 150, 45

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 import symdual
+from symdual.backends.c.program import Program
 from symdual.checks import exported as checks
 from symdual.checks.places import Place
-from symdual.export.program import Program
 from symdual.runtime.loading import LoadedPackage
 
 #: every form of filter, transition and cost-to-go, one input and several, with slopes of plans and with processes
@@ -99,7 +99,7 @@ def numbers(package: LoadedPackage, program: Program) -> dict[str, np.ndarray]:
     python: Any = InPython(package, program)
     sizes = package.NX, package.NU, package.NTHETA
     place = Place(*(np.full(n, 0.4) for n in sizes), *(np.full(n, 0.3) for n in sizes), horizon=3)
-    task = checks._Task(python, place, np.random.default_rng(1))
+    task = checks._Sample(python, place, np.random.default_rng(1))
     calls = {
         (module, name): getattr(getattr(python, module), name)
         for module, name in checks._calls(package)

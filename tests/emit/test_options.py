@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -87,10 +88,39 @@ def test_operations_are_typed_by_a_method_that_can_be_replaced() -> None:
 
 
 @known
+def test_a_function_is_compiled_once_for_all_numbers(toy_package: LoadedPackage) -> None:
+    """numba alone would compile it for 0 and True, for 1 and False, and for numbers that are not known."""
+    options = toy_package.options
+
+    @numba.njit(**options.INNER)
+    def chosen(n: int, flag: bool) -> int:
+        return n + 1 if flag else n
+
+    @numba.njit(**options.INNER)
+    def summed(n: int) -> int:
+        return chosen(0, True) + chosen(1, False) + chosen(n, n > 2)
+
+    @numba.njit(**options.FAST)
+    def entry(n: int) -> int:
+        return summed(n)
+
+    assert [entry(n) for n in (2, 3)] == [1 + 1 + 2, 1 + 1 + 4]
+    assert list(chosen.overloads) == [(types.int64, types.boolean)], ADVICE
+
+
+def test_no_template_says_twice_of_what_type_a_number_is() -> None:
+    """But for bits of numbers, which only have types of numpy."""
+    templates = sorted((Path(__file__).parents[2] / "templates").rglob("*.py.jinja"))
+    found = {file.name for file in templates if re.search(r"np\.(int64|bool_)\(", file.read_text())}
+    assert found == {"elementary.py.jinja"}
+
+
+@known
 def test_numba_types_as_ever_when_a_package_has_been_compiled(toy_package: LoadedPackage) -> None:
-    own = types.BaseFunction.get_call_type
+    own, calls = types.BaseFunction.get_call_type, types.Dispatcher.get_call_type
     toy_package.filter.make_filter_workspace(np.zeros(1, toy_package.records.SETTINGS))
     assert own is not toy_package.options.pipeline._ask_once and types.BaseFunction.get_call_type is own
+    assert calls is toy_package.options.pipeline._compile_for and types.Dispatcher.get_call_type is calls
 
 
 @known

@@ -39,7 +39,7 @@ DIGESTS = """
     from symdual.derive.derivation import derive
     from symdual.emit.package import package
     from symdual.spec.loading import load_model_file
-    for model in load_model_file("model.py").models.values():
+    for model in load_model_file("model.py").specifications.values():
         for name, content in sorted(package(derive(model)).files.items()):
             print(model.name, name, hashlib.sha256(content).hexdigest())
 """

@@ -9,9 +9,9 @@ import pytest
 import sympy as sp
 
 from symdual import Model, Scenario, features, previous, signal, unknown
-from symdual.api import scenario_numbers
 from symdual.derive.derivation import derive
 from symdual.emit.package import package
+from symdual.generation import scenario_numbers
 from symdual.spec.loading import gathered
 
 x, v, u = sp.symbols("x v u")
@@ -38,8 +38,7 @@ WORDS = re.compile(
 def files_of(model: Model, **asked: object) -> dict[str, bytes]:
     """The package of a model with a scenario."""
     contents = gathered(Scenario(model, 5, **asked))  # type: ignore[arg-type]
-    ((_, own),) = contents.scenarios.items()
-    return dict(package(derive(own.model), scenario_numbers(contents.scenarios)).files)
+    return dict(package(derive(contents.specifications[model.name]), scenario_numbers(contents.scenarios)).files)
 
 
 def plain(name: str, **more: object) -> Model:

@@ -14,7 +14,7 @@ import pytest
 import sympy as sp
 
 import symdual
-from symdual import Model, SymdualError, features
+from symdual import Model, SymdualError, features, unknown
 from symdual.derive.derivation import Derivation, derive
 from symdual.emit.package import package
 from symdual.emit.write import exclusive, write
@@ -43,6 +43,20 @@ def test_an_unchanged_model_is_not_written_again(tmp_path: Path) -> None:
     assert snapshot(tmp_path) == before
     assert symdual.generate(gain(3.0), tmp_path)[0].changed
     assert snapshot(tmp_path) != before
+
+
+def test_code_that_stays_keeps_its_time_and_what_was_compiled(tmp_path: Path) -> None:
+    """numba before 0.61 compiles again what lies in a file of another time."""
+    priors = [Model([x], [u], [x + unknown("b", mean, 1.0) * u], name="gain") for mean in (1.0, 2.0)]
+    (made,) = symdual.generate(priors[0], tmp_path)
+    (made.folder / "__pycache__").mkdir(exist_ok=True)
+    before = snapshot(tmp_path)
+    assert symdual.generate(priors[1], tmp_path)[0].changed
+    after = snapshot(tmp_path)
+    same = {name for name in before if before[name][0] == after[name][0]}
+    assert {"gain/kernels.py", "gain/filter.py"} <= same < set(before)
+    assert all(after[name] == before[name] for name in same)
+    assert all(after[name][1] > before[name][1] for name in set(before) - same)
 
 
 def test_force_writes_again(tmp_path: Path) -> None:
@@ -143,7 +157,7 @@ def test_nothing_is_left_behind_when_nothing_could_be_written(tmp_path: Path, mo
     def fail(*arguments: object) -> None:
         raise SymdualError("cannot be derived")
 
-    monkeypatch.setattr("symdual.api.package", fail)
+    monkeypatch.setattr("symdual.generation.package", fail)
     with pytest.raises(SymdualError, match="derived"):
         symdual.generate(gain(2.0), tmp_path / "new" / "folder")
     assert list(tmp_path.iterdir()) == []
@@ -157,14 +171,14 @@ def test_one_bad_model_of_a_file_keeps_the_others_from_being_written(
         "import sympy as sp\nfrom symdual import Model\nx, u = sp.symbols('x u')\n"
         "good = Model([x], [u], [x + u])\nbad = Model([x], [u], [x - u])\n"
     )
-    import symdual.api
+    import symdual.generation
 
     def picky(derivation: Derivation, *rest: object) -> object:
         if derivation.model.name == "bad":
             raise SymdualError("cannot be derived")
         return package(derivation)
 
-    monkeypatch.setattr(symdual.api, "package", picky)
+    monkeypatch.setattr(symdual.generation, "package", picky)
     with pytest.raises(SymdualError, match="derived"):
         symdual.generate(file, tmp_path / "generated")
     assert not (tmp_path / "generated").exists()

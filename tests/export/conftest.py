@@ -6,17 +6,18 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import symdual
+from symdual.backends.c import backend, compilation, compilers, source
+from symdual.backends.c.backend import library_text
+from symdual.backends.c.library import Library
+from symdual.backends.c.program import Program
 from symdual.derive.derivation import derive
 from symdual.emit.package import package
-from symdual.export import backend, compilation, compilers, source
-from symdual.export.backend import library_text
-from symdual.export.library import Library
-from symdual.export.program import Program
 from symdual.runtime.loading import LoadedPackage
 from symdual.spec.loading import load_model_file
 
@@ -56,16 +57,16 @@ def through_c(c_compiler: str, package_of: Callable[[str], Path]) -> Callable[[s
 @cache
 def files_of(name: str) -> Mapping[str, bytes]:
     """The files of the package of a model of the project, which need not be on the disk."""
-    return package(derive(load_model_file(model_file(name)).models[name])).files
+    return package(derive(load_model_file(model_file(name)).specifications[name])).files
 
 
 @pytest.fixture
-def compiled_probe(c_compiler: str) -> Callable[[str, dict[str, str]], tuple[object, object]]:
+def compiled_probe(c_compiler: str) -> Callable[[str, dict[str, Any]], tuple[object, object]]:
     """Return a function that runs a module in Python and in C; it is put beside the modules of the toy package."""
 
-    def run(text: str, meanings: dict[str, str]) -> tuple[object, object]:
+    def run(text: str, arguments: dict[str, Any]) -> tuple[object, object]:
         program = Program({**files_of("toy"), "probe.py": f"import math\nimport numpy as np\n{text}".encode()})
-        work = source.translated(program, "toy", "probing", further={"probe": meanings})
+        work = source.translated(program, "toy", "probing", further={"probe": arguments})
         library = Library(work, compilation.shared_library(library_text(work), (*STRICT, "-O1")))
         units = {u.function.name: u for u in work.units if u.function.module == "probe"}
         compiled = type("Compiled", (), {name: staticmethod(library.function(unit)) for name, unit in units.items()})

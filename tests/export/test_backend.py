@@ -6,21 +6,22 @@ import copy
 import pickle
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
 
 import symdual
+from symdual.backends.c import compilation, compilers
+from symdual.backends.c.backend import CBackend, library_text
+from symdual.backends.c.library import Library
+from symdual.backends.c.program import Program
+from symdual.backends.c.source import translated
+from symdual.backends.loading import in_c
 from symdual.checks import exported as checks
 from symdual.checks.places import Place
 from symdual.common.errors import SymdualError
-from symdual.export import compilation, compilers
-from symdual.export.backend import CBackend, library_text
-from symdual.export.library import Library
-from symdual.export.loading import in_c
-from symdual.export.program import Program
-from symdual.export.source import translated
+from symdual.entries.types import shaped
 from symdual.runtime.controller import controller
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import problem
@@ -53,7 +54,7 @@ def test_every_function_agrees_with_plain_python(name: str, through_c: Callable[
     python: Any = InPython(package)
     runs = []
     for one in (python, package):
-        task = checks._Task(python, around_one(package), np.random.default_rng(1))
+        task = checks._Sample(python, around_one(package), np.random.default_rng(1))
         calls = checks._calls(one) if one is package else _plain_calls(python, package)
         runs.append([*task._kernels(calls), *task._filter(calls), *task._planning(calls)])
     for (what, exact), (_, got) in zip(*runs, strict=True):
@@ -63,7 +64,7 @@ def test_every_function_agrees_with_plain_python(name: str, through_c: Callable[
 def test_a_long_step_by_stages_agrees_with_plain_python(through_c: Callable[[str], LoadedPackage]) -> None:
     package = through_c("staged")
     python: Any = InPython(package)
-    task = checks._Task(python, around_one(package), np.random.default_rng(1))
+    task = checks._Sample(python, around_one(package), np.random.default_rng(1))
     exact, got = (list(task._kernels(calls)) for calls in (_plain_calls(python, package), checks._calls(package)))
     for (what, right), (_, own) in zip(exact, got, strict=True):
         assert close(own, right, 1e-12), what
@@ -108,7 +109,7 @@ def test_controllers_run_without_numba(
     printed = fresh_python(
         f"""
         import sys, symdual
-        from symdual.export import compilation
+        from symdual.backends.c import compilation
         compilation.FAST = ("-O1",)
         package = symdual.load({str(package_of("toy"))!r}, backend="c")
         dual = symdual.controller(symdual.problem(package), "dual")
@@ -127,7 +128,7 @@ def test_a_cart_is_generated_and_steered_without_what_only_others_need(
     printed = fresh_python(
         """
         import sys, sympy, symdual
-        from symdual.export import compilation
+        from symdual.backends.c import compilation
         compilation.FAST = ("-O1",)
         x, u = sympy.symbols("x u")
         slope = symdual.features.fourier("v", x, count=4, lengthscale=2.0)
@@ -217,21 +218,21 @@ def test_a_wrong_translation_is_noticed(
     through_c: Callable[[str], LoadedPackage], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A sign that is wrong in C only is a miss of the check."""
-    from symdual.export import backend
+    from symdual.backends.c import backend
 
     text = backend.library_text
     broken = lambda work: text(work).replace("f_out[0] = b * u + x;", "f_out[0] = b * u - x;")  # noqa: E731
     monkeypatch.setattr(backend, "library_text", broken)
     monkeypatch.setattr(backend, "_BACKENDS", {})
-    results = checks.check_exported(TOY.models["toy"], through_c("toy"), points=2, recursions=False)
+    results = checks.check_exported(TOY.specifications["toy"], through_c("toy"), points=2, recursions=False)
     assert not all(result.passed for result in results)
 
 
 def test_a_right_translation_passes(through_c: Callable[[str], LoadedPackage]) -> None:
     """All exported functions in single precision beside double, the built controller beside the one in Python."""
     package, scenarios = through_c("toy"), tuple(TOY.scenarios.values())
-    results = checks.check_exported(TOY.models["toy"], package, points=2, recursions=False)
-    results += checks._functions(TOY.models["toy"], package, scenarios)
+    results = checks.check_exported(TOY.specifications["toy"], package, points=2, recursions=False)
+    results += checks._functions(TOY.specifications["toy"], package, scenarios)
     results += checks._controllers(problem(package))
     assert [result.block for result in results if not result.passed] == []
     compared = {result.block for result in results}
@@ -283,7 +284,8 @@ def test_fast_mathematics_leaves_sines_and_exponentials_right(command: str, monk
 def _compiled(name: str, text: str) -> Any:
     """A function of a module beside those of a package, compiled as for a user."""
     program = Program({**files_of(name), "probe.py": f"import numpy as np\n{text}".encode()})
-    work = translated(program, name, "probing", further={"probe": {"work": "real[768]"}}, wanted=lambda function: False)
+    given = {"probe": {"work": Annotated[np.ndarray, shaped("768")]}}
+    work = translated(program, name, "probing", further=given, wanted=lambda function: False)
     library = Library(work, compilation.shared_library(library_text(work), FAST))
     (unit,) = (u for u in work.units if u.function.module == "probe")
     return library.function(unit)

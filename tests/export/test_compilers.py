@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import symdual
+from symdual.backends.c import compilation, compilers, kept
 from symdual.common import errors
 from symdual.common.errors import SymdualError
-from symdual.export import compilation, compilers, kept
 
 from .conftest import other_compiler
 

@@ -14,17 +14,19 @@ import numpy as np
 import pytest
 
 import symdual
+from symdual.backends.c.compilers import compile_files
+from symdual.backends.c.names import checked_prefix, safe
+from symdual.backends.c.translator import TAKEN
 from symdual.checks.exported import build, drive
 from symdual.common.errors import SymdualError
-from symdual.export.compilers import compile_files
+from symdual.controllers import EXPORTED
 from symdual.export.controller import Exported, Settings, export
-from symdual.export.names import checked_prefix, safe
 from symdual.export.precision import losses
 from symdual.export.target import COMPILER, Sections, sections
-from symdual.export.translator import TAKEN
 from symdual.runtime import evaluate
 from symdual.runtime.controller import controller
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.options import Options
 from symdual.runtime.problem import Problem, problem
 from symdual.runtime.signals import signals_of
 
@@ -59,14 +61,14 @@ def test_it_acts_as_the_controller_in_python(task: Problem, exported: Exported, 
             u = twin.act(y)
             expected.append([*u, *twin.belief.mean, 0.0])
         assert close(drive(native, exported, one.number, YS), expected, 1e-5), one.name
-    assert [one.name for one in exported.choices] == ["ce", "cautious", "beb", "dual", "planned"]
+    assert [one.name for one in exported.choices] == [kind.name for kind in EXPORTED]
 
 
 def test_a_package_without_planned_is_exported(c_compiler: str, tmp_path: Path) -> None:
     symdual.generate(ROOT / "examples/pendulum.py", tmp_path)
     task = problem(symdual.load(tmp_path / "pendulum", backend="c")).changed(horizon=8)
     found = export(task, Settings("swing"))
-    assert [one.name for one in found.choices] == ["ce", "cautious", "beb", "dual"]
+    assert [one.name for one in found.choices] == [kind.name for kind in EXPORTED if not kind.part]
     assert ["--with planned" in reason for reason in found.left_out] == [True]
     native, dual = build(found, tmp_path), next(one for one in found.choices if one.name == "dual")
     twin = controller(task, "dual")
@@ -77,7 +79,7 @@ def test_a_package_without_planned_is_exported(c_compiler: str, tmp_path: Path) 
 def test_a_task_with_constraints_is_exported(through_c: Callable[[str], LoadedPackage], tmp_path: Path) -> None:
     task = problem(through_c("brim"))
     found = export(task, Settings("brim"))
-    assert [one.name for one in found.choices] == ["ce", "cautious", "beb", "dual", "planned"]
+    assert [one.name for one in found.choices] == [kind.name for kind in EXPORTED]
     assert not found.left_out
     native, ys = build(found, tmp_path), np.array([[np.nan, np.nan], [0.1, 0.3], [0.2, np.nan], [0.45, 0.4]])
     for one in found.choices:
@@ -129,6 +131,35 @@ def test_signals_without_values_have_a_status_of_their_own(
     assert native.told_set_signals(place, 0, ctypes.c_void_p(np.array([6.0, np.nan]).ctypes.data)) == -6
     assert native.told_set_signals(place, 0, given) == 0
     assert native.told_act(place, None, input_) == 0
+
+
+def test_single_precision_has_no_random_numbers(task: Problem) -> None:
+    found = export(task, Settings("low", "float"))
+    assert found.left_out == ('the controller "thompson" draws its random numbers in double precision',)
+    with pytest.raises(SymdualError, match="in double precision"):
+        export(task, Settings("low", "float", controllers=("thompson",)))
+
+
+def test_what_a_controller_is_told_has_setters(task: Problem, exported: Exported, native: ctypes.CDLL) -> None:
+    """Seed and number of decisions of `thompson`: the same draws as in Python."""
+    number = next(one.number for one in exported.choices if one.name == "thompson")
+    memory, u = np.zeros(exported.bytes // 8), np.zeros(1)
+    place, input_ = ctypes.c_void_p(memory.ctypes.data), ctypes.c_void_p(u.ctypes.data)
+    assert native.swing_set_seed(place, 3) == -5
+    native.swing_init(place)
+    native.swing_use(place, number)
+    assert native.swing_set_seed(place, -1) == native.swing_set_hold(place, 0) == -6
+    assert native.swing_set_seed(place, 3) == native.swing_set_hold(place, 2) == 0
+    wide = np.array([-50.0, 50.0])  # the usual bounds are where every draw ends
+    assert native.swing_set_bounds(place, *(ctypes.c_void_p(wide[a:].ctypes.data) for a in (0, 1))) == 0
+    told = [Options(hold=2, seed=seed) for seed in (3, 4)]
+    twin, other = (controller(task.changed(bounds=wide[:, None]), "thompson", options=one) for one in told)
+    differences = []
+    for y in YS:
+        assert native.swing_act(place, ctypes.c_void_p(y.ctypes.data), input_) >= 0
+        assert close(u, twin.act(y), 1e-5)
+        differences.append(abs(u - other.act(y)).max())
+    assert max(differences) > 1e-3
 
 
 def test_a_window_goes_on_for_ever(task: Problem, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from symdual.backends.c.compilers import compile_files
 from symdual.commands.group import main
-from symdual.export.compilers import compile_files
 
 from .conftest import ROOT, STRICT
 

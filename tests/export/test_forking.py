@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 
 import symdual
+from symdual.backends.c import backend, compilation, kept
+from symdual.backends.c.backend import CBackend
+from symdual.backends.c.program import Program
 from symdual.common.package_folders import locked
-from symdual.export import backend, compilation, kept
-from symdual.export.backend import CBackend
-from symdual.export.program import Program
 from symdual.runtime import forking, loading, places
 from symdual.runtime.forking import Lock
 from symdual.runtime.threads import Background
@@ -176,7 +176,7 @@ def test_a_lock_that_another_thread_holds_is_open_in_a_forked_process(held: Call
 def test_no_lock_is_made_that_is_not_renewed() -> None:
     """Whoever needs one takes it from `forking`."""
     root = Path(symdual.__file__).parent
-    files = [file for room in ("runtime", "export", "common") for file in (root / room).rglob("*.py")]
+    files = [file for room in ("runtime", "backends", "common") for file in (root / room).rglob("*.py")]
     words = (
         "threading.Lock(",
         "threading.RLock(",
@@ -288,7 +288,7 @@ FORKING_AT_ANY_MOMENT = """
     import os, random, sys, threading, time, warnings
     warnings.simplefilter("ignore")
     import symdual
-    from symdual.export import backend, compilation
+    from symdual.backends.c import backend, compilation
 
     compilation.FAST, compilation.SHORT_LOOPS = ("-O0",), ()
     folder, by, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])

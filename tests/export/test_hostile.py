@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
+from symdual.backends.c import compilation, compilers, kept
 from symdual.common import errors
 from symdual.common.errors import SymdualError
-from symdual.export import compilation, compilers, kept
 from symdual.runtime.places import is_private
 
 from .conftest import ROOT, other_compiler
@@ -118,7 +118,7 @@ def test_no_folder_is_trusted_that_a_stranger_can_write_or_replace(ground: Path,
 USER = 54322
 VICTIM = """
 import warnings
-from symdual.export import compilation, kept
+from symdual.backends.c import compilation, kept
 warnings.simplefilter("always")
 compilation.FAST = ("-O0",)
 print(kept.loaded(compilation.shared_library("int answer(void) { return 42; }")).answer())

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import symdual
+from symdual.backends.c import compilation, kept
 from symdual.common import errors
 from symdual.common.errors import SymdualError
-from symdual.export import compilation, kept
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = "int answer(void) { return 42; }\n"
@@ -171,7 +171,7 @@ def test_what_is_not_finished_at_the_end_of_a_process_is_removed(cache: Path, tm
     command = tmp_path / "slowcc"
     command.write_text(SLOW)
     command.chmod(0o755)
-    code = "from symdual.export import compilation; compilation.begun('int nothing;'); import time; time.sleep(1)"
+    code = "from symdual.backends.c import compilation; compilation.begun('int nothing;'); import time; time.sleep(1)"
     environment = {**os.environ, "CC": str(command), "PYTHONPATH": str(ROOT)}
     subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=120)
     assert not list(cache.glob("at-work-*")) and list(cache.glob("libraries/*"))
@@ -196,7 +196,7 @@ def test_half_a_library_is_refused_before_it_ends_the_process() -> None:
 
 VICTIM = """
 import sys, warnings
-from symdual.export import compilation, kept
+from symdual.backends.c import compilation, kept
 warnings.simplefilter("always")
 compilation.FAST = ("-O1",)
 for _ in range(2):

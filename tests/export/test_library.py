@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from symdual.export.kinds import Group
-from symdual.export.library import Library
+from symdual.backends.c.kinds import Group
+from symdual.backends.c.library import Library
 
 
 class _Memory(Library):

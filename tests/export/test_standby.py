@@ -13,13 +13,13 @@ import pytest
 from click.testing import CliRunner
 
 import symdual
+from symdual.backends.c import backend, compilation
+from symdual.backends.c.values import Untranslatable
 from symdual.commands import main
 from symdual.common import errors
 from symdual.common.errors import SymdualError
-from symdual.export import backend, compilation
-from symdual.export.values import Untranslatable
 from symdual.runtime import evaluate, loading, readiness
-from symdual.runtime.package_interface import BackendFailure
+from symdual.runtime.backend import BackendFailure
 from symdual.runtime.sweep import sweep
 
 WORDS = "; numba compiles instead, which takes longer"
@@ -205,10 +205,10 @@ def test_from_the_first_command_to_the_last(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(backend, "_BACKENDS", {})
     errors.SAID.clear()
     with pytest.warns(symdual.SymdualWarning, match="out of memory; numba"):
-        task = symdual.prepare(tmp_path / "tank.py")
+        task = symdual.problem(tmp_path / "tank.py")
         first = symdual.controller(task, "dual").act([0.1])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        by_numba = symdual.controller(symdual.prepare(tmp_path / "tank.py", backend="numba"), "dual")
+        by_numba = symdual.controller(symdual.problem(tmp_path / "tank.py", backend="numba"), "dual")
         assert np.array_equal(first, by_numba.act([0.1]))
     assert compilation.quickest() == "c"

@@ -5,23 +5,26 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
 import sympy as sp
 
 from symdual import Model
+from symdual.backends.c import source
+from symdual.backends.c.backend import library_text
+from symdual.backends.c.kinds import BOOL, INT, REAL, Array
+from symdual.backends.c.names import safe, snake
+from symdual.backends.c.program import Program
+from symdual.backends.c.translator import Translator
+from symdual.backends.c.values import Untranslatable
 from symdual.common.package_folders import modules_of
 from symdual.derive.derivation import derive
 from symdual.emit.package import package
-from symdual.export import source, vocabulary
-from symdual.export.backend import library_text
-from symdual.export.names import safe, snake
-from symdual.export.program import Program
-from symdual.export.translator import Translator
-from symdual.export.values import Untranslatable
+from symdual.entries.types import shaped
 from symdual.spec.objective import Objective
+from symdual.spec.specification import specified
 
 from .conftest import close, files_of
 
@@ -56,18 +59,23 @@ def precedence(x, y):
 """
 
 
+def reals(*sizes: str) -> Any:
+    """An array as it is declared."""
+    return Annotated[np.ndarray, shaped(*sizes)]
+
+
 def test_sums_and_products_may_be_long_and_nests_deep(compiled_probe: Callable[..., tuple[Any, Any]]) -> None:
     total = " ".join(f"{'+-'[n % 2]} x * {n}.0" for n in range(900))
     product = " * ".join(["y", *("1.001 / x * x" for _ in range(300))])
     nest = "math.sin(0.5 + " * 40 + "x" + ")" * 40
     text = f"def added(x, y):\n    return y {total}\n\n\ndef multiplied(x, y):\n    return {product}\n\n\n"
-    python, compiled = compiled_probe(f"{text}def nested(x, y):\n    return y + {nest}\n", {"x": "real", "y": "real"})
+    python, compiled = compiled_probe(f"{text}def nested(x, y):\n    return y + {nest}\n", {"x": float, "y": float})
     for name in ("added", "multiplied", "nested"):
         assert close(getattr(compiled, name)(0.7, 1.3), getattr(python, name)(0.7, 1.3), 1e-12)
 
 
 def test_arithmetic_is_that_of_python(compiled_probe: Callable[..., tuple[Any, Any]]) -> None:
-    meanings = {"a": "int", "b": "int", "x": "real", "y": "real"}
+    meanings = {"a": int, "b": int, "x": float, "y": float}
     python, compiled = compiled_probe(NUMBERS, meanings)
     for a in (-7, -1, 0, 3, 8):
         for b in (-3, 2, 5):
@@ -83,7 +91,7 @@ def test_arithmetic_is_that_of_python(compiled_probe: Callable[..., tuple[Any, A
 
 def test_minimum_and_maximum_treat_nan_as_python_does(compiled_probe: Callable[..., tuple[Any, Any]]) -> None:
     text = "def extremes(x, y):\n    return min(x, y), max(x, y), math.isnan(x), math.isfinite(x - y)\n"
-    python, compiled = compiled_probe(text, {"x": "real", "y": "real"})
+    python, compiled = compiled_probe(text, {"x": float, "y": float})
     for x, y in ((math.nan, 1.0), (1.0, math.nan), (-math.inf, 2.0), (-0.0, 0.0)):
         assert repr(compiled.extremes(x, y)) == repr(python.extremes(x, y))
 
@@ -151,7 +159,7 @@ def parts(M, n):
 
 
 def test_loops_and_views_are_those_of_python(compiled_probe: Callable[..., tuple[Any, Any]]) -> None:
-    python, compiled = compiled_probe(LOOPS, {"v": "real[4]", "n": "int", "M": "real[3,3]"})
+    python, compiled = compiled_probe(LOOPS, {"v": reals("4"), "n": int, "M": reals("3", "3")})
     for name, arguments in (
         ("shrinking", ([3.0, 0.0, 0.0, 0.0],)),
         ("last_index", ([1.0, 2.0, 3.0, 4.0], 4)),
@@ -167,12 +175,14 @@ def test_loops_and_views_are_those_of_python(compiled_probe: Callable[..., tuple
 
 
 def changed(module: str, before: str, after: str) -> Program:
-    """The toy package with one line changed."""
+    """The toy package with one line changed, which may call numpy."""
     files = files_of("toy")
     file = modules_of(files)[module]
     text = files[file].decode()
     assert before in text
-    return Program({**files, file: text.replace(before, after, 1).encode()})
+    text = text.replace(before, after, 1)
+    text = text.replace("from numba import njit", "import numpy as np\nfrom numba import njit", 1)
+    return Program({**files, file: text.encode()})
 
 
 @pytest.mark.parametrize(
@@ -180,7 +190,7 @@ def changed(module: str, before: str, after: str) -> Program:
     [
         ("    share = [ROUNDING][0]", "the translator does not know List"),
         ("    share = math.frexp(ROUNDING)[0]", "the translator does not know the function math.frexp"),
-        ("    share = {0: ROUNDING}[0]", "the translator does not know Dict"),
+        ("    share = np.zeros(int(settings.order))[0]", "the translator does not know"),
         ("    share = belief.xx[5, 0]", "lies outside of its array"),
         ("    share = belief.nothing", "there is no field nothing"),
         ("    with open('x'): share = 1.0", "the translator does not know the statement With"),
@@ -219,10 +229,7 @@ def probe(a, b, x, y, v, n, M, flag):
     {}
     return x
 """
-MEANINGS = {
-    **{"a": "int", "b": "int", "x": "real", "y": "real", "flag": "bool"},
-    **{"v": "real[4]", "n": "int[3]", "M": "real[3,3]"},
-}
+KINDS = (INT, INT, REAL, REAL, Array(REAL, (4,)), Array(INT, (3,)), Array(REAL, (3, 3)), BOOL)  # of its arguments
 
 
 def probed(statement: str) -> str:
@@ -230,7 +237,7 @@ def probed(statement: str) -> str:
     program = Program({**files_of("toy"), "probe.py": PROBE.format(statement).encode()})
     (function,) = (one for one in program.functions("probe") if one.name == "probe")
     work = Translator(program, "toy", "p", "double")
-    return work.publish(function, vocabulary.kinds_of(work, function, MEANINGS)).text
+    return work.publish(function, KINDS).text
 
 
 @pytest.mark.parametrize(
@@ -311,14 +318,14 @@ def named(v, n):
 
 
 def test_nothing_is_lost_with_a_number_that_nobody_reads(compiled_probe: Callable[..., tuple[Any, Any]]) -> None:
-    python, compiled = compiled_probe(EFFECTS.partition("def named")[0], {"v": "real[2]", "n": "int"})
+    python, compiled = compiled_probe(EFFECTS.partition("def named")[0], {"v": reals("2"), "n": int})
     assert [module.forgotten(np.zeros(2)) for module in (python, compiled)] == [2.0, 2.0]
     assert [compiled.truths(n) for n in (0, 1, 3)] == [python.truths(n) for n in (0, 1, 3)]
 
 
 def test_the_length_of_an_array_keeps_its_name(compiled_probe: Callable[..., tuple[Any, Any]]) -> None:
     text = "def named" + EFFECTS.partition("def named")[2]
-    python, compiled = compiled_probe(text, {"v": "real[:,2]", "n": "int"})
+    python, compiled = compiled_probe(text, {"v": reals(":", "2"), "n": int})
     assert compiled.named(np.ones((5, 2)), 10) == python.named(np.ones((5, 2)), 10) == 54.0
 
 
@@ -342,7 +349,7 @@ def test_constraints_without_any_unknown_are_translated() -> None:
     """Everything about parameters has no entries there."""
     x, u = sp.symbols("x u")
     model = Model([x], [u], [0.9 * x + u], process_noise=0.1, name="ce")
-    program = Program(package(derive(model.asked(Objective(constraints=(x - 1,))))).files)
+    program = Program(package(derive(specified(model, Objective(constraints=(x - 1,))))).files)
     assert "store_gains" in library_text(source.translated(program, "ce", "p"))
 
 

@@ -345,7 +345,7 @@ def test_without_resume_an_interrupted_run_is_not_thrown_away(
         counted(patch, stop_after=1)
         with pytest.raises(KeyboardInterrupt):
             Runner(tmp_path, 3).run(jobs, 40)
-    with pytest.raises(SymdualError, match="continue it with --resume"):
+    with pytest.raises(SymdualError, match="continue with --resume"):
         Runner(tmp_path, 3).run(jobs, 40)
 
 

@@ -25,7 +25,7 @@ from symdual.paper.wording import FAULTS, prose
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 FRAME = """<!DOCTYPE html><html><body style="margin:0">
-<iframe id="frame" style="package_interface:0;width:{width}px;height:900px" srcdoc="{page}"></iframe>
+<iframe id="frame" style="border:0;width:{width}px;height:900px" srcdoc="{page}"></iframe>
 <script>
 window.addEventListener("load", () => {{
   const page = document.getElementById("frame").contentDocument;

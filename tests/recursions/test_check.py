@@ -12,6 +12,7 @@ import sympy as sp
 from symdual import Model, Scenario, features, unknown
 from symdual.checks.recursions import check_recursions
 from symdual.checks.slopes import SLOPE, slope_by_inputs
+from symdual.spec.specification import specified
 
 p, y, u = sp.symbols("p y u")
 
@@ -33,7 +34,7 @@ def forgetful(interpret: Callable[[Model], Any]) -> tuple[Model, Any]:
 
 
 def test_values_that_others_explain_are_combinations_in_the_reference_too(forgetful: tuple[Model, Any]) -> None:
-    results = check_recursions(*forgetful)
+    results = check_recursions(specified(forgetful[0]), forgetful[1])
     assert [r for r in results if not r.passed] == []
     assert max(r.error for r in results) < 1e-5
     assert any(r.error > 1e-12 for r in results)  # some were combinations, with the jitter of the package
@@ -53,7 +54,7 @@ def test_a_combination_with_wrong_shares_is_a_miss(
         return left_open
 
     monkeypatch.setattr(package.process, "remember_g", spoiled)
-    assert any(not r.passed for r in check_recursions(*forgetful))
+    assert any(not r.passed for r in check_recursions(specified(forgetful[0]), forgetful[1]))
 
 
 def test_recursions_are_checked_where_the_scenario_is(interpret: Callable[[Model], Any]) -> None:
@@ -64,7 +65,7 @@ def test_recursions_are_checked_where_the_scenario_is(interpret: Callable[[Model
     model = Model([rate, heat], [u], motion, process_noise=[1e-6, 0.01], measurement_noise=[1e-6, 0.1], name="reactor")
     package = interpret(model)
     scenario = Scenario(model, 20, start=[0.5, 350.0], reference=[0.4, 360.0])
-    results = check_recursions(model, package, scenarios=[scenario])
+    results = check_recursions(specified(model), package, scenarios=[scenario])
     assert [r for r in results if not r.passed] == []
     assert max(r.undefined for r in results) == 0
     assert all(np.isfinite(r.error) for r in results)
@@ -85,12 +86,12 @@ def test_the_iterated_update_is_judged_by_its_own_twin(interpret: Callable[[Mode
         filter="iterated",
         name="iterated_check",
     )
-    results = check_recursions(model, interpret(model))
+    results = check_recursions(specified(model), interpret(model))
     assert [r.block for r in results if not r.passed] == []
 
 
 def _slope_row(model: Model, package: Any, form: str = SLOPE) -> Any:
-    (row,) = [r for r in check_recursions(model, package) if r.block == form and r.oracle == "50 digits"]
+    (row,) = [r for r in check_recursions(specified(model), package) if r.block == form and r.oracle == "50 digits"]
     return row
 
 
@@ -145,7 +146,7 @@ def test_slopes_of_plans_whose_values_stand_for_parameters(
         name="many_values",
     )
     package, form = interpret(model), f"{SLOPE}, lowrank"
-    assert [r.block for r in check_recursions(model, package) if not r.passed] == []
+    assert [r.block for r in check_recursions(specified(model), package) if not r.passed] == []
     assert _slope_row(model, package, form).error < 1e-12
     _spoil(package, "dual_gradient_lowrank", monkeypatch)
     assert not _slope_row(model, package, form).passed
@@ -175,12 +176,12 @@ def rail(interpret: Callable[[Model], Any]) -> tuple[Model, Any]:
 def test_slopes_with_a_gaussian_process_are_those_of_the_gram_form(
     rail: tuple[Model, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    results = check_recursions(*rail)
+    results = check_recursions(specified(rail[0]), rail[1])
     assert [r for r in results if not r.passed] == []
     (row,) = [r for r in results if r.block == SLOPE]
     assert row.error < 1e-8
     _spoil(rail[1], "dual_gradient_lowrank", monkeypatch)
-    (row,) = [r for r in check_recursions(*rail) if r.block == SLOPE]
+    (row,) = [r for r in check_recursions(specified(rail[0]), rail[1]) if r.block == SLOPE]
     assert not row.passed
 
 

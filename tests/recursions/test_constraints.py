@@ -16,6 +16,7 @@ from symdual.checks import dense
 from symdual.checks.kernels import check_kernels
 from symdual.checks.recursions import check_recursions
 from symdual.spec.objective import Objective, Terms
+from symdual.spec.specification import Specification, specified
 
 x, v, p, q = sp.symbols("x v p q")
 
@@ -26,7 +27,7 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-def _curved() -> Model:
+def _curved() -> Specification:
     """Constraints on states, on inputs and their changes, with an unknown and a signal in them; unknowns that move."""
     a, b, wall = unknown("a", 0.4, 0.3), unknown("b", 1.0, 0.5), signal("wall", usual=1.0)
     motion = [x + 0.3 * v, 0.9 * v + b * p * sp.cos(x) - 0.2 * q + 0.2 * a * x]
@@ -34,27 +35,29 @@ def _curved() -> Model:
         [x, v], [p, q], motion, process_noise=0.01, measurement_noise=0.02, transition=[0.9, 1.1], name="curved"
     )
     constraints = (x - wall, v**2 + p**2 - 0.5, p - previous(p) - 0.2, a * x + 0.1 * v - 0.3)
-    return model.remembering({0: 1}).asked(Objective(Terms((x - 2, p, q)), constraints=constraints))
+    return specified(model, Objective(Terms((x - 2, p, q)), constraints=constraints))
 
 
-def _many() -> Model:
+def _many() -> Specification:
     slope = features.fourier("g", x, count=10, lengthscale=2.0)
     model = Model([x, v], [p], [x + 0.4 * v, v + slope + p], process_noise=0.01, measurement_noise=0.01, name="narrow")
-    return model.asked(Objective(constraints=(x - 0.2, -v - 0.3)))
+    return specified(model, Objective(constraints=(x - 0.2, -v - 0.3)))
 
 
-def _priced() -> Model:
+def _priced() -> Specification:
     """Walls that are felt, beside a cost by an expression: at order 2 both have their curvature."""
     b = unknown("b", 1.0, 0.2)
     model = Model([x], [p], [x + 0.5 * b * p], process_noise=0.01, measurement_noise=0.01, name="priced")
-    return model.asked(Objective(Terms((x**2 + 0.1 * x * p,), squares=False), constraints=(x + 1.0, p + 0.2 * x + 0.5)))
+    return specified(
+        model, Objective(Terms((x**2 + 0.1 * x * p,), squares=False), constraints=(x + 1.0, p + 0.2 * x + 0.5))
+    )
 
 
-def _hidden() -> Model:
+def _hidden() -> Specification:
     """Constraints on a state, and on a state with an input, beside an unknown function."""
     slope = features.gaussian_process("g", x, lengthscale=2.0, memory=20)
     model = Model([x, v], [p], [x + 0.4 * v, v + slope + p], process_noise=0.01, measurement_noise=0.01, name="hidden")
-    return model.asked(Objective(constraints=(x - 0.2, v + 0.3 * p - 0.4)))
+    return specified(model, Objective(constraints=(x - 0.2, v + 0.3 * p - 0.4)))
 
 
 @pytest.mark.parametrize("make", [_curved, _many, _priced, _hidden])
@@ -105,7 +108,7 @@ def known(interpret: Callable[[Model], Any]) -> Any:
     """Linear, known, measured with noise, one constraint that is active: x <= 1 where x = 2 is wanted."""
     motion = list(sp.Matrix(A) * sp.Matrix([x, v]) + sp.Matrix(B) * p)
     model = Model([x, v], [p], motion, process_noise=Q, measurement_noise=R, name="walled")
-    return interpret(model.asked(Objective(constraints=(x - 1.0,))))
+    return interpret(specified(model, Objective(constraints=(x - 1.0,))))
 
 
 @pytest.mark.parametrize("probability", [0.9, 0.95, 0.99])
@@ -163,7 +166,7 @@ def _followed(states: np.ndarray, inputs: np.ndarray, gains: np.ndarray, start: 
 def test_backoffs_shrink_with_learning_and_vanish_for_ce(interpret: Callable[[Model], Any]) -> None:
     """An unknown gain: dual expects to know it soon, cautious does not, ce does not ask."""
     model = Model([x], [p], [x + unknown("b", 1.0, 0.3) * p], process_noise=1e-4, measurement_noise=1e-4, name="brim")
-    package = interpret(model.asked(Objective(constraints=(x - 1.0,))))
+    package = interpret(specified(model, Objective(constraints=(x - 1.0,))))
     records = package.records
     levels = {}
     for name, learning, quantile in (("ce", 1.0, 0.0), ("cautious", 0.0, 1.645), ("dual", 1.0, 1.645)):
@@ -196,7 +199,7 @@ def vessel(interpret: Callable[[Model], Any]) -> Any:
     """A pump of unknown strength, a brim, and a step that must not be too long."""
     motion = [x + 0.5 * v, 0.8 * v + unknown("b", 1.0, 0.2) * p]
     model = Model([x, v], [p], motion, process_noise=1e-3, measurement_noise=1e-3, name="vessel")
-    return interpret(model.asked(Objective(constraints=(x - 1.0, v - 0.5))))
+    return interpret(specified(model, Objective(constraints=(x - 1.0, v - 0.5))))
 
 
 def test_a_plan_follows_a_wall_that_moves_back(vessel: Any) -> None:

@@ -13,6 +13,7 @@ from symdual import Model, features, signal, unknown
 from symdual.checks.kernels import check_kernels
 from symdual.checks.recursions import check_recursions
 from symdual.spec.objective import Objective, Terms
+from symdual.spec.specification import Specification, specified
 
 x, v, p, q, k = sp.symbols("x v p q k")
 
@@ -23,30 +24,30 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-def _two_inputs() -> Model:
+def _two_inputs() -> Specification:
     """Squares that are not affine, with time in them; three states of very different size."""
     T = sp.Symbol("T")
     a, b = unknown("a", 0.4, 0.3), unknown("b", 1.0, 0.5)
     motion = [x + 0.1 * v + 0.1 * p, 0.9 * v + b * p * sp.cos(x) - 0.2 * q, T + 1e-2 * a * (400 - T) + 30 * q]
     cost = [sp.sin(x) + 0.1 * q, v * p, (T - 400) / 50, p - 0.5 * q, 0.01 * k * x]
     model = Model([x, v, T], [p, q], motion, process_noise=[1e-3, 1e-3, 4.0], time=k, name="two_inputs")
-    return model.asked(Objective(Terms(tuple(cost)), Terms((x * v, T / 100))))
+    return specified(model, Objective(Terms(tuple(cost)), Terms((x * v, T / 100))))
 
 
-def _saddle() -> Model:
+def _saddle() -> Specification:
     """Any expression: its curvature is indefinite nearly everywhere."""
     a = unknown("a", 0.8, 0.3)
     model = Model([x, v], [p], [x + 0.3 * v, v + a * sp.sin(x) + p], process_noise=0.01, name="saddle")
-    return model.asked(
-        Objective(Terms((1 - sp.cos(x) + x * v + x * p + p**2,), False), Terms((-sp.cos(v) + x * v,), False))
+    return specified(
+        model, Objective(Terms((1 - sp.cos(x) + x * v + x * p + p**2,), False), Terms((-sp.cos(v) + x * v,), False))
     )
 
 
-def _many() -> Model:
+def _many() -> Specification:
     """As many features as steps and more: the low-rank form."""
     slope = features.fourier("g", x, count=10, lengthscale=2.0)
     model = Model([x, v], [p], [x + 0.4 * v, v + slope + p], process_noise=0.01, measurement_noise=0.01, name="many")
-    return model.asked(Objective(Terms((sp.sin(x), v * p, p)), Terms((sp.cosh(x / 3),), False)))
+    return specified(model, Objective(Terms((sp.sin(x), v * p, p)), Terms((sp.cosh(x / 3),), False)))
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +145,7 @@ def _exact(r: np.ndarray, s: np.ndarray) -> float:
 
 
 def test_cross_terms_and_references_give_the_exact_expected_cost(interpret: Callable[[Model], Any]) -> None:
-    package = interpret(_linear("crossed").asked(Objective()))
+    package = interpret(specified(_linear("crossed"), Objective()))
     assert package.LINEAR
     r, s = np.array([0.7, 0.1]), np.array([-0.4])
     arrays = np.repeat(W[None], STEPS + 1, 0), np.repeat(U[None], STEPS, 0), np.tile(r, (STEPS + 1, 1))
@@ -160,9 +161,9 @@ def test_the_same_cost_as_squares_and_as_an_expression(interpret: Callable[[Mode
     root = sp.Matrix(np.linalg.cholesky(joint).T)
     residuals, ends = tuple(root * error), (sp.sqrt(2) * error[0], sp.sqrt(0.5) * error[1])
     none = np.zeros((STEPS + 1, 2, 2)), np.zeros((STEPS, 1, 1)), np.zeros((STEPS + 1, 2)), 0.0, 0.0
-    squares = interpret(_linear("squares").asked(Objective(Terms(residuals), Terms(ends))))
+    squares = interpret(specified(_linear("squares"), Objective(Terms(residuals), Terms(ends))))
     value, last = (error.T * sp.Matrix(joint) * error)[0], 2.0 * error[0] ** 2 + 0.5 * error[1] ** 2
-    values = interpret(_linear("values").asked(Objective(Terms((value,), False), Terms((last,), False))))
+    values = interpret(specified(_linear("values"), Objective(Terms((value,), False), Terms((last,), False))))
     exact = _exact(np.array([0.7, 0.1]), np.array([s]))
     assert squares.LINEAR and not values.LINEAR
     assert sum(_decision(squares, (*none, np.ones((STEPS, 3))), np.ones(2))) == pytest.approx(exact, rel=1e-12)
@@ -173,7 +174,7 @@ def test_the_same_cost_as_squares_and_as_an_expression(interpret: Callable[[Mode
 def test_a_price_without_curvature_drives_an_input_to_its_bound(interpret: Callable[[Model], Any]) -> None:
     """Selling as much as possible: the cost is a slope, and the best input lies at a bound."""
     package = interpret(
-        Model([x], [p], [0.5 * x + p], name="price").asked(Objective(Terms((-3.0 * p + 0.1 * x,), False)))
+        specified(Model([x], [p], [0.5 * x + p], name="price"), Objective(Terms((-3.0 * p + 0.1 * x,), False)))
     )
     records, zeros = package.records, np.zeros(0)
     task = records.make_settings(np.zeros((1, 1)), np.zeros((1, 1)), zeros, zeros, np.array([[-2.0], [5.0]]), zeros)
@@ -193,13 +194,13 @@ def test_a_price_without_curvature_drives_an_input_to_its_bound(interpret: Calla
 # ------------------------------------------------------------------ signals
 
 
-def _heated() -> Model:
+def _heated() -> Specification:
     """Signals in dynamics, observation, cost and the cost of the end, with enough features for the low-rank form."""
     weather, wish = signal("weather", usual=5.0), signal("wish", usual=2.0)
     slope = features.fourier("g", x, count=10, lengthscale=2.0)
     motion = [x + 0.1 * (weather - x) + 0.4 * v, 0.9 * v + slope + p * sp.cos(weather)]
     model = Model([x, v], [p], motion, observation=[x + 0.1 * weather * v, v], process_noise=0.01, name="heated")
-    return model.asked(Objective(Terms((x - wish, sp.sin(v) * weather, p)), Terms((sp.cosh(x - wish),), False)))
+    return specified(model, Objective(Terms((x - wish, sp.sin(v) * weather, p)), Terms((sp.cosh(x - wish),), False)))
 
 
 def test_signals_reach_every_kernel_at_their_own_time(interpret: Callable[[Model], Any]) -> None:
@@ -210,10 +211,11 @@ def test_signals_reach_every_kernel_at_their_own_time(interpret: Callable[[Model
     assert any("lowrank" in r.block for r in results)
 
 
-def _bent() -> Model:
+def _bent() -> Specification:
     """A signal in a curvature so mild that order 2 never falls back."""
     weather = signal("weather", usual=5.0)
-    return Model([x], [p], [0.5 * x + p + 0.002 * weather * x * p + unknown("b", 0.1, 0.01) * x], name="bent")
+    motion = 0.5 * x + p + 0.002 * weather * x * p + unknown("b", 0.1, 0.01) * x
+    return specified(Model([x], [p], [motion], name="bent"))
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from scipy.integrate import quad
 
 from symdual import Model, unknown
 from symdual.spec.objective import Objective
+from symdual.spec.specification import specified
 
 x, v, p = sp.symbols("x v p")
 b = unknown("b", 1.0, 0.2)
@@ -28,7 +29,7 @@ INPUTS = np.array([[0.6], [0.9], [0.3], [-0.2]])
 def package(interpret: Callable[[Model], Any]) -> Any:
     """A constraint on a state, one on a state and an input, and one with the unknown in it."""
     model = Model([x, v], [p], [x + 0.5 * v, 0.9 * v + b * p], process_noise=Q, measurement_noise=R, name="whole")
-    return interpret(model.asked(Objective(constraints=(x - 1.0, v + 0.2 * p - 0.9, b * x - 1.1))))
+    return interpret(specified(model, Objective(constraints=(x - 1.0, v + 0.2 * p - 0.9, b * x - 1.1))))
 
 
 @pytest.fixture
@@ -189,7 +190,7 @@ def test_what_a_plan_costs_is_what_runs_with_its_feedback_pay(interpret: Callabl
     """Linear and known, so that all expansions are exact: J is the mean of cost and penalties, but for the distance."""
     motion = list(sp.Matrix(A) * sp.Matrix([x, v]) + sp.Matrix(PUSH) * p)
     model = Model([x, v], [p], motion, process_noise=NOISE, measurement_noise=BLUR, name="paid")
-    package = interpret(model.asked(Objective(constraints=(x - 1.0, v + 0.2 * p - 0.6))))
+    package = interpret(specified(model, Objective(constraints=(x - 1.0, v + 0.2 * p - 0.6))))
     records, zeros, prices = package.records, np.zeros(0), np.array([400.0, 100.0])
     task = records.make_settings(NOISE, BLUR, zeros, zeros, np.array([[-9.0], [9.0]]), zeros)
     task["constraint_weights"], task["quantiles"], task["weight"] = prices, 1.0, 1.0

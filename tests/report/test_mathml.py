@@ -331,7 +331,7 @@ FILES = {
 
 
 def model_called(name: str) -> Model:
-    return WRITTEN_HERE[name]() if name in WRITTEN_HERE else load_model_file(ROOT / FILES[name]).models[name]
+    return WRITTEN_HERE[name]() if name in WRITTEN_HERE else load_model_file(ROOT / FILES[name]).specifications[name]
 
 
 def shown(equation: Equation) -> bool:

@@ -174,12 +174,12 @@ def test_signals_choices_and_what_a_task_asks_for() -> None:
     sun = signal("sun", usual=0.5)
     model = Model([x], [u, v], [0.9 * x + sun + u + v], bounds={v: (0, 1)}, name="asked")
     asked = {"cost": [x - sun, u - previous(u)], "constraints": [x <= 2.0], "choices": {u: [0.0, 1.0, 3.0]}}
-    ((_, scenario),) = gathered(Scenario(model, 4, **asked)).scenarios.items()
-    text = visible_text(model_page(scenario.model))
+    own = gathered(Scenario(model, 4, **asked)).specifications["asked"]
+    text = visible_text(model_page(own))
     assert "signalssun" in text and "inputs with a finite set of values3 combinations are tried" in text
     assert "sunusually 0.5" in text and "Constraints: at most zero, softly" in text
     assert "finite set of values" not in visible_text(model_page(model)) and "previous" in text
-    rows = dict(summary_rows(scenario.model, structure(derive(scenario.model))))
+    rows = dict(summary_rows(own, structure(derive(own))))
     assert rows["signals"] == "sun" and rows["choices"].startswith("3 combinations")
     assert rows["constraint"] == "x - 2.0 <= 0"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import symdual
-from symdual.export import backend, compilation, compilers
+from symdual.backends.c import backend, compilation, compilers
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Problem, problem
 

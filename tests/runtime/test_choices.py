@@ -33,7 +33,7 @@ def folder(shared_models: Callable[[Path], Path]) -> Path:
 @pytest.fixture(scope="module")
 def in_c(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Problem]:
     """Return a function that gives the task of a model, translated to C, which compiles in no time."""
-    from symdual.export import compilers
+    from symdual.backends.c import compilers
 
     try:
         compilers.compiler()

@@ -19,8 +19,8 @@ import sympy as sp
 
 import symdual
 from symdual import Model, unknown
+from symdual.backends.c import compilers
 from symdual.common.errors import SymdualError, SymdualWarning
-from symdual.export import compilers
 from symdual.runtime.closed_loop import (
     OUTCOMES,
     Episodes,

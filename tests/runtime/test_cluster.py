@@ -240,7 +240,8 @@ def test_interrupted_then_left_by_the_scheduler_then_resumed_here(
         cluster.scheduler.send_signal(signal.SIGKILL)
         assert running.wait(timeout=600) == 2, log.read_text()
     assert first + 3 <= done(place) < CHUNKS
-    lost = "symdual: the connection to the cluster was lost; what is done is kept, continue with --resume"
+    lost = "symdual: the connection to the cluster was lost; what is done is kept, "
+    lost += "continue with --resume (in Python resume=True)"
     assert complaint(log) == lost
     with process(*simulate(place, "--resume"), folder=place, log=log) as running:
         assert running.wait(timeout=600) == 0, log.read_text()
@@ -489,7 +490,7 @@ def test_a_parcel_carries_all_that_a_task_says(
 
 
 def test_packages_through_c_stay_at_home(shared_models: Callable[[Path], Path]) -> None:
-    from symdual.export import compilers
+    from symdual.backends.c import compilers
     from symdual.runtime.cluster import parcel
 
     try:

@@ -88,7 +88,7 @@ def test_a_search_saves_work_only_where_that_changes_nothing(task: Problem, name
     one = controller(task, name)
     state, tools = one.init(), one.solver
     u, _, _ = tools.decide(state)
-    package, table = task.package, tools._table
+    package, table = task.package, tools.table
     planning = Planning(task, name)
     planning.begin()
     least = planning.costs(u[None])[0, 0]

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from symdual.common.errors import SymdualError
-from symdual.runtime.controller import NAMES, Controller, State, controller
+from symdual.controllers import NAMES
+from symdual.runtime.controller import Controller, State, controller
 from symdual.runtime.costs import cost_kind
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Belief, Problem, problem
@@ -225,7 +226,7 @@ def test_a_belief_that_overflows_is_reported(toy: Problem) -> None:
     ("arguments", "message"),
     [
         ({"name": "dua"}, 'there is no controller "dua"; did you mean "dual"'),
-        ({"name": "random"}, "known: oracle, ce, cautious, beb, dual, planned, exact"),
+        ({"name": "random"}, "known: oracle, ce, cautious, beb, dual, planned, thompson, exact"),
         ({"name": "dual", "order": 3}, "order must be 1 or 2, not 3"),
         ({"name": "dual", "window": 0}, "window must be at least 1, not 0"),
     ],

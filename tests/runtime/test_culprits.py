@@ -27,7 +27,7 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Problem:
         [level, height], [pump], [flow, 0.5 * height + level], observation=[level, sp.log(height)], name="vessel"
     )
     scenario = Scenario(model, 5, state_cost=[1.0, 0.0], input_cost=0.1, start=[1.0, 2.0], reference=[1.0, 2.0])
-    return symdual.prepare(scenario, folder=tmp_path_factory.mktemp("vessel"), backend="c")
+    return symdual.problem(scenario, folder=tmp_path_factory.mktemp("vessel"), backend="c")
 
 
 def test_act_names_the_equation_the_variable_and_the_point(task: Problem) -> None:

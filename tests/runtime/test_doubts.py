@@ -10,7 +10,8 @@ import pytest
 
 from symdual.common.errors import DoubtWarning
 from symdual.runtime.controller import Controller, controller
-from symdual.runtime.doubts import RARE, doubt_of_plan, doubt_of_search, least_impossible
+from symdual.runtime.doubts import RARE, doubt_of_end, doubt_of_plan, doubt_of_search, least_impossible
+from symdual.runtime.info import Statistics
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Problem, problem
 
@@ -98,3 +99,49 @@ def test_a_plan_that_was_cut_off_is_told() -> None:
     told = doubt_of_plan(4, limited=True)
     assert told is not None and "step 4" in told.sentence
     assert doubt_of_plan(4, limited=False) is None
+
+
+def test_a_search_that_has_not_settled_is_told() -> None:
+    """A simplex that has settled leaves three corners beside the best one; a candidate alone does not."""
+    limits, chosen = np.array([[-2.0, -2.0], [2.0, 2.0]]), np.array([0.5, 0.5])
+    corners = np.array([[0.5, 0.5], [0.5001, 0.5], [0.5, 0.5001], [-1.0, 1.0], [0.0, 0.0]])
+    assert doubt_of_end(2, corners, np.array([1.0, 1.1, 1.2, 3.0, 4.0]), limits, chosen) is None
+    told = doubt_of_end(2, corners[[0, 1, 3, 4]], np.array([1.0, 1.1, 3.0, 4.0]), limits, chosen)
+    assert told is not None and told.kind == "limit" and "at step 2 had not settled" in told.sentence
+    assert "after 4 candidates" in told.sentence
+    assert doubt_of_end(2, corners[:1], np.array([1.0]), limits, chosen) is None  # nothing was searched
+
+
+# where an input is squared, its opposite is worth as much
+SQUARED = """
+import sympy as sp
+from symdual import Model, Scenario, unknown
+x, u = sp.symbols("x u")
+squared = Model([x], [u], [x + unknown("b", -0.5, 0.04) * u**2], process_noise=1e-2, measurement_noise=1e-3)
+scenario = Scenario(squared, 8, input_cost=0.1, start=[1.0]{more})
+"""
+
+
+def test_an_input_whose_opposite_is_worth_as_much_is_told(make_quickly: Callable[[str, str], LoadedPackage]) -> None:
+    with pytest.warns(DoubtWarning, match="the input at step 0 is not determined"):
+        controller(problem(make_quickly("squared", SQUARED.format(more=""))), "dual").act([1.0])
+
+
+def test_choices_that_are_worth_as_much_are_told(make_quickly: Callable[[str, str], LoadedPackage]) -> None:
+    text = SQUARED.format(more=", choices={u: [-1.0, 0.0, 1.0]}").replace("squared", "chosen")
+    task = problem(make_quickly("chosen", text))
+    for name in ("ce", "planned"):
+        with pytest.warns(DoubtWarning, match=r"not determined: u = \(-?1\) costs .*, and so does \(-?1\)"):
+            controller(task, name).act([1.0])
+
+
+def test_the_limit_of_the_plan_through_the_input_is_told(turntable: Problem) -> None:
+    """Not of the certainty-equivalent plan alone."""
+    one = controller(turntable, "dual")
+    _, u, _ = one.step(one.init(), [1.0, 0.0])
+    solver, columns = one.solver, turntable.package.dual_cost
+    statistics, status = Statistics(0.0, 0.0, 2), turntable.package.nominal.CONVERGED
+    assert solver.doubts(0, one.belief, statistics, u, status) == []
+    won = int(solver._table.out[:, columns.OUT_COST].argmin())
+    solver._table.out[won, columns.OUT_STATUS] = turntable.package.nominal.ITERATION_LIMIT
+    assert [doubt.kind for doubt in solver.doubts(0, one.belief, statistics, u, status)] == ["limit"]

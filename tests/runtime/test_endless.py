@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import symdual
+from symdual.backends.c import compilers
 from symdual.common.errors import SymdualError
-from symdual.export import compilers
 from symdual.runtime.closed_loop import Settings, simulate
 from symdual.runtime.controller import controller
 from symdual.runtime.problem import Problem

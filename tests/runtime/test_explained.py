@@ -14,7 +14,7 @@ from symdual.runtime.closed_loop import Settings, simulate
 from symdual.runtime.explained import Explained
 from symdual.runtime.explained import explained as looked_at
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.planned_options import PlannedOptions
+from symdual.runtime.options import Options
 from symdual.runtime.problem import Problem
 from symdual.runtime.sweep import sweep
 
@@ -76,7 +76,7 @@ def test_it_is_the_run_of_the_simulation_whatever_happens_there(
     in_c: Callable[[Path | str, str], Problem], file: str, model: str, controllers: tuple[str, ...]
 ) -> None:
     task = in_c(ROOT / file, model)
-    settings = Settings(planned_options=PlannedOptions(look_ahead=False, samples=8))
+    settings = Settings(options=Options(look_ahead=False, samples=8))
     looked = looked_at(sweep(task, controllers, RUN + 1, SEED, settings), RUN, points=2)
     episodes = simulate(task, list(controllers), RUN + 1, SEED, settings)
     for name, held in episodes.items():

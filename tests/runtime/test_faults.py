@@ -39,15 +39,16 @@ ENDS = [sp.log(1 - level), level]
 
 @pytest.fixture(scope="module")
 def boiler(interpreted: Callable[[Model], Any]) -> Callable[..., Problem]:
-    """Return a function that makes a task, at a pressure of 10 and a level of 1, without compiling anything."""
+    """Return a function that makes a problem, at a pressure of 10 and a level of 1, without compiling anything."""
 
     def make(bounds: Mapping[Any, Any] | None = None, **asked: Any) -> Problem:
         motion = [pressure + gain * fire - 0.2 * steam - 0.05 * feed, level + 0.1 * feed - 0.02 * steam]
         constraints = {fire: (0.0, 2.0), feed: (-1.0, 3.0)} if bounds is None else bounds
         model = Model([pressure, level], [fire, feed], motion, bounds=constraints, time=k, name="boiler")
         given = {"start": [10.0, 1.0], "signals": {steam: 2.0}} | asked
-        ((name, own),) = gathered(Scenario(model, 6, **given)).scenarios.items()
-        found = interpreted(own.model)
+        contents = gathered(Scenario(model, 6, **given))
+        ((name, own),) = contents.scenarios.items()
+        found = interpreted(contents.specifications["boiler"])
         kernels: Any = SimpleNamespace(offers=lambda name: True, module=lambda name: found.kernels)
         package = LoadedPackage("boiler", Path(), found.module, found.numbers, {}, found.files, kernels)
         return from_numbers(name, package, package, own.numbers())

@@ -19,7 +19,7 @@ import pytest
 import sympy as sp
 
 import symdual
-import symdual.api
+import symdual.generation
 from symdual import Model, SymdualError, features
 from symdual.common.errors import PackageError, SymdualWarning
 from symdual.derive.derivation import derive
@@ -277,7 +277,7 @@ def test_a_model_never_stands_beside_an_old_plant(tmp_path: Path, monkeypatch: p
         return write(finished, folder, *arguments)
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(symdual.api, "write", killed)
+        patch.setattr(symdual.generation, "write", killed)
         symdual.generate(file, tmp_path)
     assert written == ["believed"]
     with pytest.raises(

@@ -11,7 +11,7 @@ import pytest
 
 import symdual
 from symdual import SymdualError, SymdualWarning
-from symdual.export import compilers
+from symdual.backends.c import compilers
 from symdual.runtime.closed_loop import Settings, draw, run, simulate
 from symdual.runtime.problem import Problem, problem
 from symdual.runtime.replay import read_recording, replay

@@ -15,7 +15,7 @@ from symdual.runtime import evaluate
 from symdual.runtime.closed_loop import Settings, draw, run, simulate
 from symdual.runtime.controller import State, controller
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.planned_options import PlannedOptions
+from symdual.runtime.options import Options
 from symdual.runtime.problem import Belief, Problem, problem
 
 SIGN = """
@@ -149,7 +149,7 @@ def test_a_plan_that_starts_outside_the_numbers_is_found_step_by_step(
 
 
 def test_the_info_tells_what_was_tried_and_what_was_chosen(sign: Problem) -> None:
-    planned = controller(sign, "planned", planned_options=PlannedOptions(samples=0))
+    planned = controller(sign, "planned", options=Options(samples=0))
     state, u, info = planned.step(planned.init())
     told = info.planned
     assert told is not None
@@ -161,7 +161,7 @@ def test_the_info_tells_what_was_tried_and_what_was_chosen(sign: Problem) -> Non
     assert info.parts.certainty_equivalent + info.parts.caution + info.parts.probing == pytest.approx(best.cost)
     np.testing.assert_array_equal(info.planned_inputs[0], u)
     assert state.plans is not None
-    without = controller(sign, "planned", planned_options=PlannedOptions(starts=1, look_ahead=False, samples=0))
+    without = controller(sign, "planned", options=Options(starts=1, look_ahead=False, samples=0))
     _, u, info = without.step(without.init())
     assert info.planned is not None
     assert info.planned.looks == ()
@@ -171,7 +171,7 @@ def test_the_info_tells_what_was_tried_and_what_was_chosen(sign: Problem) -> Non
 
 def test_the_info_tells_how_sure_the_race_was(sign: Problem) -> None:
     """The default leads the list; a rival wins only beyond a standard error, and its plan is the one that is kept."""
-    planned = controller(sign, "planned", planned_options=PlannedOptions(samples=32, seed=3))
+    planned = controller(sign, "planned", options=Options(samples=32, seed=3))
     state, u, info = planned.step(planned.init())
     told = info.planned
     assert told is not None
@@ -180,9 +180,9 @@ def test_the_info_tells_how_sure_the_race_was(sign: Problem) -> None:
     np.testing.assert_array_equal(winner.u, u)
     np.testing.assert_array_equal(info.planned_inputs[0], u)
     assert (winner.u == default.u).all() or winner.gap + winner.error < 0.0
-    again = controller(sign, "planned", planned_options=PlannedOptions(samples=32, seed=3)).act()
+    again = controller(sign, "planned", options=Options(samples=32, seed=3)).act()
     np.testing.assert_array_equal(again, u)
-    other = controller(sign, "planned", planned_options=PlannedOptions(samples=32, seed=4))
+    other = controller(sign, "planned", options=Options(samples=32, seed=4))
     race = other.step(other.init())[2].planned.race  # type: ignore[union-attr]
     assert [one.cost for one in race] != [one.cost for one in told.race]
     sure = controller(sign.changed(prior_mean={"b": 1.0}, prior_covariance={"b": 1e-6}), "planned")
@@ -213,7 +213,7 @@ def test_an_episode_in_python_is_the_compiled_one(sign: Problem) -> None:
     noise_draws = draw(known, Settings(), np.random.SeedSequence(4).spawn(2))
     episodes = run(known, "planned", noise_draws, Settings())
     for n in range(2):
-        planned = controller(known, "planned", planned_options=PlannedOptions(seed=int(noise_draws.seeds[n])))
+        planned = controller(known, "planned", options=Options(seed=int(noise_draws.seeds[n])))
         state, x, y = planned.init(), noise_draws.starts[n], None
         for k in range(known.horizon):
             state, u, _ = planned.step(state, y)
@@ -299,10 +299,10 @@ def test_a_search_takes_no_guess_and_starts_are_counted(toy: Problem) -> None:
         controller(toy, "dual").init(guess=np.zeros((2, 1)))
     for wrong in (0, 9, 2.5):
         with pytest.raises(SymdualError, match="starts must be"):
-            controller(toy, "planned", planned_options=PlannedOptions(starts=wrong))  # type: ignore[arg-type]
+            controller(toy, "planned", options=Options(starts=wrong))  # type: ignore[arg-type]
     for wrong in (-1, 5000, 0.5):
         with pytest.raises(SymdualError, match="samples must be"):
-            controller(toy, "planned", planned_options=PlannedOptions(samples=wrong))  # type: ignore[arg-type]
+            controller(toy, "planned", options=Options(samples=wrong))  # type: ignore[arg-type]
 
 
 # two tanks in a row: a plan that drains the first one runs into the root of a level below zero

@@ -12,12 +12,12 @@ import pytest
 from symdual.runtime.closed_loop import Settings, simulate
 from symdual.runtime.controller import controller
 from symdual.runtime.costs import settings_of, stage_costs_of
-from symdual.runtime.planned_options import PlannedOptions
+from symdual.runtime.options import Options
 from symdual.runtime.problem import Belief, Problem
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = ROOT / "tests" / "models"
-PLANS = PlannedOptions(look_ahead=False)
+PLANS = Options(look_ahead=False)
 
 # the same task without a wall and with one that is never near
 FENCED = """
@@ -72,7 +72,7 @@ def _cost_of(task: Problem, belief: Belief, k: int, inputs: np.ndarray) -> float
 
 def test_its_plan_costs_no_more_than_that_of_dual(brim: Problem) -> None:
     """For the same beliefs, those of an episode with a pump that is stronger than expected."""
-    own, dual = controller(brim, "planned", planned_options=PLANS), controller(brim, "dual")
+    own, dual = controller(brim, "planned", options=PLANS), controller(brim, "dual")
     state, level, trend = own.init(), 0.0, 0.0
     for k in range(5):
         y = [level, trend] if k else None
@@ -86,7 +86,7 @@ def test_its_plan_costs_no_more_than_that_of_dual(brim: Problem) -> None:
 
 def test_a_kept_plan_is_never_made_worse(brim: Problem) -> None:
     """The plan of the step before, continued by its feedback, is among the starts; what comes out costs no more."""
-    own = controller(brim, "planned", planned_options=PLANS)
+    own = controller(brim, "planned", options=PLANS)
     state, _, _ = own.step(own.init())
     _, _, info = own.step(state, [0.0, -0.5])
     assert info.planned is not None and "constraints" in info.planned.no_race
@@ -97,8 +97,8 @@ def test_a_constraint_that_never_binds_changes_nothing(in_c: Callable[[Path | st
     free = in_c(FENCED.format(name="free", more=""), "free")
     fenced = in_c(FENCED.format(name="fenced", more=", constraints=[x <= 1e4], probability=0.95"), "fenced")
     # looking ahead from kept plans differs a little: near constraints their feedback answers to parameters too
-    for planned_options, measured in ((PLANS, (None, [0.1, 0.6], [0.5, 0.9])), (PlannedOptions(samples=0), (None,))):
-        both = [controller(task, "planned", planned_options=planned_options) for task in (free, fenced)]
+    for options, measured in ((PLANS, (None, [0.1, 0.6], [0.5, 0.9])), (Options(samples=0), (None,))):
+        both = [controller(task, "planned", options=options) for task in (free, fenced)]
         states = [own.init() for own in both]
         for y in measured:
             (states[0], u, info), (states[1], v, other) = (c.step(s, y) for c, s in zip(both, states, strict=True))

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from symdual.checks import dense, gram
 from symdual.checks.places import Place
-from symdual.checks.processes import ProcessTask
+from symdual.checks.processes import ProcessSample
 from symdual.checks.recursions import check_recursions
 from symdual.checks.slopes import SLOPE
 from symdual.commands import main
@@ -94,7 +94,7 @@ def _file(tmp_path: Path, name: str, text: str) -> Path:
 
 
 def test_filter_and_dual_cost_are_those_of_the_gram_form(hill_package: LoadedPackage, tmp_path: Path) -> None:
-    model = load_model_file(_file(tmp_path, "hill", HILL)).models["hill"]
+    model = load_model_file(_file(tmp_path, "hill", HILL)).specifications["hill"]
     results = check_recursions(model, hill_package)
     assert {result.oracle for result in results} == {"Gram matrix"}
     assert len(results) == 13
@@ -110,17 +110,17 @@ def test_filter_and_dual_cost_are_those_of_the_gram_form(hill_package: LoadedPac
 @pytest.mark.soak
 def test_many_functions_with_drift(make_quickly: Callable[[str, str], LoadedPackage], tmp_path: Path) -> None:
     package = make_quickly("rich", RICH)
-    model = load_model_file(_file(tmp_path, "rich", RICH)).models["rich"]
+    model = load_model_file(_file(tmp_path, "rich", RICH)).specifications["rich"]
     worst = max(result.error for result in check_recursions(model, package))
     assert worst < 1e-11
 
 
 def test_order_two_has_the_slopes_as_further_unknowns(hill_package: LoadedPackage, tmp_path: Path) -> None:
     """theta = values and slopes at the points of the plan; slopes of the reference by differences of values."""
-    model = load_model_file(_file(tmp_path, "hill", HILL)).models["hill"]
+    model = load_model_file(_file(tmp_path, "hill", HILL)).specifications["hill"]
     ones = np.ones(hill_package.NX), np.ones(hill_package.NU), np.ones(hill_package.NTHETA)
     around = Place(*(0.0 * one for one in ones), *ones, horizon=10)
-    task = ProcessTask(model, hill_package, around, np.random.default_rng(3))
+    task = ProcessSample(model, hill_package, around, np.random.default_rng(3))
     belief, start, transitions, measurements = task._filtered()
     steps, inputs, k, step = 3, task._inputs[4:], 4, 1e-3
     assert belief.memory is not None

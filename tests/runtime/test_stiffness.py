@@ -8,14 +8,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 from symdual.common.errors import SymdualError, SymdualWarning
-from symdual.runtime.closed_loop import simulate
+from symdual.runtime.closed_loop import Settings, simulate
 from symdual.runtime.controller import State, controller
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Belief, Problem, problem
 from symdual.runtime.replay import Recording, replay
-from symdual.runtime.stiffness import fastest_rate, too_fast
+from symdual.runtime.stiffness import fastest_rate, fastest_within, too_fast
 
 # a brake whose rate is 3 k x^2: from x = 100 on a step of Euler's method makes it ever faster
 BRAKE = """
@@ -87,3 +88,48 @@ def test_a_replay_says_it_too(brake: Problem) -> None:
         SymdualError, match=r"the filter's prediction is not finite any more at line 3 .*; euler is not"
     ):
         replay(far, rows)
+
+
+# a stirred tank that ignites within a step: at 350 K it is slow, at 450 K a rate is hundreds a minute
+TANK = """
+import sympy as sp
+from symdual import Model, Scenario, unknown
+C, T, Tc = sp.symbols("C T Tc")
+r = unknown("k0", 7.2e10, 2.5e19) * sp.exp(-8750 / T) * C
+motion = [1 - C - r, 350 - T + unknown("heat", 209.2, 400.0) * r + 2.09 * (Tc - T)]
+ignites = Model(
+    [C, T], [Tc], derivatives=motion, step=0.1, method="rk4", substeps=2, process_noise=[1e-6, 0.04],
+    measurement_noise=[1e-4, 0.5], bounds={Tc: (270, 330)},
+)
+options = dict(start=[0.5, 350.0], start_covariance=[1e-4, 1.0], reference=[0.3, 370])
+scenario = Scenario(ignites, 20, state_cost=[100, 0.01], input_cost=1e-4, **options)
+"""
+
+
+@pytest.fixture(scope="module")
+def ignites(make_quickly: Callable[[str, str], LoadedPackage]) -> Problem:
+    return problem(make_quickly("ignites", TANK))
+
+
+def test_the_fastest_rate_within_a_step_is_that_of_its_true_course(ignites: Problem) -> None:
+    k, x, u, theta = 0, np.array([0.4, 376.0]), np.array([330.0]), np.array([7.2e10, 209.2])
+
+    def slope(_: float, z: np.ndarray) -> np.ndarray:
+        r = theta[0] * math.exp(-8750 / z[1]) * z[0]
+        return np.array([1 - z[0] - r, 350 - z[1] + theta[1] * r + 2.09 * (u[0] - z[1])])
+
+    course = solve_ivp(slope, (0.0, 0.1), x, rtol=1e-9, atol=1e-9, max_step=1e-3).y.T
+    rates = [fastest_rate(ignites.package, k, state, u, theta) for state in course]
+    assert max(rates) > 2 * rates[0]
+    assert fastest_within(ignites.package, k, x, u, theta) == pytest.approx(max(rates), rel=0.03)
+
+
+def test_a_plan_that_begins_at_a_plant_that_is_lost_says_so(ignites: Problem) -> None:
+    """The plant left its course within a step long before, with numbers that are still finite."""
+    said = (
+        r"run 0: rk4 is not stable in the plant: at step 2 the fastest rate is .*, times the substep of 0.05 .*; "
+        "after that, the certainty-equivalent plan at step .* is not finite"
+    )
+    with pytest.warns(SymdualWarning, match=said):
+        found = simulate(ignites, ["ce"], 1, settings=Settings(truth="prior"))
+    assert found["ce"].outcomes.tolist() == [3]

@@ -130,7 +130,7 @@ def test_what_is_done_is_kept_and_not_done_again(
 def test_a_sweep_that_was_interrupted_is_not_thrown_away(plan: Sweep, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         run_sweep(plan, tmp_path, Recorded(2))
-    with pytest.raises(SymdualError, match=r"holds 2 finished chunks .* continue it with --resume"):
+    with pytest.raises(SymdualError, match=r"holds 2 finished chunks .* continue with --resume"):
         run_sweep(plan, tmp_path, nothing)
 
 
@@ -419,7 +419,7 @@ def test_two_sweeps_in_one_folder_are_refused(plan: Sweep, tmp_path: Path) -> No
 def test_results_are_not_lost_to_another_sweep(plan: Sweep, toy: Problem, undisturbed: bytes, tmp_path: Path) -> None:
     file = run_sweep(sweep(toy, ["ce"], 3, seed=5), tmp_path, Recorded())
     before = file.read_bytes()
-    advice = "overwrite it with --force, or choose another folder with -o"
+    advice = r"overwrite it with --force \(in Python force=True\), or choose another folder with -o"
     with pytest.raises(SymdualError, match=f"{file} holds a sweep with seed 5, not {plan.seed}; {advice}"):
         run_sweep(plan, tmp_path, nothing)
     fewer = f"{file} holds 3 runs of ce, and this sweep would drop some; ask for at least these, or {advice}"

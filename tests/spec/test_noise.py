@@ -121,7 +121,7 @@ def test_a_plant_with_such_noise_is_known_to_its_model(tmp_path: Path) -> None:
         "rough = Model([x], [u], [x + u], process_noise=0.1 + u**2)\n"
         "scenario = Scenario(calm, 3, plant=rough)\n"
     )
-    models = load_model_file(file).models
+    models = load_model_file(file).specifications
     assert models["rough"].noise is not None
     assert not models["rough"].plants_have_state_dependent_noise
     assert models["calm"].noise is None

@@ -13,6 +13,7 @@ from symdual import Model, Scenario, constant, features, unknown
 from symdual.common.errors import ModelError
 from symdual.spec.loading import load_model_file
 from symdual.spec.objective import Objective, Terms, merged
+from symdual.spec.specification import specified
 
 x, v, u, w, k = sp.symbols("x v u w k")
 model = Model([x, v], [u, w], [x + v, v + u + unknown("b") * w], time=k, name="m")
@@ -99,15 +100,16 @@ def test_a_model_file_gives_its_models_what_its_scenarios_ask_for(tmp_path: Path
         "scenario = Scenario(model, 3, plant=true, cost=[x - level, u])\n"
     )
     contents = load_model_file(file)
-    believed, true = contents.models["believed"], contents.models["true"]
+    believed, true = contents.specifications["believed"], contents.specifications["true"]
     assert believed.objective is not None and true.objective is not None
     level, y = constant("level", 2.0), sp.Symbol("y")
     assert true.objective.stage.expressions == (y - level, u)
     assert [c.name for c in true.constants] == ["level"]
-    assert contents.scenarios["two"].model is believed and contents.scenarios["two"].plant is true
+    assert contents.scenarios["two"].model is contents.models["believed"]
+    assert contents.scenarios["two"].plant is contents.models["true"]
 
 
 def test_a_constant_of_a_cost_must_not_be_another_one_of_the_model() -> None:
     taken = Model([x], [u], [x + constant("c", 1.0) * u], name="taken")
     with pytest.raises(ModelError, match='"c" in a cost is given to two different symbols'):
-        taken.asked(Objective(Terms((x * constant("c", 2.0),))))
+        specified(taken, Objective(Terms((x * constant("c", 2.0),))))

@@ -82,7 +82,7 @@ def test_a_cost_that_looks_back_makes_model_and_plant_remember(tmp_path: Path) -
         "scenario = Scenario(model, 3, plant=true, cost=[x, u - previous(u)], past={u: 2.0}, start=1.0)\n"
     )
     contents = load_model_file(file)
-    believed, true = contents.models["believed"], contents.models["true"]
+    believed, true = contents.specifications["believed"], contents.specifications["true"]
     assert [s.name for s in believed.states] == ["x", "previous_u", "previous_u_2"]
     assert [s.name for s in true.states] == ["y", "previous_q", "previous_q_2"]
     q = sp.Symbol("q")

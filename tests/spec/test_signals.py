@@ -12,6 +12,7 @@ import sympy as sp
 from symdual import Model, Scenario, column, signal, unknown
 from symdual.common.errors import ModelError, SymdualWarning
 from symdual.spec.loading import load_model_file
+from symdual.spec.specification import specified
 
 x, u = sp.symbols("x u")
 sun, price = signal("sun", usual=200.0), signal("price")
@@ -86,7 +87,8 @@ def test_names_of_signals_never_become_code() -> None:
 def test_signals_stand_together_behind_the_constants() -> None:
     late = Model([x], [u], [x + sun * u + unknown("b") * signal("alpha")], name="m")
     assert [s.name for s in late.signals] == ["alpha", "sun"]
-    heard = late.with_signals([signal("zeta"), signal("beta")])
+    plant = Model([x], [u], [x + u * signal("zeta") * signal("beta")], name="plant")
+    heard = specified(late, plants=[plant])
     assert [s.name for s in heard.signals] == ["alpha", "beta", "sun", "zeta"]
 
 
@@ -100,5 +102,5 @@ def test_a_model_hears_the_signals_of_its_plant(tmp_path: Path) -> None:
         "true = Model([x], [u], [x + u + signal('wind')], name='true')\n"
         "scenario = Scenario(model, 3, plant=true, signals={'wind': 2.0})\n"
     )
-    models = load_model_file(file).models
+    models = load_model_file(file).specifications
     assert [s.name for s in models["believed"].signals] == ["wind"]

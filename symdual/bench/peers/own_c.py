@@ -11,7 +11,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from symdual.bench import workload
 from symdual.bench.contender import Implementation
@@ -20,10 +20,27 @@ from symdual.bench.peers.c_limit import KEPT, RUN_TIME, builds
 from symdual.bench.peers.compiler import OPTIMISED, compiler
 from symdual.bench.peers.own_loops import functions
 from symdual.bench.workload import Workload
+from symdual.common.arrays import Array
+from symdual.entries import kernels
+from symdual.entries.recursions import FilterWorkspace
+from symdual.entries.recursions import Workspace as DecisionWorkspace
+from symdual.entries.types import (
+    Augmented,
+    Belief,
+    Candidates,
+    Data,
+    Input,
+    InputByInput,
+    Measurement,
+    State,
+    StateByState,
+    shaped,
+)
+from symdual.entries.types import Work as KernelWork
 
 if TYPE_CHECKING:
-    from symdual.export.program import Function
-    from symdual.export.translator import Translator
+    from symdual.backends.c.program import Function
+    from symdual.backends.c.translator import Translator
     from symdual.runtime.loading import LoadedPackage
 
 ROW: Final = "symdual, exported C"
@@ -31,26 +48,34 @@ ROW: Final = "symdual, exported C"
 _NOTHING: Final = "values[0] = values[0]"
 _BARRIER: Final = '__asm__ volatile("" ::: "memory")'
 _REPEATED: Final = ("kernels.dynamics", "kernels.dynamics_jacobian", "kernels.dynamics_hessian", "filter.step")
+_VALUE: Final = Annotated[Array, shaped("1")]
+#: what the loops are given, by name
 _ARGUMENTS: Final = {
-    "n": "int",
-    "values": "real[1]",
-    "z": "real[NZ]",
-    "data": "real[DATA]",
-    "work": "real[WORK]",
-    "f": "real[NX]",
-    "f_x": "real[NX,NX]",
-    "f_u": "real[NX,NU]",
-    "f_theta": "real[NR,WIDTH]",
-    "costate": "real[NX]",
-    "core": "real[NX + NS,NZ]",
-    "mixed": "real[NU,NZ]",
-    "effort": "real[NU,NU]",
-    "diagonals": "real[NDIAG]",
-    "left": "real[NPAIRS,NTHETA]",
-    "right": "real[NPAIRS,NTHETA]",
-    "starts": "GAUSSIAN[1]",
-    "beliefs": "GAUSSIAN[1]",
-    "out": "real[1]",
+    "n": int,
+    "values": _VALUE,
+    "z": Augmented,
+    "u": Input,
+    "y": Measurement,
+    "data": Data,
+    "work": KernelWork,
+    "f": State,
+    "f_x": StateByState,
+    "f_u": kernels.FByInput,
+    "f_theta": kernels.FTheta,
+    "costate": State,
+    "core": kernels.Core,
+    "mixed": kernels.InputRows,
+    "effort": InputByInput,
+    "diagonals": kernels.Diagonals,
+    "left": kernels.Vectors,
+    "right": kernels.Vectors,
+    "starts": Belief,
+    "beliefs": Belief,
+    "filter_workspace": FilterWorkspace,
+    "belief": Belief,
+    "workspace": DecisionWorkspace,
+    "inputs": Candidates,
+    "out": _VALUE,
 }
 
 
@@ -61,10 +86,10 @@ def missing() -> str | None:
 
 def implementations(work: Workload, build: Path) -> list[Implementation]:
     """Return the five kernels of the translated package, in every build."""
-    from symdual.export.backend import library_text
-    from symdual.export.compilation import shared_library
-    from symdual.export.library import Library
-    from symdual.export.loading import in_c
+    from symdual.backends.c.backend import library_text
+    from symdual.backends.c.compilation import shared_library
+    from symdual.backends.c.library import Library
+    from symdual.backends.loading import in_c
 
     package = own_side.generated(work, build)
     translation = translated_loops(package)
@@ -87,8 +112,8 @@ def with_barrier(text: str) -> str:
 
 def translated_loops(package: LoadedPackage) -> Translator:
     """Return the translation of loops around the functions of a package, and of what these need."""
-    from symdual.export.program import Program
-    from symdual.export.source import translated
+    from symdual.backends.c.program import Program
+    from symdual.backends.c.source import translated
 
     program = Program({**package.files, "loops.py": _module(package).encode()})
     return translated(program, package.name, "package", further={"loops": _ARGUMENTS}, wanted=_is_repeated)

@@ -21,8 +21,9 @@ from symdual.bench.workload import Answer, Workload
 
 if TYPE_CHECKING:
     from symdual import Model
+    from symdual.entries.recursions import Workspace
+    from symdual.entries.types import Records
     from symdual.runtime.loading import LoadedPackage
-    from symdual.runtime.package_interface import Records, Workspace
 
 
 def missing() -> str | None:

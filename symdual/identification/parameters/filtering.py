@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from symdual.common.arrays import Array
+from symdual.entries.likelihood import FilterRecording, FilterSetting, FilterTrace
+from symdual.entries.types import Records
 from symdual.identification.noise import Indices
-from symdual.runtime.fit_interface import FilterRecording, FilterSetting, FilterTrace
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.noise import has_state_dependent_noise
-from symdual.runtime.package_interface import Records
 
 
 class Filtered(NamedTuple):

@@ -22,7 +22,7 @@ from symdual.runtime.replay import Recording
 from symdual.runtime.signals import signals_of
 from symdual.spec.loading import Source as ModelSource
 from symdual.spec.loading import contents_of
-from symdual.spec.model import Model
+from symdual.spec.system import System
 
 
 class PriorModel(NamedTuple):
@@ -38,7 +38,7 @@ class PriorModel(NamedTuple):
     flat: bool
     horizon: int | None = None
     around: Surroundings = Surroundings()
-    written: Model | None = None
+    written: System | None = None
 
     @property
     def remembering(self) -> slice:
@@ -63,8 +63,8 @@ def prior_model(
     around = surroundings(written, signals_of(package), chosen)
     if chosen is None:
         return PriorModel(written.name, package, _prior_of(package), True, None, around, written)
-    task = problem(package, chosen.name)
-    return PriorModel(written.name, package, task.prior, False, task.horizon, around, written)
+    known = problem(package, chosen.name)
+    return PriorModel(written.name, package, known.prior, False, known.horizon, around, written)
 
 
 def _prior_of(package: LoadedPackage) -> Belief:

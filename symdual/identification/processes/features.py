@@ -37,7 +37,7 @@ from symdual.identification.surroundings import surroundings
 from symdual.runtime.loading import load
 from symdual.runtime.problem import Belief
 from symdual.runtime.replay import Recording
-from symdual.spec.model import Model
+from symdual.spec.specification import Specification
 from symdual.spec.symbols import Constant, DataArray, Family, FamilyToken, WeightArray
 
 #: The share of the prior variance of a process that the values at the chosen points may leave open at the others.
@@ -63,7 +63,7 @@ class Replaced(NamedTuple):
 
 def with_features(optimum: ProcessOptimum, unseen: Sequence[Recording], folder: str | Path | None = None) -> Replaced:
     """The fitted model as one without processes, for these recordings."""
-    from symdual import api
+    from symdual.generation import generated_alone
 
     setup = optimum.evidence.setup
     if any(drift.persistence != 1.0 or np.any(drift.scales != 1.0) for drift in setup.drifts.values()):
@@ -72,11 +72,11 @@ def with_features(optimum: ProcessOptimum, unseen: Sequence[Recording], folder: 
         )
     points = _points(optimum, unseen)
     model, mean, covariance = _model(optimum, learn(optimum, points))
-    (made,) = api.generate(model, folder, parts="likelihood")
+    package = load(generated_alone(model, folder, parts="likelihood"))
     n = len(setup.model.states)
     prior = Belief(np.concatenate([setup.start[:n], mean]), block_diag(setup.start_covariance[:n, :n], covariance))
     around = surroundings(model, (), None)._replace(begun=True)  # recordings are complete
-    about = PriorModel(model.name, load(made.folder), prior, False, None, around)
+    about = PriorModel(model.name, package, prior, False, None, around)
     setting = Setting(
         mean, np.zeros((0, n)), Noises(model.process_noise, model.measurement_noise, np.diag(_drift(model)))
     )
@@ -153,7 +153,7 @@ def learn(optimum: ProcessOptimum, points: Sequence[Array]) -> Learned:
     )
 
 
-def _model(optimum: ProcessOptimum, learned: Learned) -> tuple[Model, Array, Array]:
+def _model(optimum: ProcessOptimum, learned: Learned) -> tuple[Specification, Array, Array]:
     """The model with features in place of processes, and mean and covariance of its unknowns."""
     evidence, setup = optimum.evidence, optimum.evidence.setup
     model, n = setup.model, len(setup.model.states)
@@ -235,5 +235,5 @@ def _transition(setup: ProcessSetup, size: int) -> Array:
     return np.concatenate([setup.persistence, np.ones(size - len(setup.start))])
 
 
-def _drift(model: Model) -> Array:
+def _drift(model: Specification) -> Array:
     return np.zeros(len(model.prior_mean)) if model.drift is None else model.drift

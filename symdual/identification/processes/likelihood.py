@@ -27,12 +27,12 @@ from symdual.identification.result import Estimate, FirstState, Fit, Outcome, Se
 from symdual.identification.standard_errors import NOTHING, Certainty, certainty
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.replay import Recording, consistency
-from symdual.spec.model import Model
 from symdual.spec.scenario import Scenario
+from symdual.spec.system import System
 
 
 def process_likelihood(
-    model: Model,
+    model: System,
     scenario: Scenario,
     recordings: Source | Sequence[Source],
     only: Sequence[str] = (),

@@ -24,9 +24,10 @@ from symdual.identification.recordings import Source
 from symdual.identification.surroundings import Surroundings, read_recordings, surroundings
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.replay import Recording
-from symdual.spec.model import Model
 from symdual.spec.scenario import Scenario
+from symdual.spec.specification import Specification
 from symdual.spec.symbols import Constant, Family
+from symdual.spec.system import System
 
 Indices = NDArray[np.intp]
 
@@ -94,7 +95,7 @@ class ProcessSetup:
     around: Surroundings = field(default_factory=Surroundings)
 
     @property
-    def model(self) -> Model:
+    def model(self) -> Specification:
         """The model whose processes are fitted."""
         return self.derivation.model
 
@@ -194,7 +195,7 @@ def z_names(derivation: Derivation) -> list[str]:
 
 
 def setup_for(
-    model: Model,
+    model: System,
     scenario: Scenario,
     sources: Source | Sequence[Source],
     resample: bool = False,
@@ -294,7 +295,7 @@ def _drifts(derivation: Derivation, steps: int) -> dict[str, Drift]:
     }
 
 
-def _require_positive(model: Model) -> None:
+def _require_positive(model: System) -> None:
     """Hyperparameters are fitted in their logarithms, and the kernels are all that they change."""
     elsewhere = {s.name for e in (*model.dynamics, *model.observation) for s in e.free_symbols}
     for family in processes_of(model):

@@ -229,7 +229,7 @@ def exact_kernel(request: Request, features: Problem, process: Problem, runner: 
     from symdual.paper.experiments.figures.nonparametric import Learned, nonparametric_figure
 
     forms = {"30 Fourier features": ("exp2", features), "exact kernel": ("exp2-exact-kernel", process)}
-    jobs = [Job(group, "paper", arm, task) for group, task in forms.values() for arm in NONPARAMETRIC]
+    jobs = [Job(group, "paper", arm, problem) for group, problem in forms.values() for arm in NONPARAMETRIC]
     results = iter(runner.run(jobs, request.runs))
     episodes = {(label, arm.key): next(results) for label in forms for arm in NONPARAMETRIC}
     costs = {place: per_step(result) for place, result in episodes.items()}
@@ -244,11 +244,11 @@ def exact_kernel(request: Request, features: Problem, process: Problem, runner: 
     rows.append(("exact kernel minus features", *(difference(apart[arm]) for arm in NONPARAMETRIC), ""))
     data["exact_minus_features"] = {arm.key: estimate_json(value) for arm, value in apart.items()}
     learned = []
-    for label, (_, task) in forms.items():
+    for label, (_, problem) in forms.items():
         result = episodes[label, "dual"]
-        belief = simulate(task, ["dual"], 1, request.seed)["dual"].last_belief(0)  # the first run again, all of it
+        belief = simulate(problem, ["dual"], 1, request.seed)["dual"].last_belief(0)  # the first run again, all of it
         costs_of_steps = result.step_costs.mean(axis=0)
-        learned.append(Learned(label, *slope_of(task, belief), result.states[0, :, 0], costs_of_steps))
+        learned.append(Learned(label, *slope_of(problem, belief), result.states[0, :, 0], costs_of_steps))
     return Study(
         "exact-kernel",
         "Exact kernel",

@@ -15,7 +15,7 @@ import numba
 
 from symdual import api
 from symdual.common.errors import SymdualError
-from symdual.common.parts import parts_for
+from symdual.controllers import parts_for
 from symdual.paper.experiments.plan import TRUTHS, Arm
 from symdual.runtime.closed_loop import Settings, simulate
 from symdual.runtime.costs import cost_kind
@@ -57,16 +57,16 @@ def problems(
     return found
 
 
-def _parts(need: Need, task: Problem, folder: Path) -> list[_Part]:
+def _parts(need: Need, problem: Problem, folder: Path) -> list[_Part]:
     """The model's package and that of its plant are compiled apart: the oracle plans with the plant's own package."""
     place = folder / need.file.stem
     model = [arm for arm in need.arms if arm.controller != "oracle"]
-    separate = task.plant.name != task.package.name
+    separate = problem.plant.name != problem.package.name
     parts = []
     for truth in need.truths:
         if truth == "paper" and separate:
             parts.append(_Part(place, truth, tuple(arm for arm in need.arms if arm.controller == "oracle")))
-        first_of_kind = {cost_kind(task, arm.controller, arm.order, task.horizon): arm for arm in reversed(model)}
+        first_of_kind = {cost_kind(problem, arm.controller, arm.order, problem.horizon): arm for arm in reversed(model)}
         if truth == need.truths[0]:
             parts.append(_Part(place, truth, tuple(first_of_kind.values())))
     return [part for part in parts if part.arms]
@@ -99,13 +99,13 @@ def _names(parts: Sequence[_Part]) -> str:
 
 
 def _one_episode(part: _Part) -> None:
-    task = problem(load(part.folder))
+    own = problem(load(part.folder))
     for arm in part.arms:
-        simulate(arm.problem(task), [arm.controller], 1, 0, Settings(truth=TRUTHS[part.truth], order=arm.order))
+        simulate(arm.problem(own), [arm.controller], 1, 0, Settings(truth=TRUTHS[part.truth], order=arm.order))
 
 
 def _mark(part: _Part) -> Path:
     """A file that says that this was compiled by this numba; if it lies, compiling merely happens later."""
-    task = problem(load(part.folder))
-    text = f"{numba.__version__} {task.package.DIGEST} {task.plant.DIGEST} {part.truth} {part.arms}"
+    own = problem(load(part.folder))
+    text = f"{numba.__version__} {own.package.DIGEST} {own.plant.DIGEST} {part.truth} {part.arms}"
     return part.folder / "__pycache__" / f"compiled-{hashlib.sha256(text.encode()).hexdigest()[:16]}"

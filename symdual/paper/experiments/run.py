@@ -109,9 +109,9 @@ class Runner:
         if controllers == before:
             return
         first = members[0]
-        task = replace(first.arm.problem(first.problem), name=name)
+        problem = replace(first.arm.problem(first.problem), name=name)
         settings = Settings(truth=TRUTHS[first.truth], order=first.arm.order)
-        plan = sweep(task, controllers, runs, self.seed, settings)
+        plan = sweep(problem, controllers, runs, self.seed, settings)
         resume = self.resume or bool(before)
         anew = not resume and not kept(self.folder / name / CHECKPOINTS)  # results of an earlier command are its own
         file = run_sweep(plan, self.folder, on_this_machine(), resume, report, self.tell, force=anew)

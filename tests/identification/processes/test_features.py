@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -141,7 +140,7 @@ def test_remembered_inputs_and_signals_in_the_linearised_model() -> None:
 
 @pytest.fixture
 def without_compiling(monkeypatch: pytest.MonkeyPatch, interpreted_likelihood: Callable[[Model], Any]) -> None:
-    monkeypatch.setattr("symdual.api.generate", lambda model, folder, parts: [SimpleNamespace(folder=model)])
+    monkeypatch.setattr("symdual.generation.generated_alone", lambda model, folder, parts: model)
     monkeypatch.setattr("symdual.identification.processes.features.load", interpreted_likelihood)
 
 

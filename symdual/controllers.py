@@ -1,0 +1,210 @@
+"""The only list of controllers: what each minimises, searches and is told, its options, its looks, and a line of help.
+
+Everything that asks which controllers there are reads `CONTROLLERS`: episodes, sweeps and explanations, `--controller`
+of the commands, the controller of a generated package, its export to C, the palette, and the test of the documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Option:
+    """A whole number that controllers are told: a field of the settings of a package, and a setter in C.
+
+    Args:
+        name: of the argument of `Options`, and of the setter in C; field: of the settings.
+        default: its usual value; least, most: its range; meaning: a comment behind it.
+    """
+
+    name: str
+    field: str
+    default: int
+    least: int
+    most: int
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A compiled cost of a package (`decision.cost_pointer`).
+
+    Args:
+        searched: whether the first input is searched; else the cost itself gives it.
+        stored_plans: how many places of stored plans the next decision goes on with.
+        plans_to_learn: whether it works on gradients and covariances along the plan.
+        compiled_alone: whether it takes as long to compile as all others together.
+        own_module: whether it is a module of its own, from the template `controllers/NAME.py.jinja`, whose function
+            `choose` has the arguments of a cost; the others are in `dual_cost` and `decision`.
+    """
+
+    searched: bool = False
+    stored_plans: int = 0
+    plans_to_learn: bool = False
+    compiled_alone: bool = False
+    own_module: bool = False
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a controller is drawn: in figures, as text on a light and on a dark page, and what its line is called."""
+
+    colour: str
+    light: str
+    dark: str
+    line: Any
+    marker: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A controller.
+
+    Args:
+        name: as users write it; help: what it does, in a line.
+        cost: the compiled cost that it minimises. "dual" is one of `structured`, `lowrank` and, at order 2,
+            `second_order`: the package knows which suits the sizes.
+        look: how it is drawn.
+        options: the names of what it is told besides the task.
+        orders: the orders of the dual cost between which it lets users choose.
+        weight: of the dual cost, where it is not the task's; learning: whether that cost counts what will be learned.
+        keeps_backoff: whether its plans keep a distance from constraints.
+        without_effect: the cost that it minimises instead where no input ever shows in the belief.
+        knows_truth: whether a simulation tells it the truth.
+        exported: whether it stands by itself: in a generated package, and in C.
+        part: of a package, in which what it needs is; nothing where all packages have it.
+        refuses: what it cannot do, as (the fact, the end of a sentence): "choices" are inputs with a finite set of
+            values, "processes" are Gaussian processes, "single" is single precision.
+    """
+
+    name: str
+    help: str
+    cost: str
+    look: Look
+    options: tuple[str, ...] = ()
+    orders: tuple[int, ...] = (1,)
+    weight: float | None = None
+    learning: bool = True
+    keeps_backoff: bool = False
+    without_effect: str = ""
+    knows_truth: bool = False
+    exported: bool = True
+    part: str = ""
+    refuses: tuple[tuple[str, str], ...] = ()
+
+
+OPTIONS = {
+    option.name: option
+    for option in (
+        Option("starts", "starts", 4, 1, 8, "plans that a planning controller improves"),
+        Option("look_ahead", "looking", 1, 0, 1, "1: it looks one step ahead"),
+        Option("samples", "samples", 64, 0, 4096, "rollouts that it simulates to choose between plans; 0 for none"),
+        Option("hold", "hold", 5, 1, 1_000_000, "decisions for which `thompson` keeps what it has drawn"),
+        Option("seed", "seed", 0, 0, 2**31 - 1, "of what a controller draws"),
+    )
+}
+
+COSTS = {
+    "ce": Cost(stored_plans=1),
+    "structured": Cost(searched=True),
+    "lowrank": Cost(searched=True),
+    "second_order": Cost(searched=True),
+    "bonus": Cost(searched=True),
+    "planned": Cost(stored_plans=3, plans_to_learn=True, compiled_alone=True),
+    "thompson": Cost(stored_plans=2, own_module=True),
+    "exact": Cost(searched=True),
+}
+
+_KINDS = (
+    Kind(
+        "oracle",
+        "knows the truth",
+        "ce",
+        Look("#7a7a7a", "#6a6a6a", "#a5a5a5", (0, (1, 1.2)), "", "oracle"),
+        knows_truth=True,
+        exported=False,
+    ),
+    Kind(
+        "ce",
+        "plans as if its best guess were the truth",
+        "ce",
+        Look("#c8381e", "#c8381e", "#ff8168", (0, (5, 2)), "s", "certainty equivalent (ce)"),
+    ),
+    Kind(
+        "cautious",
+        "counts what uncertainty costs, plans no learning",
+        "dual",
+        Look("#d69a00", "#a87900", "#e9b93a", (0, (2, 1.5)), "^", "cautious"),
+        weight=1.0,
+        learning=False,
+        keeps_backoff=True,
+    ),
+    Kind(
+        "beb",
+        "a bonus for shrinking the uncertainty, whatever it is good for",
+        "bonus",
+        Look("#3b6fc4", "#3b6fc4", "#82a9ee", (0, (5, 1.5, 1, 1.5)), "D", "exploration bonus (beb)"),
+        without_effect="ce",
+    ),
+    Kind(
+        "dual",
+        "counts what uncertainty costs and what the first input will teach",
+        "dual",
+        Look("#00866b", "#00866b", "#3cc9a5", "-", "o", "dual"),
+        orders=(1, 2),
+        keeps_backoff=True,
+    ),
+    Kind(
+        "planned",
+        "the same over all inputs of the plan, and looks one step ahead",
+        "planned",
+        Look("#8a4fb0", "#8a4fb0", "#c79ae6", (0, (7, 2)), "v", "planned"),
+        options=("starts", "look_ahead", "samples", "seed"),
+        part="planned",
+        keeps_backoff=True,
+    ),
+    Kind(
+        "thompson",
+        "draws parameters from what it believes, and plans as if they were the truth",
+        "thompson",
+        Look("#9a5b2f", "#8a4f26", "#d9a07a", (0, (4, 1, 1, 1, 1, 1)), "P", "posterior sampling (thompson)"),
+        options=("hold", "seed"),
+        refuses=(
+            ("processes", "draws parameters, and a Gaussian process is a function"),
+            ("single", "draws its random numbers in double precision"),
+        ),
+    ),
+    Kind(
+        "exact",
+        "the expected cost itself",
+        "exact",
+        Look("#1a1a1a", "#444444", "#cccccc", (0, (1, 1)), "x", "exact"),
+        exported=False,
+        refuses=(("choices", "does not know inputs with a finite set of values"),),
+    ),
+)
+
+CONTROLLERS = {kind.name: kind for kind in _KINDS}
+NAMES = tuple(CONTROLLERS)
+EXPORTED = tuple(kind for kind in _KINDS if kind.exported)
+SEARCHED = tuple(name for name, cost in COSTS.items() if cost.searched)
+
+
+def knows_truth(name: str) -> bool:
+    """Whether a simulation tells a controller the truth."""
+    return name in CONTROLLERS and CONTROLLERS[name].knows_truth
+
+
+def parts_for(controllers: str | Iterable[str]) -> frozenset[str]:
+    """The parts of a package that controllers need."""
+    names = [controllers] if isinstance(controllers, str) else controllers
+    return frozenset(CONTROLLERS[name].part for name in names if name in CONTROLLERS) - {""}
+
+
+def listed() -> str:
+    """The names in a sentence, for help of commands."""
+    return f"{', '.join(NAMES[:-1])} or {NAMES[-1]}"

@@ -1,0 +1,198 @@
+"""What controllers are told besides their task, how `planned` came about its decision, and plans that are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from symdual.common.arrays import Array
+from symdual.common.errors import SymdualError, did_you_mean
+from symdual.controllers import CONTROLLERS, COSTS, OPTIONS
+from symdual.entries.recursions import Workspace
+from symdual.entries.types import Records
+from symdual.runtime.evaluate import argument, whole_number
+from symdual.runtime.problem import Problem
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a controller is told besides its task; each controller asks for its own of these.
+
+    Args:
+        starts: how many of the plans to start from `planned` improves, 1 to 8.
+        look_ahead: whether it then chooses the first input with the next measurement taken into account.
+        samples: rollouts by which it chooses between plans whose first inputs differ, at most 4096; 0 for none. With
+            Gaussian processes, noise that depends, constraints and choices there are none.
+        hold: for how many decisions `thompson` keeps the parameters that it has drawn.
+        seed: of what a controller draws. Episodes of a sweep use their own.
+
+    >>> symdual.Options(starts=2, look_ahead=False)
+    Options(starts=2, look_ahead=False, samples=64, hold=5, seed=0)
+    """
+
+    starts: int = OPTIONS["starts"].default
+    look_ahead: bool = bool(OPTIONS["look_ahead"].default)
+    samples: int = OPTIONS["samples"].default
+    hold: int = OPTIONS["hold"].default
+    seed: int = OPTIONS["seed"].default
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The same as numbers of the settings, checked."""
+        found = dict[str, float]()
+        for name, value in asdict(self).items():
+            option = OPTIONS[name]
+            said = "the seed" if name == "seed" else name
+            number = int(value) if isinstance(value, bool | np.bool_) else value
+            found[option.field] = whole_number(number, said, least=option.least, most=option.most)
+        return found
+
+    def told(self, given: Mapping[str, str]) -> Options:
+        """The same with whole numbers by name, as a command line has them."""
+        names = [name for name in OPTIONS if name != "seed"]
+        for name, text in given.items():
+            if name not in names:
+                raise SymdualError(f'there is no option "{name}"{did_you_mean(name, names)}; known: {", ".join(names)}')
+            if not text.isdecimal():
+                raise SymdualError(f'the option "{name}" must be a whole number, not "{text}"')
+        return replace(self, **{name: int(text) for name, text in given.items()})  # type: ignore[arg-type]
+
+
+USUAL = Options()
+
+
+class Start(NamedTuple):
+    """A plan to start from: its first input, its cost J, and J after it was improved (NaN if it was not)."""
+
+    u: Array
+    cost: float
+    improved: float
+
+
+class Look(NamedTuple):
+    """A first input, and its cost with the next measurement taken into account."""
+
+    u: Array
+    cost: float
+
+
+class Contestant(NamedTuple):
+    """A plan in rollouts: its first input, and for how many steps it is followed before certainty equivalence.
+
+    `cost` is its mean cost in the first rollouts; `gap` what it costs more than the default in fresh ones, with its
+    standard error, NaN for one that did not get there.
+    """
+
+    u: Array
+    steps: int
+    cost: float
+    gap: float
+    error: float
+
+
+class Planned(NamedTuple):
+    """How a decision of `planned` came about.
+
+    `starts` are the certainty-equivalent plan, the plans of the step before where there were any, and plans through
+    other first inputs; `won` is the position of the one that became the best plan, whose first input is `plan_input`.
+    `looks` are the first inputs that were looked at one step ahead, in the order in which that was done. `race` are the
+    contestants of rollouts, empty where all first inputs agreed, and `race_won` is the position of the winner;
+    `no_race` says why there are none in such a problem.
+    """
+
+    starts: tuple[Start, ...]
+    won: int
+    plan_input: Array
+    looks: tuple[Look, ...]
+    race: tuple[Contestant, ...] = ()
+    race_won: int | None = None
+    no_race: str = ""
+
+
+def told(workspace: Workspace) -> Planned | None:
+    """What the last decision has left in the decision log of a workspace; None where there was nothing to learn."""
+    decision_log = workspace.decision_log[0]
+    count, looks = int(decision_log["starts"]), int(decision_log["looks"])
+    if count == 0:
+        return None
+    starts = [
+        Start(
+            decision_log["start_u"][n].copy(), float(decision_log["start_cost"][n]), float(decision_log["plan_cost"][n])
+        )
+        for n in range(count)
+    ]
+    there = [n for n, start in enumerate(starts) if np.isfinite(start.cost)]
+    seen = tuple(Look(decision_log["look_u"][n].copy(), float(decision_log["look_cost"][n])) for n in range(looks))
+    won = there.index(int(decision_log["won"]))
+    why = _no_race(workspace)
+    race = () if why else _race(decision_log)
+    race_won = int(decision_log["entry_won"]) if race else None
+    return Planned(tuple(starts[n] for n in there), won, decision_log["plan_u"].copy(), seen, race, race_won, why)
+
+
+def _no_race(workspace: Workspace) -> str:
+    """Why no rollouts are simulated in a problem; empty where they are."""
+    if "entries" in (workspace.decision_log.dtype.names or ()):
+        return ""
+    given = workspace.settings.dtype.names or ()
+    what = "unknown functions and noise that depends"
+    if "constraint_weights" in given or "combinations" in given:
+        what = "constraints" if "constraint_weights" in given else "choices"
+    return f"no rollouts were simulated to choose between plans: {what} cannot be simulated yet"
+
+
+def _race(decision_log: Any) -> tuple[Contestant, ...]:
+    return tuple(
+        Contestant(
+            decision_log["entry_u"][n].copy(),
+            int(decision_log["entry_follow"][n]),
+            *(float(decision_log[name][n]) for name in ("entry_cost", "entry_gap", "entry_error")),
+        )
+        for n in range(int(decision_log["entries"]))
+    )
+
+
+def lay_out(workspace: Workspace, plans: Records | None) -> None:
+    """Store the plans that a controller has kept, with its own times."""
+    workspace.stored_plans["steps"] = 0.0
+    if plans is not None:
+        workspace.stored_plans[: len(plans)] = plans
+
+
+def taken_up(workspace: Workspace, kind: str, shift: int) -> Records | None:
+    """A copy of the plans that a controller keeps, with the controller's own times."""
+    if not COSTS[kind].stored_plans:
+        return None
+    plans: Records = workspace.stored_plans[: COSTS[kind].stored_plans].copy()
+    plans["begin"][:, 0] -= shift
+    return plans
+
+
+def first_plans(problem: Problem, kind: str, steps: int, guess: ArrayLike) -> Records:
+    """Plans that follow the inputs of a guess (steps, NU), as if they had been kept from the step before."""
+    package = problem.package
+    if not COSTS[kind].stored_plans:
+        able = [name for name, one in CONTROLLERS.items() if one.cost in COSTS and COSTS[one.cost].stored_plans]
+        raise SymdualError(
+            f"only the controllers {', '.join(able[:-1])} and {able[-1]} start from a guess; the others search"
+        )
+    inputs = argument(guess, (steps, package.NU), "the guess")
+    if not np.isfinite(inputs).all():
+        raise SymdualError("the guess has entries that are not finite")
+    outside = np.argwhere((inputs < problem.bounds[0]) | (inputs > problem.bounds[1]))
+    if outside.size:
+        step, index = outside[0]
+        name = {index: name for name, index in package.INPUTS.items()}[int(index)]
+        low, high = problem.bounds[:, index]
+        raise SymdualError(
+            f'the guess for the input "{name}" at step {step} is {inputs[step, index]:g}, '
+            f"outside its bounds {low:g} and {high:g}"
+        )
+    plans = np.zeros((COSTS[kind].stored_plans, steps + 1), package.records.STORED)
+    plans["u"][:2, :steps] = inputs
+    plans["steps"][:2, 0] = steps
+    return plans
