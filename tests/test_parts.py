@@ -20,7 +20,6 @@ from symdual.common.package_folders import read_manifest
 from symdual.common.parts import PARTS
 from symdual.identification.parameters.prior_model import prior_model
 from symdual.runtime.problem import Problem
-from symdual.tasks import problem_for
 
 x, u = sp.symbols("x u")
 TEXT = """
@@ -55,7 +54,7 @@ def test_a_package_has_what_is_asked_for_and_keeps_it(file: Path) -> None:
     assert parts() == [] and not Path("generated/gain/dual_planner").exists()
     symdual.generate(file, parts="likelihood")
     assert parts() == ["likelihood"]
-    symdual.prepare(file, parts=["planned"])
+    symdual.problem(file, parts=["planned"])
     assert parts() == ["likelihood", "planned"]
     (made,) = symdual.generate(file)
     assert not made.changed and parts() == ["likelihood", "planned"]
@@ -65,7 +64,7 @@ def test_a_package_has_what_is_asked_for_and_keeps_it(file: Path) -> None:
 
 USES: Mapping[str, Callable[[Path], Any]] = {
     "a file": lambda file: file,
-    "a problem of a file": symdual.prepare,
+    "a problem of a file": symdual.problem,
     "a package of a file": lambda file: symdual.load(symdual.generate(file)[0].folder),
     "a scenario": lambda file: scenario(),
     "a problem of a scenario": lambda file: symdual.problem(scenario()),
@@ -76,9 +75,9 @@ USES: Mapping[str, Callable[[Path], Any]] = {
 @pytest.mark.parametrize("use", USES)
 def test_planned_adds_its_part(file: Path, use: str) -> None:
     task = USES[use](file)
-    found = problem_for(task, ["ce", "planned"])
+    found = symdual.problem(task, parts="planned")
     assert parts() == ["planned"] and found.package.parts == {"planned"}
-    assert problem_for(found, "planned") is found
+    assert symdual.problem(found, parts="planned") is found
     if isinstance(task, Problem):
         np.testing.assert_array_equal(found.input_cost, task.input_cost)
         assert found.plant_is_model and found.package.DIGEST != task.package.DIGEST
@@ -86,15 +85,15 @@ def test_planned_adds_its_part(file: Path, use: str) -> None:
 
 
 def test_a_controller_does_it_without_a_word(file: Path, recwarn: pytest.WarningsRecorder) -> None:
-    task = symdual.prepare(file)
+    task = symdual.problem(file)
     dual = symdual.controller(task, "dual").act()
     assert parts() == [] and np.isfinite(symdual.controller(task, "planned").act()).all()
     assert parts() == ["planned"] and not recwarn.list
-    np.testing.assert_array_equal(symdual.controller(symdual.prepare(file), "dual").act(), dual)
+    np.testing.assert_array_equal(symdual.controller(symdual.problem(file), "dual").act(), dual)
 
 
 def test_what_was_pickled_goes_on_with_a_package_that_has_grown(file: Path) -> None:
-    stored = pickle.dumps(symdual.prepare(file))
+    stored = pickle.dumps(symdual.problem(file))
     symdual.generate(file, parts=PARTS)
     assert pickle.loads(stored).package.parts == set(PARTS)
     file.write_text(TEXT.replace("[x + ", "[2 * x + "))
@@ -131,7 +130,7 @@ def test_what_a_fit_needs(file: Path) -> None:
 
 
 def test_a_sweep_goes_on_with_a_package_that_has_grown(file: Path) -> None:
-    task = symdual.prepare(file)
+    task = symdual.problem(file)
     with symdual.sweep(task, ["ce"], runs=2) as first:
         costs = first.array("ce", "costs")
     with symdual.sweep(task, ["ce", "planned"], runs=2, resume=True) as both:

@@ -1,4 +1,4 @@
-"""Parts of packages: their names, who needs them, and what is said where one is missing."""
+"""Parts of packages: their names, and what is said where one is missing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from symdual.common.errors import PackageError, SymdualError
-from symdual.common.parts import PARTS, checked_parts, parts_for, require_parts
+from symdual.common.parts import PARTS, checked_parts, require_parts
 
 
 def test_names_of_parts() -> None:
@@ -15,11 +15,6 @@ def test_names_of_parts() -> None:
     assert checked_parts(PARTS) == set(PARTS)
     with pytest.raises(SymdualError, match='no part "planed"; did you mean "planned"'):
         checked_parts(["planed"])
-
-
-def test_only_planned_needs_a_part() -> None:
-    assert parts_for("planned") == parts_for(["ce", "planned"]) == {"planned"}
-    assert parts_for(["oracle", "ce", "cautious", "beb", "dual"]) == frozenset()
 
 
 def test_a_missing_part_is_said_with_the_command_that_adds_it() -> None:

@@ -121,8 +121,8 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two packages for each task: one with all parts, and one without any."""
     folder = tmp_path_factory.mktemp("combinations")
     for number, task in enumerate(tasks()):
-        ((_, own),) = gathered(scenario(task, f"model_{number}")).scenarios.items()
-        derivation = derive(own.model)
+        (own,) = gathered(scenario(task, f"model_{number}")).specifications.values()
+        derivation = derive(own)
         for parts, kind in ((PARTS, "whole"), ((), "base")):
             for name, content in package(derivation, parts=parts).files.items():
                 place = folder / f"model_{number}_{kind}" / name
