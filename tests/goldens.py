@@ -32,10 +32,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-import symdual
-from symdual.common.parts import PARTS
-
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # of this tree, wherever another one is installed
+
+import symdual  # noqa: E402
+from symdual.common.parts import PARTS  # noqa: E402
+
 GENERATED = ROOT / "generated"
 DIGESTS = GENERATED / "digests.txt"
 WHOLE = ("bent", "heated", "lit_iterated", "narrow", "reactor", "rough", "squeezed", "staged")

@@ -27,7 +27,7 @@ int main(void)
             controller.belief.z[at], sqrt(controller.belief.tt[at - PENDULUM_NX][at - PENDULUM_NX]));
 
         /* the world: here the model itself with other parameters; on a target, actuators and sensors */
-        pendulum_kernels_dynamics(k, truth, u, controller.task.numbers, x);
+        pendulum_kernels_dynamics(k, truth, u, controller.settings.numbers, x);
         truth[0] = x[0];
         truth[1] = x[1];
         y[0] = x[0];

@@ -78,6 +78,12 @@ if TYPE_CHECKING:
 @click.option(
     "--resume", is_flag=True, help="Continue an interrupted sweep, or add runs and controllers to a finished one."
 )
+@click.option(
+    "--failure-cost",
+    metavar="L",
+    type=float,
+    help="What an episode that fails costs: the mean over all episodes is then told as well.",
+)
 @click.option("--force", is_flag=True, help="Overwrite what is there, be it the results of another sweep.")
 @click.option(
     "--html",
@@ -107,6 +113,7 @@ def simulate(
     cluster: str | None,
     folder: Path,
     resume: bool,
+    failure_cost: float | None,
     force: bool,
     html_file: Path | None,
     run: int,
@@ -150,7 +157,7 @@ def simulate(
         console.print(_start(time.perf_counter() - began, sum(compiled.values()), problem.package.backend), style="dim")
         file = _run_sweep(plan, folder, executor, resume, force)
     with Results(file) as results:
-        summary = summarise(results)
+        summary = summarise(results, failure_cost)
         console.print(headed(plan.problem.name, f": {runs} runs, seed {seed}, truth: {truth}"))
         console.print(summary_table(summary))
         for sentence in summary.sentences():

@@ -77,7 +77,6 @@ class ControllerContext(NamedTuple):
     # what the model has
     memory: bool
     processes: bool
-    square_root: bool
     choosing: bool
     weighted: bool  # costs have terms with weights
     # parts

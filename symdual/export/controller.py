@@ -252,7 +252,6 @@ def _context(
         signals=len(signals_of(package)),
         memory=bool(work.memory),
         processes=bool(package.PROCESSES),
-        square_root=bool(package.SQUARE_ROOT),
         choosing=problem.choices is not None,
         weighted=any(one.field == "terms" for one in vectors),
         scratch=_scratch(work, workspace, table, package),

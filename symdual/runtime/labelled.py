@@ -121,15 +121,17 @@ class Labelled(ABC):
         columns |= {f"true {name}": truths[:, i] for i, name in enumerate(self.names(controller, "parameter"))}
         return pandas.DataFrame(columns, index=self._index(controller, run=self.description.runs))
 
-    def summary(self) -> Summary:
+    def summary(self, failure_cost: float | None = None) -> Summary:
         """Costs with standard errors, paired differences, failures, and the consistency of the filter.
+
+        With a `failure_cost`, the cost of episodes that fail, the mean over all episodes is told too.
 
         >>> symdual.simulate(problem, ["ce", "dual"], runs=3).summary().baseline
         'ce'
         """
         from symdual.runtime.summary import summarise
 
-        return summarise(self)
+        return summarise(self, failure_cost)
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw what each controller does, costs and knows; needs matplotlib. With a path, also write it there.

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from symdual.common.arrays import Array
 from symdual.common.display import shown
+from symdual.common.errors import SymdualError
 from symdual.runtime.consistency import judge
 from symdual.runtime.labelled import Labelled
 from symdual.runtime.posterior import loss_sentences
@@ -70,6 +71,7 @@ class ControllerSummary:
         runs: all episodes, those that failed included.
         cost: of L / T, the cost per step, over the episodes that finished: see `partial`.
         total: of L, over the same.
+        cost_with_failures: of L / T over all episodes, where it is known what a failure costs.
         difference: of L / T minus that of the baseline, run by run, over the runs that both finished.
         excess: the mean difference as a share of the mean cost of the baseline in those runs.
         better: the share of those runs in which the cost is below the baseline's.
@@ -84,6 +86,7 @@ class ControllerSummary:
     runs: int
     cost: Mean | None
     total: Mean | None
+    cost_with_failures: Mean | None
     difference: Mean | None
     excess: float | None
     better: float | None
@@ -121,6 +124,7 @@ class Summary:
     about: dict[str, Any]
     baseline: str
     controllers: tuple[ControllerSummary, ...]
+    failure_cost: float | None = None  # L of an episode that fails
 
     def sentences(self) -> list[str]:
         """What a reader must not miss, such as failures, or a filter that claims to know more than it does."""
@@ -162,9 +166,15 @@ class Summary:
         """What means are of where episodes failed."""
         said = []
         if c.partial and c.cost is not None:
+            failed = c.runs - c.cost.runs
+            if c.cost_with_failures is None:
+                counted = f"the other {failed} are not counted: give what a failure costs (failure_cost)"
+            else:
+                every = c.cost_with_failures
+                error = "" if every.error is None else f" ± {every.error:.2g}"
+                counted = f"with {self.failure_cost:g} for each of the other {failed}, L / T is {every.mean:.4g}{error}"
             said.append(
-                f"* {c.name}: L / T and std are of the {c.cost.runs} of {c.runs} episodes that finished; a failure has "
-                f"no cost in a scenario, so none is counted for the other {c.runs - c.cost.runs}"
+                f"* {c.name}: L / T and std are of the {c.cost.runs} of {c.runs} episodes that finished; {counted}"
             )
         if c.difference is not None and c.difference.runs < c.runs:
             shared = f"{_counted(c.difference.runs, 'run')} that both finished"
@@ -196,19 +206,27 @@ class Summary:
         }
 
 
-def summarise(results: Labelled) -> Summary:
-    """Summarise a results file; differences are to `ce`, or to the first controller when there is no `ce`."""
+def summarise(results: Labelled, failure_cost: float | None = None) -> Summary:
+    """Summarise a results file; differences are to `ce`, or to the first controller when there is no `ce`.
+
+    `failure_cost` is what L counts as in an episode that fails.
+    """
+    if failure_cost is not None and not math.isfinite(failure_cost):
+        raise SymdualError(f"failure_cost must be a finite number, not {failure_cost}")
     names = results.description.controllers
     baseline = "ce" if "ce" in names else names[0]
     reference = _finished_costs(results, baseline)
     return Summary(
         about=results.about,
         baseline=baseline,
-        controllers=tuple(_summarise(results, name, None if name == baseline else reference) for name in names),
+        controllers=tuple(
+            _summarise(results, name, None if name == baseline else reference, failure_cost) for name in names
+        ),
+        failure_cost=failure_cost,
     )
 
 
-def _summarise(results: Labelled, name: str, reference: Array | None) -> ControllerSummary:
+def _summarise(results: Labelled, name: str, reference: Array | None, failure_cost: float | None) -> ControllerSummary:
     steps = results.about["horizon"]
     costs = _finished_costs(results, name)
     difference, excess, better, better_with_failures = None, None, None, None
@@ -240,6 +258,9 @@ def _summarise(results: Labelled, name: str, reference: Array | None) -> Control
         runs=len(costs),
         cost=_mean(done / steps),
         total=_mean(done),
+        cost_with_failures=None
+        if failure_cost is None
+        else _mean(np.where(np.isfinite(costs), costs, failure_cost) / steps),
         difference=difference,
         excess=excess,
         better=better,

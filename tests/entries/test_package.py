@@ -107,7 +107,7 @@ def entries(every_package: list[Path]) -> set[tuple[str, str, tuple[str, ...]]]:
     """The entries of all packages, plants and an episode among them: module, name, arguments."""
     found = set()
     for folder in every_package:
-        program = Program({file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()})
+        program = Program({str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*.py")})
         for function in (*source.entries(program), *closed_loop_functions(program)):
             found.add((function.module, function.name, tuple(function.arguments)))
     return found

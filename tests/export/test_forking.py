@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import multiprocessing
 import os
@@ -219,6 +220,26 @@ def test_a_fork_and_other_threads_wait_until_the_modules_of_a_package_are_made(
     for thread in threads:
         thread.join()
     assert not failures
+
+
+def test_one_thread_parses_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.11 fails now and then when two do (AST constructor recursion depth mismatch)."""
+    parse, inside, most = ast.parse, [], []
+
+    def slowly(*arguments: Any) -> Any:
+        inside.append(1)
+        time.sleep(0.1)
+        most.append(len(inside))
+        inside.pop()
+        return parse(*arguments)
+
+    monkeypatch.setattr("symdual.backends.c.program.ast.parse", slowly)
+    threads = [threading.Thread(target=Program(files_of("toy")).trees, args=("plant",)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1, 1, 1]
 
 
 def test_a_package_is_imported_once(package_of: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:

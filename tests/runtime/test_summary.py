@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from symdual.common.errors import SymdualError
 from symdual.report import figures
 from symdual.report.figures import sweep_figure
 from symdual.report.palette import LOOKS
@@ -109,6 +110,20 @@ def test_a_mean_of_survivors_is_marked_and_explained(tmp_path: Path) -> None:
     written = summary.to_json()
     assert [c["partial"] for c in written["controllers"]] == [True, True, False]
     assert [c["runs"] for c in written["controllers"]] == [4, 4, 4] and written["sentences"] == summary.sentences()
+
+
+def test_a_failure_counts_what_it_is_said_to_cost(tmp_path: Path) -> None:
+    given = {"dual": {"costs": [4.0, np.nan, 4.0, np.nan], "outcomes": [0, 1, 0, 2]}, "ce": {"costs": [8.0] * 4}}
+    with Results(stored(tmp_path / "r.npz", **given)) as results:
+        summary = summarise(results, failure_cost=40.0)
+        with pytest.raises(SymdualError, match="failure_cost must be a finite number, not inf"):
+            summarise(results, failure_cost=np.inf)
+    dual, ce = summary.controllers
+    assert dual.cost is not None and dual.cost.mean == 1.0
+    assert dual.cost_with_failures is not None and dual.cost_with_failures.mean == (4 + 40 + 4 + 40) / 4 / STEPS
+    assert ce.cost_with_failures == ce.cost
+    assert any("with 40 for each of the other 2, L / T is 5.5 ± " in sentence for sentence in summary.sentences())
+    assert "failure_cost" not in "".join(summary.sentences())
 
 
 def test_a_controller_that_does_clearly_worse_than_ce_is_named(tmp_path: Path) -> None:

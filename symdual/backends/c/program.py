@@ -18,6 +18,7 @@ from typing import Any
 from symdual.backends.c.facts import assignments, loose
 from symdual.common.lazy import cached_property
 from symdual.common.package_folders import modules_of
+from symdual.runtime.forking import MAKING
 
 _FAST = frozenset({"contract", "reassoc"})
 
@@ -199,9 +200,13 @@ class Program:
         return self._trees[module]
 
     def _parse(self, module: str) -> ast.Module:
-        """The tree of a module; to make one takes twice as long as to compile and run it."""
+        """The tree of a module; to make one takes twice as long as to compile and run it.
+
+        One thread at a time: Python 3.11 counts the depth of the trees of all threads together, and stumbles over it.
+        """
         if module not in self._parsed:
-            self._parsed[module] = ast.parse(self._files[self.file(module)], self.file(module))
+            with MAKING:
+                self._parsed[module] = ast.parse(self._files[self.file(module)], self.file(module))
         return self._parsed[module]
 
     # ------------------------------------------------------------ running
@@ -233,14 +238,15 @@ class Program:
         def imported(of: str, names: Any = None, local: Any = None, wanted: Any = (), level: int = 0) -> Any:
             if level == 0:
                 return self._import(of, names, local, wanted, level)
-            if of:
-                return modules(of)
-            vars(first).update({one: modules(one) for one in wanted or () if self.has(one)})
-            return first
+            if (found := self._module_at(names["__file__"], level, of)) is not None:
+                return modules(found)
+            folder = types.ModuleType(of) if of else first
+            vars(folder).update({one: modules(one) for one in wanted or () if self.has(one)})
+            return folder
 
-        module = types.ModuleType(name)
-        vars(module).update(__builtins__={**vars(builtins), "__import__": imported}, __file__=f"{name}.py")
-        exec(compile(self._files[f"{name}.py"], f"{name}.py", "exec", dont_inherit=True), vars(module))
+        module, file = types.ModuleType(name), self.file(name)
+        vars(module).update(__builtins__={**vars(builtins), "__import__": imported}, __file__=file)
+        exec(compile(self._files[file], file, "exec", dont_inherit=True), vars(module))
         return module
 
     def _import(self, name: str, names: Any = None, local: Any = None, wanted: Any = (), level: int = 0) -> Any:
