@@ -123,9 +123,9 @@ def measured(making: str, compiling: bool, backend: str) -> str:
         model_file = Path(folder) / "model.py"
         model_file.write_text(MODEL_FILE.format(here=str(Path(__file__).parent), making=making))
         seconds = _run(GENERATE, str(model_file), f"{folder}/generated")[0]
-        package = next(path.parent for path in Path(folder).glob("generated/*/kernels.py"))
-        lines = len((package / "kernels.py").read_text().splitlines())
-        size = sum(file.stat().st_size for file in package.glob("*.py"))
+        package = next(path.parent for path in Path(folder).glob("generated/*/manifest.json"))
+        lines = len((package / "kernels/kernels.py").read_text().splitlines())
+        size = sum(file.stat().st_size for file in package.rglob("*.py"))
         kernels, everything = _run(PROGRAM, str(package), backend) if compiling else (None, None)
     shown = [f"{s:.1f} s" if s is not None else "" for s in (seconds, kernels, everything)]
     return " | ".join([shown[0], str(lines), f"{size // 1024} kB", *shown[1:]])

@@ -50,7 +50,7 @@ def unknown_sign(backend: str) -> Problem:
     """A gain of unknown sign."""
     folder = Path(tempfile.mkdtemp())  # the package is read from there as long as the process runs
     (folder / "sign.py").write_text(SIGN)
-    return api.problem(folder / "sign.py", folder=folder, backend=backend)
+    return api.problem(folder / "sign.py", folder=folder, backend=backend, parts="planned")
 
 
 def wide_slopes(backend: str) -> Problem:
@@ -80,7 +80,7 @@ class Column:
 
 
 def _file(path: Path) -> Callable[[str], Problem]:
-    return lambda backend: api.problem(path, backend=backend)
+    return lambda backend: api.problem(path, backend=backend, parts="planned")
 
 
 COLUMNS = (

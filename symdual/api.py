@@ -8,7 +8,7 @@ compiled where they are out of date; a problem or a package needs neither SymPy 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Union
@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Union
 from symdual.backends.loading import load as load_package
 from symdual.common.errors import SymdualError, SymdualWarning, did_you_mean
 from symdual.common.named import Given
+from symdual.common.parts import checked_parts
 from symdual.common.words import spelled
-from symdual.controllers import NAMES
+from symdual.controllers import NAMES, parts_for
 from symdual.runtime import controller as controllers_module
 from symdual.runtime import problem as problems
 from symdual.runtime import replay as replays
@@ -47,11 +48,16 @@ ProblemLike = Union[Problem, LoadedPackage, "Scenario", str, Path]
 
 
 @spelled
-def generate(source: Source, folder: str | Path | None = None, force: bool = False) -> list[Generated]:
+def generate(
+    source: Source, folder: str | Path | None = None, force: bool = False, parts: str | Iterable[str] = ()
+) -> list[Generated]:
     """Write the generated package of a model, or of every model in a model file or a scenario.
 
     Packages go below `folder`: by default `generated` in the current folder or, when that cannot be written, the user's
     cache folder. A package that is intact and up to date is left alone unless `force` is set.
+
+    A package has what ce, cautious, beb, dual, thompson and oracle need, the `parts` that are asked for, "planned" or
+    "likelihood", and those that it has had before. What a controller or a fit needs is added when it is first used.
 
     >>> [item.folder.name for item in symdual.generate(toy, folder / "generated")]
     ['toy']
@@ -59,7 +65,7 @@ def generate(source: Source, folder: str | Path | None = None, force: bool = Fal
     from symdual.generation import generated
     from symdual.spec.loading import contents_of
 
-    return generated(contents_of(source), folder, force)
+    return generated(contents_of(source), folder, force, parts)
 
 
 @spelled
@@ -129,6 +135,7 @@ def problem(
     scenario: str | Scenario | None = None,
     folder: str | Path | None = None,
     backend: str | None = None,
+    parts: str | Iterable[str] = (),
 ) -> Problem:
     """A scenario with its loaded package, ready for controllers and simulations.
 
@@ -137,6 +144,7 @@ def problem(
         scenario: the name of a scenario where there are several, or a `Scenario` of the model or package.
         folder, backend: where a package is generated that is out of date, as in `generate`, and how it is compiled, as
             in `load`.
+        parts: what its package is to have beyond its base, as in `generate`.
 
     >>> b, x, u = symdual.unknown("b", mean=1.0, variance=10.0), *sympy.symbols("x u")
     >>> model = symdual.Model([x], [u], [x + b * u], process_noise=1.0, name="gain")
@@ -146,18 +154,27 @@ def problem(
     if isinstance(given, Problem | LoadedPackage) and (folder is not None or backend is not None):
         raise SymdualError("folder and backend are for what a package is generated from; this one is loaded already")
     if isinstance(given, Problem):
-        return given
+        return _with_parts(given, parts)
     if scenario is not None and not isinstance(scenario, str):
-        return _of_scenario(given, scenario, folder, backend)
+        return _of_scenario(given, scenario, folder, backend, parts)
     if isinstance(given, LoadedPackage):
-        return problems.problem(given, scenario)
+        return _with_parts(problems.problem(given, scenario), parts)
     from symdual.generation import generated
     from symdual.spec.loading import contents_of
 
     contents = contents_of(given)
     name = _scenario_name(contents, scenario)
-    folders = {item.model.name: item.folder for item in generated(contents, folder)}
+    folders = {item.model.name: item.folder for item in generated(contents, folder, parts=parts)}
     return problems.problem(load_package(folders[contents.scenarios[name].model.name], backend), name)
+
+
+def _with_parts(own: Problem, parts: str | Iterable[str]) -> Problem:
+    """A problem whose package has these parts, as far as that can be."""
+    if checked_parts(parts) <= own.package.parts:
+        return own
+    from symdual.generation import with_parts
+
+    return with_parts(own, parts)
 
 
 def _scenario_name(contents: ModelFile, scenario: str | None) -> str:
@@ -173,7 +190,11 @@ def _scenario_name(contents: ModelFile, scenario: str | None) -> str:
 
 
 def _of_scenario(
-    given: ProblemLike | Model, scenario: Scenario, folder: str | Path | None, backend: str | None
+    given: ProblemLike | Model,
+    scenario: Scenario,
+    folder: str | Path | None,
+    backend: str | None,
+    parts: str | Iterable[str],
 ) -> Problem:
     """The problem of a scenario that was made in a program, for the package or the model that it is about."""
     from symdual.emit.package import model_digest
@@ -188,10 +209,10 @@ def _of_scenario(
                 "symdual.problem(scenario), which generates the one that it needs"
             )
         if scenario.plant is scenario.model:
-            return problems.from_numbers(name, given, given, own.numbers())
+            return _with_parts(problems.from_numbers(name, given, given, own.numbers()), parts)
     elif given is not scenario.model:
         raise SymdualError("this scenario is about another model; symdual.problem(scenario) finds its own")
-    return problem(scenario, None, folder, backend)
+    return problem(scenario, None, folder, backend, parts)
 
 
 @spelled
@@ -216,7 +237,7 @@ def controller(
     >>> u.shape
     (1,)
     """
-    own = problem(given)
+    own = problem(given, parts=parts_for(name))
     if name in NAMES:
         get_ready(own, [name], order, window)
     return controllers_module.controller(own, name, order, window, truth, options)
@@ -246,7 +267,7 @@ def simulate(
     >>> simulation["dual"].costs.shape
     (3,)
     """
-    return simulated(_plan(problem(given), controllers, runs, seed, settings, truth))
+    return simulated(_plan(problem(given, parts=parts_for(controllers)), controllers, runs, seed, settings, truth))
 
 
 @spelled
@@ -282,7 +303,7 @@ def sweep(
     """
     from symdual.runtime.threads import on_this_machine
 
-    own = problem(given)
+    own = problem(given, parts=parts_for(controllers))
     if cluster is not None:
         own = own.by_numba()
     elif resume:
@@ -353,7 +374,7 @@ def explain(
     >>> bool(abs(curve.values[curve.cost.argmin()] - explained["dual"].decisions[0].u[0]) < 0.2)
     True
     """
-    own = problem(given)
+    own = problem(given, parts=parts_for(controllers))
     settings = Settings(truth or ("prior" if own.truth is None else "scenario"), order, window)
     names = [controllers] if isinstance(controllers, str) else list(controllers)
     plan = sweeps.sweep(own, names, run + 1, seed, settings)

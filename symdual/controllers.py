@@ -6,6 +6,7 @@ of the commands, the controller of a generated package, its export to C, the pal
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,6 +76,7 @@ class Kind:
         without_effect: the cost that it minimises instead where no input ever shows in the belief.
         knows_truth: whether a simulation tells it the truth.
         exported: whether it stands by itself: in a generated package, and in C.
+        part: of a package, in which what it needs is; nothing where all packages have it.
         refuses: what it cannot do, as (the fact, the end of a sentence): "choices" are inputs with a finite set of
             values, "processes" are Gaussian processes, "single" is single precision.
     """
@@ -91,6 +93,7 @@ class Kind:
     without_effect: str = ""
     knows_truth: bool = False
     exported: bool = True
+    part: str = ""
     refuses: tuple[tuple[str, str], ...] = ()
 
 
@@ -161,6 +164,7 @@ _KINDS = (
         "planned",
         Look("#8a4fb0", "#8a4fb0", "#c79ae6", (0, (7, 2)), "v", "planned"),
         options=("starts", "look_ahead", "samples", "seed"),
+        part="planned",
         keeps_backoff=True,
     ),
     Kind(
@@ -193,6 +197,12 @@ SEARCHED = tuple(name for name, cost in COSTS.items() if cost.searched)
 def knows_truth(name: str) -> bool:
     """Whether a simulation tells a controller the truth."""
     return name in CONTROLLERS and CONTROLLERS[name].knows_truth
+
+
+def parts_for(controllers: str | Iterable[str]) -> frozenset[str]:
+    """The parts of a package that controllers need."""
+    names = [controllers] if isinstance(controllers, str) else controllers
+    return frozenset(CONTROLLERS[name].part for name in names if name in CONTROLLERS) - {""}
 
 
 def listed() -> str:

@@ -28,6 +28,7 @@ import sympy as sp
 import symdual
 from symdual import Model, features, logistic, unknown
 from symdual.common.package_folders import locked
+from symdual.common.parts import PARTS
 from symdual.derive.derivation import derive
 from symdual.emit.package import Package, model_digest, package
 from symdual.runtime.loading import LoadedPackage
@@ -69,7 +70,7 @@ class Interpreted:
     def __init__(self, rendered: Package, kernels: str | None = None) -> None:
         self.module = _execute(rendered.files["__init__.py"].decode())
         self.files = rendered.files
-        self.source = rendered.files["kernels.py"].decode() if kernels is None else kernels
+        self.source = rendered.files["kernels/kernels.py"].decode() if kernels is None else kernels
         self.kernels = _execute(self.source)
         with np.load(io.BytesIO(rendered.files["data.npz"])) as stored:
             self.numbers = {key: stored[key] for key in stored.files}
@@ -92,9 +93,9 @@ _MATH = types.SimpleNamespace(
 
 def _execute(source: str) -> types.ModuleType:
     plain = source.replace("from numba import njit", "def njit(**options):\n    return lambda function: function\n")
-    plain = plain.replace("from . import one_name\n\n__name__ = one_name(__spec__)\n", "")
+    plain = plain.replace("from .. import one_name\n\n__name__ = one_name(__spec__)\n", "")
     plain = re.sub(
-        r"from \.options import .*\n", "INNER = ORDERED = KERNEL = EXACT = {}\n", plain.replace("import math\n", "")
+        r"from \.\.options import .*\n", "INNER = ORDERED = KERNEL = EXACT = {}\n", plain.replace("import math\n", "")
     )
     module = types.ModuleType("interpreted")
     module.__dict__["math"] = _MATH
@@ -135,7 +136,7 @@ def compiled(shared: Path) -> Callable[[Model], LoadedPackage]:
         folder = shared / "compiled" / model_digest(specified(model))
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder, wait=True):
-            (made,) = symdual.generate(model, folder / "generated")
+            (made,) = symdual.generate(model, folder / "generated", parts=PARTS)
         return symdual.load(made.folder, backend="numba")
 
     return run
@@ -160,7 +161,7 @@ def shared_models(packages: Path) -> Callable[[Path], Path]:
 
     def run(model_file: Path) -> Path:
         with locked(turns, wait=True):
-            symdual.generate(model_file, packages)
+            symdual.generate(model_file, packages, parts=PARTS)
         return packages
 
     return run

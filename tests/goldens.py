@@ -36,6 +36,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # of this tree, wherever another one is installed
 
 import symdual  # noqa: E402
+from symdual.common.parts import PARTS  # noqa: E402
 
 GENERATED = ROOT / "generated"
 DIGESTS = GENERATED / "digests.txt"
@@ -78,7 +79,7 @@ def body(text: bytes) -> str:
 def distinct(folders: Iterable[Path]) -> Iterator[tuple[Path, str]]:
     """The code files of packages with their bodies, each body once."""
     met = set[str]()
-    for file in (file for folder in folders for file in sorted(folder.glob("*.py"))):
+    for file in (file for folder in folders for file in sorted(folder.rglob("*.py"))):
         text = body(file.read_bytes())
         if text not in met:
             met.add(text)
@@ -105,7 +106,7 @@ def write() -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         for file in MODEL_FILES:
-            symdual.generate(file, folder)
+            symdual.generate(file, folder, parts=PARTS)
         shutil.rmtree(GENERATED, ignore_errors=True)
         for name in WHOLE:
             shutil.copytree(folder / name, GENERATED / name)
@@ -117,7 +118,7 @@ def write() -> None:
 def show(name: str, revision: str) -> None:
     """Show how the package of a model differs from that of a revision."""
     file = model_file(name).relative_to(ROOT)
-    code = "import sys, symdual; symdual.generate(sys.argv[1], sys.argv[2])"
+    code = f"import sys, symdual; symdual.generate(sys.argv[1], sys.argv[2], parts={list(PARTS)})"
     with tempfile.TemporaryDirectory() as place:
         past = Path(place) / "past"
         subprocess.run(["git", "worktree", "add", "--quiet", "--detach", past, revision], cwd=ROOT, check=True)

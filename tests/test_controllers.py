@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from symdual.controllers import CONTROLLERS, COSTS, EXPORTED, NAMES, OPTIONS
+from symdual.common.parts import PARTS
+from symdual.controllers import CONTROLLERS, COSTS, EXPORTED, NAMES, OPTIONS, parts_for
 from symdual.report.palette import LOOKS
 
 ROOT = Path(__file__).parents[1]
@@ -30,6 +31,11 @@ def test_entries_refer_to_what_there_is() -> None:
         assert set(kind.options) <= set(OPTIONS)
     assert all(option.least <= option.default <= option.most for option in OPTIONS.values())
     assert {name for kind in CONTROLLERS.values() for name in kind.options} == set(OPTIONS)
+
+
+def test_only_planned_needs_a_part() -> None:
+    assert parts_for("planned") == parts_for(["ce", "planned"]) == {"planned"} <= set(PARTS)
+    assert parts_for(name for name in NAMES if name != "planned") == frozenset()
 
 
 def test_no_two_look_alike() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import jinja2
 import pytest
 
+from symdual.common.parts import PARTS
 from symdual.derive.derivation import derive
 from symdual.emit import code, render
 from symdual.emit.facts import Facts
@@ -62,7 +63,9 @@ def test_the_eight_have_every_module_and_every_function(fresh: Packages) -> None
 
 def functions(files: Mapping[str, bytes]) -> set[str]:
     """The files of a package and the functions in them; those of kernels are made from the names of the user."""
-    code = {file: text.decode() for file, text in files.items() if file.endswith(".py") and file != "kernels.py"}
+    code = {
+        file: text.decode() for file, text in files.items() if file.endswith(".py") and file != "kernels/kernels.py"
+    }
     return {*files} | {
         f"{file} {name}" for file in code for name in re.findall(r"^def (\w+)", code[file], re.MULTILINE)
     }
@@ -72,10 +75,10 @@ def test_a_change_shows_in_its_file_and_in_the_manifest_alone() -> None:
     before = files_of(GENERATED / "rough")
     digest = json.loads(before["manifest.json"])["package_digest"].encode()
     after = {file: text.replace(digest, b"0" * 64) for file, text in before.items()}
-    after["filter.py"] += b"# changed"
+    after["filters/filter.py"] += b"# changed"
     after["manifest.json"] += b" "
     one, other = digests("rough", before), digests("rough", after)
-    assert {file for file in one if one[file] != other[file]} == {"rough/filter.py", "rough/manifest.json"}
+    assert {file for file in one if one[file] != other[file]} == {"rough/filters/filter.py", "rough/manifest.json"}
 
 
 def test_a_comment_in_the_generator_changes_no_committed_file(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,8 +121,9 @@ def test_models_take_every_branch_of_the_templates(monkeypatch: pytest.MonkeyPat
     sources = [*map(load_model_file, MODEL_FILES), *(contents_of(scenario(task, "task")) for task in tasks())]
     for model in itertools.chain.from_iterable(source.specifications.values() for source in sources):
         facts = Facts(derive(model))
-        for emitted in code.files(facts):
-            marking.get_template(f"{emitted.template}.py.jinja").render(code.given(emitted, facts))
+        for facts.parts in (PARTS, ()):
+            for emitted in code.files(facts):
+                marking.get_template(emitted.source).render(code.given(emitted, facts))
     assert sorted(marks - taken) == []
     assert len(marks) > 40
 
@@ -128,7 +132,7 @@ def test_names_of_users_cannot_stand_for_those_of_the_generator(fresh: Packages)
     """In a kernel the user's names are local variables: an argument of the same name would be lost."""
     clashes: set[str] = set()
     for files in fresh.values():
-        for function in ast.walk(ast.parse(files["kernels.py"])):
+        for function in ast.walk(ast.parse(files["kernels/kernels.py"])):
             if isinstance(function, ast.FunctionDef) and _unpacks(function):
                 names = [node for part in function.body for node in ast.walk(part) if isinstance(node, ast.Name)]
                 local = {node.id for node in names if isinstance(node.ctx, ast.Store)}

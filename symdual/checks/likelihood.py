@@ -17,6 +17,7 @@ from symdual.checks.places import Place, places
 from symdual.checks.tuned import Tuned
 from symdual.checks.tuned import at as tuned_at
 from symdual.common.arrays import Array
+from symdual.common.package_folders import modules_of
 from symdual.identification.parameters.filtering import Filter
 from symdual.many_digits.arithmetic import DIGITS, Number
 from symdual.many_digits.model import ExactModel, first_difference
@@ -224,7 +225,7 @@ def check_likelihood(
     scenarios: Sequence[Scenario] = (),
 ) -> list[BlockResult]:
     """Compare value and gradient of the likelihood of a short recording; nothing where the package has none."""
-    if "likelihood.py" not in package.files:
+    if "likelihood" not in modules_of(package.files):
         return []
     random = np.random.default_rng(seed)
     for group in places(model, scenarios, random):

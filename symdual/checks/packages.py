@@ -14,6 +14,7 @@ from symdual.checks.exported import check_exported
 from symdual.checks.kernels import BlockResult, check_kernels
 from symdual.checks.likelihood import check_likelihood
 from symdual.checks.recursions import check_recursions
+from symdual.common.parts import PARTS
 from symdual.generation import Wanted, note_origin, packages_folder, wanted, write_all
 from symdual.runtime.loading import LoadedPackage, load_edited
 from symdual.spec.loading import ModelFile
@@ -34,7 +35,8 @@ def check_packages(
     """The results by model; a package that was edited by hand is checked as it is."""
     if c:
         compiler()  # a machine without one is told so before any work is done
-    parent, packages = packages_folder(folder), wanted(contents)
+    parent = packages_folder(folder)
+    packages = wanted(contents, parent, frozenset(PARTS if recursions else ()))
     edited = {one.name: one.edited(parent) for one in packages}
     outdated = [one for one in packages if not edited[one.name] and not one.is_unchanged(parent)]
     write_all(outdated, parent, contents.path)

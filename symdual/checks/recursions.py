@@ -445,6 +445,8 @@ class Sample:
     def _forms_of_slopes(self) -> dict[str, DualGradient]:
         """The functions that compute slopes; in low-rank form where there is room for the values of a plan."""
         package = self._package
+        if not hasattr(package.calls, "dual_gradient"):  # a package that was edited by hand is checked as it is
+            return {}
         found: dict[str, DualGradient] = {SLOPE: package.calls.dual_gradient}
         if hasattr(package.calls, "dual_gradient_lowrank") and HORIZON * (package.NR + package.NHR) <= package.NTHETA:
             found[f"{SLOPE}, lowrank"] = package.calls.dual_gradient_lowrank

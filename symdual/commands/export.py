@@ -47,12 +47,13 @@ def export(
     from symdual import api
     from symdual.common.atomic_files import write_atomically
     from symdual.common.errors import SymdualError
+    from symdual.controllers import NAMES, parts_for
     from symdual.export.controller import Settings
     from symdual.export.controller import export as exported
     from symdual.export.target import sections
 
     console = new_console()
-    problem = api.problem(model_file, scenario, backend="c")
+    problem = api.problem(model_file, scenario, backend="c", parts=parts_for(controllers or NAMES))
     found = exported(problem, Settings(prefix or problem.package.name, real, window, order, controllers))
     place = folder / found.settings.prefix
     try:

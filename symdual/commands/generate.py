@@ -19,10 +19,23 @@ from symdual.report.progress import late_progress, show_compiling
 @folder_option
 @click.option("--force", is_flag=True, help="Write and compile again even if nothing has changed.")
 @click.option("--no-compile", is_flag=True, help="Only write; what is needed is compiled at the first call.")
+@click.option(
+    "--with",
+    "parts",
+    metavar="PART",
+    multiple=True,
+    help="Also write the part `planned`, or `likelihood` for fits; otherwise at their first use. May be repeated.",
+)
 @backend_option
 @json_option
 def generate(
-    model_file: Path, folder: Path | None, force: bool, no_compile: bool, backend: str | None, json_file: Path | None
+    model_file: Path,
+    folder: Path | None,
+    force: bool,
+    no_compile: bool,
+    parts: tuple[str, ...],
+    backend: str | None,
+    json_file: Path | None,
 ) -> None:
     """Write and compile the package of every Model in MODEL.py."""
     from symdual import api
@@ -32,7 +45,7 @@ def generate(
 
     console = new_console()
     started = time.perf_counter()
-    items = api.generate(model_file, folder, force)
+    items = api.generate(model_file, folder, force, parts)
     written = time.perf_counter() - started
     report = []
     for item in items:

@@ -124,6 +124,7 @@ def simulate(
     Exit status 1 means that no episode with one of the controllers finished.
     """
     from symdual import api
+    from symdual.controllers import parts_for
     from symdual.report import figures
     from symdual.report.sweeps import summary_table
     from symdual.runtime.closed_loop import Settings
@@ -139,7 +140,8 @@ def simulate(
         raise click.UsageError(f"there is no run {run}: runs are numbered from 0 to {runs - 1}")
     console, began = new_console(), time.perf_counter()
     with _executor(jobs, cluster) as executor:
-        problem = api.problem(model_file, scenario, backend=backend or ("numba" if cluster else None))
+        backend = backend or ("numba" if cluster else None)
+        problem = api.problem(model_file, scenario, backend=backend, parts=parts_for(controllers))
         if resume and backend is None:
             problem = as_begun(problem, folder)
         truth = truth or ("prior" if problem.truth is None else "scenario")

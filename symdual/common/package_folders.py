@@ -9,9 +9,9 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import symdual
@@ -96,6 +96,18 @@ def verified(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     return manifest, files
 
 
+def modules_of(files: Iterable[str]) -> dict[str, str]:
+    """The file of each module of a package by the name of the module alone: no two folders have modules of one name."""
+    paths = (PurePosixPath(file) for file in files)
+    return {path.stem: str(path) for path in paths if path.suffix == ".py" and path.stem != "__init__"}
+
+
+def source_of(folder: Path, module: str) -> Path:
+    """The file of a module of the package in a folder."""
+    manifest = read_manifest(folder)
+    return folder / modules_of(manifest["files"] if manifest else ()).get(module, f"{module}.py")
+
+
 def read_manifest(folder: Path) -> dict[str, Any] | None:
     """The manifest of a package, or None when there is none or it is damaged."""
     written = _content(folder / "manifest.json")
@@ -107,9 +119,10 @@ def _manifest(written: bytes) -> dict[str, Any] | None:
         manifest = json.loads(written)
         digests = {str(name): str(digest) for name, digest in manifest["files"].items()}
         texts = {key: str(manifest[key]) for key in _TEXTS}
+        parts = [str(part) for part in manifest["parts"]]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    return {**texts, "files": digests}
+    return {**texts, "parts": parts, "files": digests}
 
 
 def edited_files(folder: Path, manifest: dict[str, Any]) -> list[str]:

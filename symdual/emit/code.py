@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple, get_type_hints
 
 from symdual.common.numba_versions import TESTED
+from symdual.common.parts import PARTS
 from symdual.controllers import CONTROLLERS, COSTS, EXPORTED, OPTIONS
 from symdual.derive.derivation import Derivation
 from symdual.emit.blocks import block_text, motion_text
@@ -48,20 +50,22 @@ from symdual.entries.types import target_of
 
 
 class File(NamedTuple):
-    """A file of a package: its name, its template, and what the template is given beside `name` and `has`."""
+    """A file of a package: its place, what its template is given with `name` and `has`, and where that template is."""
 
-    name: str
-    template: str
+    place: str
     context: NamedTuple | None = None
+    template: str = ""  # at the same place, if nothing is said
+
+    @property
+    def source(self) -> str:
+        """The file of its template."""
+        return f"{self.template or self.place}.py.jinja"
 
 
-def code(derivation: Derivation, digest_placeholder: str) -> dict[str, str]:
-    """The text of every code file of a package, by name."""
-    facts = Facts(derivation)
-    return {
-        f"{file.name}.py": render(f"{file.template}.py.jinja", given(file, facts))
-        for file in files(facts, digest_placeholder)
-    }
+def code(derivation: Derivation, digest_placeholder: str, parts: Collection[str] = PARTS) -> dict[str, str]:
+    """The text of every code file of a package with these parts, by name."""
+    facts = Facts(derivation, parts)
+    return {f"{file.place}.py": render(file.source, given(file, facts)) for file in files(facts, digest_placeholder)}
 
 
 def given(file: File, facts: Facts) -> dict[str, object]:
@@ -79,52 +83,50 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
     slopes = "adjoint_lowrank" if has.lowrank and not has.constraints else "adjoint"
     costs = ("structured", *(["lowrank"] if has.lowrank else []), "second_order", "bonus")
     records = facts.records()
-    alone = tuple(kind.name for kind in EXPORTED)
+    alone = tuple(kind.name for kind in EXPORTED if kind.part in ("", *facts.parts))
+    addable = {kind.name: kind.part for kind in EXPORTED if kind.name not in alone}
     own = tuple(name for name, cost in COSTS.items() if cost.own_module)
     covariances = CovariancesContext(s.input_delay, parameter_spans(facts.derivation))
-    return (
-        File("__init__", "__init__", facts.init(digest_placeholder)),
-        File("options", "options", OptionsContext(TESTED)),
-        File("pipeline", "pipeline"),
-        File("kernels", "kernels/kernels", facts.kernels()),
-        File("records", "records", RecordsContext(facts.size_lines(), records, workspace_fields(records), OPTIONS)),
-        File("blocks", "blocks/blocks", BlocksContext(text, motion_text(facts.transition, facts.diffusion), width)),
-        File("cost_blocks", "blocks/cost_blocks", CostBlocksContext(text, width)),
+    found = (
+        File("__init__", facts.init(digest_placeholder)),
+        File("options", OptionsContext(TESTED)),
+        File("pipeline"),
+        File("kernels/kernels", facts.kernels()),
+        File("records", RecordsContext(facts.size_lines(), records, workspace_fields(records), OPTIONS)),
+        File("blocks/blocks", BlocksContext(text, motion_text(facts.transition, facts.diffusion), width)),
+        File("blocks/cost_blocks", CostBlocksContext(text, width)),
         *_optional(facts),
-        File("filter_covariance", *_filter_covariance(facts)),
-        File("filter_mean", "filters/filter_mean", FilterMeanContext(facts.selecting)),
-        File("filter_step", f"filters/{facts.filter}", _filter_step(facts)),
-        File("filter", "filters/filter"),
-        File("trajectory", "planning/trajectory"),
-        File("backward", "planning/backward"),
-        File("stored_plans", "planning/stored_plans"),
-        File("nominal", "planning/nominal", NominalContext(facts.linear, facts.steady)),
-        File("ce_plan", "planning/ce_plan"),
-        File("ce_solver", "planning/ce_solver"),
-        File("curvature", "planning/curvature", CurvatureContext(facts.hessian_tables())),
-        File("riccati", "planning/riccati"),
-        File("covariances", "planning/covariances", covariances),
-        File("dual_cost", "planning/dual_cost"),
-        *_adjoint(facts, AdjointBlocksContext(facts.selecting, width, rows)),
-        *([File("total_cost", "constraints/total_cost")] if has.constraints else []),
-        File("planner", "dual_planner/planner", PlannerContext(slopes)),
-        File("look_ahead", "dual_planner/look_ahead"),
-        File("starts", "dual_planner/starts", StartsContext(facts.affine, facts.diffusion)),
-        File("random_numbers", "dual_planner/random_numbers"),
-        *(_selection(facts) if has.selection else []),
-        File("planned", "dual_planner/planned"),
-        File("calls", "calls", CallsContext(slopes)),
-        File("candidates", "search/candidates", CandidatesContext(_search_limits(search, has.discrete_inputs))),
-        File("search", f"search/{search}"),
-        *([File("discrete_inputs", "search/discrete_inputs")] if has.discrete_inputs else []),
-        *(File(name, f"controllers/{name}") for name in own),
-        File("decision", "search/decision", DecisionContext(costs, own, signature(Cost, "types."))),
-        File("settings", "settings", SettingsContext(CONTROLLERS, COSTS, alone)),
-        File("control_step", "control_step"),
-        File("controller", "controller", ControllerContext(alone)),
-        File("plant", "plant", _plant()),
-        File("episode", "episode"),
+        _filter_covariance(facts),
+        File("filters/filter_mean", FilterMeanContext(facts.selecting)),
+        File("filters/filter_step", _filter_step(facts), f"filters/{facts.filter}"),
+        File("filters/filter"),
+        File("planning/trajectory"),
+        File("planning/backward"),
+        File("planning/stored_plans"),
+        File("planning/nominal", NominalContext(facts.linear, facts.steady)),
+        File("planning/ce_plan"),
+        File("planning/ce_solver"),
+        File("planning/curvature", CurvatureContext(facts.hessian_tables())),
+        File("planning/riccati"),
+        File("planning/covariances", covariances),
+        File("planning/dual_cost"),
+        *([File("constraints/uncertain_cost")] if has.constraints else []),
+        *(_planned(facts, slopes, AdjointBlocksContext(facts.selecting, width, rows)) if has.planned else []),
+        File("blocks/random_numbers"),
+        File("calls", CallsContext(slopes)),
+        File("search/candidates", CandidatesContext(_search_limits(search, has.discrete_inputs))),
+        File("search/search", template=f"search/{search}"),
+        *([File("search/discrete_inputs")] if has.discrete_inputs else []),
+        *(File(f"controllers/{name}") for name in own),
+        File("search/decision", DecisionContext(costs, own, signature(Cost, "types."))),
+        File("settings", SettingsContext(CONTROLLERS, COSTS, alone)),
+        File("control_step"),
+        File("controller", ControllerContext(alone, addable)),
+        File("plant", _plant()),
+        File("episode"),
     )
+    folders = sorted({file.place.partition("/")[0] for file in found if "/" in file.place})
+    return (*found, *(File(f"{folder}/__init__") for folder in folders))
 
 
 def _plant() -> PlantContext:
@@ -134,11 +136,12 @@ def _plant() -> PlantContext:
     return PlantContext({name: signature(target) for name, target in targets.items()})
 
 
-def _filter_covariance(facts: Facts) -> tuple[str, NamedTuple]:
+def _filter_covariance(facts: Facts) -> File:
     """How the filter keeps a covariance."""
+    context: NamedTuple = FilterCovarianceContext(facts.moments)
     if facts.square_root:
-        return "filters/square_root", FilterFactorContext(facts.moments, facts.transition, facts.diffusion)
-    return "filters/covariance", FilterCovarianceContext(facts.moments)
+        context = FilterFactorContext(facts.moments, facts.transition, facts.diffusion)
+    return File("filters/filter_covariance", context, f"filters/{'square_root' if facts.square_root else 'covariance'}")
 
 
 def _filter_step(facts: Facts) -> NamedTuple | None:
@@ -149,7 +152,7 @@ def _filter_step(facts: Facts) -> NamedTuple | None:
 def _optional(facts: Facts) -> list[File]:
     """What only some models have."""
     has = facts.has
-    found = _process(facts) if has.processes else _likelihood(facts)
+    found = [*(_process(facts) if has.processes else []), *(_likelihood(facts) if has.likelihood else [])]
     for name, folder, wanted in (
         ("lowrank", "planning", has.lowrank),
         ("signals", "kernels", has.signals),
@@ -157,13 +160,13 @@ def _optional(facts: Facts) -> list[File]:
         ("noise", "kernels", has.noise),
     ):
         if wanted:
-            found.append(File(name, f"{folder}/{name}"))
+            found.append(File(f"{folder}/{name}"))
     if facts.objective is not None:
-        found.append(File("objective", "kernels/objective", facts.objective))
-        found.append(File("cost_hessians", "planning/cost_hessians", facts.objective))
+        found.append(File("kernels/objective", facts.objective))
+        found.append(File("planning/cost_hessians", facts.objective))
         found += _constraints(facts, facts.objective) if has.constraints else []
         if "values" in facts.objective:
-            found.append(File("convex", "planning/convex"))
+            found.append(File("planning/convex"))
     return found
 
 
@@ -172,39 +175,46 @@ def _process(facts: Facts) -> list[File]:
     s, steps = facts.structure, points_of_a_step(facts.derivation)
     matern = calls_matern(facts.processes)
     context = ProcessContext(s.nx, facts.nr, s.ntheta, s.theta_rows, facts.processes, steps, facts.signal_place, matern)
-    return [File("process", "kernels/process", context)]
+    return [File("kernels/process", context)]
 
 
 def _likelihood(facts: Facts) -> list[File]:
     """The likelihood of recordings, for models without a process: its belief is relative to a prior unknown here."""
     return [
-        *([File("likelihood_noise", "likelihood/likelihood_noise")] if facts.has.noise else []),
-        File("innovation", "likelihood/innovation"),
-        File("likelihood", "likelihood/likelihood"),
-        File("likelihood_gradient", "likelihood/likelihood_gradient", GradientContext(facts.curvature_tables())),
-        File("information", "likelihood/information"),
+        *([File("likelihood/likelihood_noise")] if facts.has.noise else []),
+        File("likelihood/innovation"),
+        File("likelihood/likelihood"),
+        File("likelihood/likelihood_gradient", GradientContext(facts.curvature_tables())),
+        File("likelihood/information"),
     ]
 
 
 def _constraints(facts: Facts, objective: ObjectiveContext) -> list[File]:
     return [
         File(
-            "constraints",
             "constraints/constraints",
             ConstraintsContext(with_inputs(facts.derivation.model), *objective),
         ),
         File(
-            "closed_loop_covariance",
             "constraints/closed_loop_covariance",
             ClosedLoopCovarianceContext(facts.transition != "identity"),
         ),
-        File("backoff_search", "constraints/backoff_search", NarrowingContext(facts.structure.nu == 1)),
-        File("backoff", "constraints/backoff"),
-        *(
-            [File("closed_loop_covariance_lowrank", "constraints/closed_loop_covariance_lowrank")]
-            if facts.lowrank
-            else []
-        ),
+        File("constraints/backoff_search", NarrowingContext(facts.structure.nu == 1)),
+        File("constraints/backoff"),
+        *([File("constraints/closed_loop_covariance_lowrank")] if facts.lowrank else []),
+    ]
+
+
+def _planned(facts: Facts, slopes: str, blocks: AdjointBlocksContext) -> list[File]:
+    """The controller that plans to learn."""
+    return [
+        *([File("constraints/total_cost")] if facts.has.constraints else []),
+        *_adjoint(facts, blocks),
+        File("dual_planner/planner", PlannerContext(slopes)),
+        File("dual_planner/look_ahead"),
+        File("dual_planner/starts", StartsContext(facts.affine, facts.diffusion)),
+        *(_selection(facts) if facts.has.selection else []),
+        File("dual_planner/planned"),
     ]
 
 
@@ -212,22 +222,23 @@ def _adjoint(facts: Facts, blocks: AdjointBlocksContext) -> list[File]:
     """Slopes of what uncertainty costs: by the adjoint recursion, or by differences where there is none."""
     has, s = facts.has, facts.structure
     if has.constraints:
-        return [File("adjoint", "slopes/adjoint_constrained")]
+        return [File("slopes/adjoint", template="slopes/adjoint_constrained")]
     seen = s.observation_curved_rows
     products = [
-        File("adjoint_blocks", "blocks/adjoint_blocks", blocks),
-        *([] if facts.objective is None else [File("adjoint_cost", "slopes/adjoint_cost", facts.objective)]),
-        *([File("adjoint_noise", "slopes/adjoint_noise")] if has.noise else []),
-        File("adjoint_hessians", "slopes/adjoint_hessians", AdjointHessiansContext(s.curved_rows, seen)),
+        File("blocks/adjoint_blocks", blocks),
+        *([] if facts.objective is None else [File("slopes/adjoint_cost", facts.objective)]),
+        *([File("slopes/adjoint_noise")] if has.noise else []),
+        File("slopes/adjoint_hessians", AdjointHessiansContext(s.curved_rows, seen)),
     ]
     if has.processes:
-        found = [File("adjoint", "slopes/adjoint_differences"), *(products if has.lowrank else [])]
+        differences = File("slopes/adjoint", template="slopes/adjoint_differences")
+        found = [differences, *(products if has.lowrank else [])]
     else:
-        found = [*products, File("adjoint", "slopes/adjoint", AdjointContext(seen))]
+        found = [*products, File("slopes/adjoint", AdjointContext(seen))]
     if has.lowrank:
         found += [
-            File("value_blocks", "blocks/value_blocks"),
-            File("adjoint_lowrank", "slopes/adjoint_lowrank", AdjointContext(seen)),
+            File("blocks/value_blocks"),
+            File("slopes/adjoint_lowrank", AdjointContext(seen)),
         ]
     return found
 
@@ -235,8 +246,8 @@ def _adjoint(facts: Facts, blocks: AdjointBlocksContext) -> list[File]:
 def _selection(facts: Facts) -> list[File]:
     """Simulated rollouts that select among plans."""
     return [
-        File("rollouts", "dual_planner/rollouts", RolloutsContext(facts.diffusion)),
-        File("selection", "dual_planner/selection"),
+        File("dual_planner/rollouts", RolloutsContext(facts.diffusion)),
+        File("dual_planner/selection"),
     ]
 
 

@@ -34,6 +34,8 @@ class Has(NamedTuple):
     lowrank: bool  # a low-rank form of the dual cost
     exact_slopes: bool  # slopes of the dual cost by the adjoint recursion, not by differences
     selection: bool  # simulated rollouts that select among plans
+    planned: bool  # the part of a package for the controller `planned`, which was asked for
+    likelihood: bool  # the part for fits to recordings
 
 
 class InitContext(NamedTuple):
@@ -133,6 +135,7 @@ class ControllerContext(NamedTuple):
     """A controller for programs without symdual."""
 
     names: tuple[str, ...]
+    addable: Mapping[str, str]  # controllers that the package has not, by the part that would add them
 
 
 class BlocksContext(NamedTuple):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cached_property
 
 import sympy as sp
 
 from symdual.common.arrays import Array
+from symdual.common.parts import PARTS
 from symdual.derive.derivation import Derivation
 from symdual.derive.structure import Structure, hessian_diagonals, structure
 from symdual.emit.contexts import (
@@ -51,9 +52,9 @@ _MEANINGS = {
 class Facts:
     """What several contexts need of a derivation."""
 
-    def __init__(self, derivation: Derivation) -> None:
+    def __init__(self, derivation: Derivation, parts: Collection[str] = PARTS) -> None:
         model = derivation.model
-        self.derivation = derivation
+        self.derivation, self.parts = derivation, parts
         self.structure: Structure = structure(derivation)
         self._layout: DataLayout = data_layout(derivation)
         self._functions = kernel_functions(derivation, self.structure)
@@ -97,8 +98,10 @@ class Facts:
             filter=self.filter,
             curved_innovation=self.filter == "second_order" and bool(self.structure.observation_curved_rows),
             lowrank=self.lowrank,
-            exact_slopes=not self.constrained and (self.lowrank or not self.processes),
+            exact_slopes="planned" in self.parts and not self.constrained and (self.lowrank or not self.processes),
             selection=self.has_rollouts,
+            planned="planned" in self.parts,
+            likelihood="likelihood" in self.parts and not self.processes,
         )
 
     def records(self) -> tuple[Record, ...]:
@@ -118,6 +121,7 @@ class Facts:
             state_dependent_noise=self.state_dependent_noise,
             discrete=self.discrete,
             has_rollouts=self.has_rollouts,
+            likelihood=self.has.likelihood,
             observation_curved=bool(self.structure.observation_curved_rows),
         )
         return records(needs)

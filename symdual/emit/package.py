@@ -11,7 +11,7 @@ import hashlib
 import itertools
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,7 @@ import sympy as sp
 import symdual
 from symdual.common.archives import stored_arrays as stored_arrays
 from symdual.common.arrays import Array
+from symdual.common.parts import PARTS
 from symdual.derive.derivation import Derivation
 from symdual.derive.pieces import Limits, in_pieces
 from symdual.emit.code import code
@@ -46,26 +47,28 @@ def package(
     derivation: Derivation,
     numbers: Mapping[str, Array] | None = None,
     plants: Mapping[str, Specification] | None = None,
+    parts: Collection[str] = PARTS,
 ) -> Package:
     """Render the package of a model.
 
-    Input: the derivation of a named model, the arrays of its scenarios to store beside it, and the plant of each
-    scenario. Output: all files as bytes; nothing touches the disk.
+    Input: the derivation of a named model, the arrays of its scenarios to store beside it, the plant of each
+    scenario, and the parts that are asked for. Output: all files as bytes; nothing touches the disk.
     """
     model = derivation.model
     layout = data_layout(derivation)
-    texts = code(derivation, _PLACEHOLDER)
-    bodies = {name: text if name == "__init__.py" else _with_one_name(text) for name, text in texts.items()}
+    texts = code(derivation, _PLACEHOLDER, parts)
+    bodies = {name: text if name == "__init__.py" else _with_one_name(name, text) for name, text in texts.items()}
     digest = _digest(*(part for name in sorted(bodies) for part in (name, bodies[name])))
     files = {name: _with_header(model.name, digest, body).encode() for name, body in bodies.items()}
     files["data.npz"] = stored_arrays(model_numbers(derivation, layout) | dict(numbers or {}))
     files["scenarios.json"] = _scenarios(model, plants or {})
-    inputs = input_digest(model, numbers or {}, plants or {})
+    inputs = input_digest(model, numbers or {}, plants or {}, parts)
     manifest = {
         "name": model.name,
         "symdual": symdual.__version__,
         "package_digest": digest,
         "model_digest": model_digest(model),
+        "parts": sorted(parts),
         "files": {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)},
     }
     files["manifest.json"] = (json.dumps(manifest, indent=2) + "\n").encode()
@@ -87,14 +90,17 @@ def _with_header(name: str, digest: str, body: str) -> str:
     return header + body.replace(_PLACEHOLDER, digest)
 
 
-def _with_one_name(body: str) -> str:
+def _with_one_name(file: str, body: str) -> str:
     """Let a module take its name from the package, right after its docstring and before its first function.
 
     numba's cache stores the name of the module beside the machine code and imports it again when it loads the code. So
     a package that was compiled under one name and is then moved, copied or imported in another way could not be called.
     """
     documentation, _, rest = body.partition('"""\n\n')
-    return f'{documentation}"""\n\nfrom . import one_name\n\n__name__ = one_name(__spec__)\n\n{rest}'
+    if not rest:  # the docstring of a folder
+        return body
+    above = "." * (file.count("/") + 1)
+    return f'{documentation}"""\n\nfrom {above} import one_name\n\n__name__ = one_name(__spec__)\n\n{rest}'
 
 
 def model_numbers(derivation: Derivation, layout: DataLayout) -> dict[str, Array]:
@@ -155,21 +161,26 @@ def _generator_digest() -> str:
     """The hash of all that turns a model into files: the generator's modules, what numbers are to them, templates."""
     root = Path(symdual.__file__).parent
     modules = [path for part in ("spec", "derive", "entries", "emit") for path in sorted((root / part).glob("*.py"))]
-    common = ("choices", "named", "numba_versions", "numbers", "schedules")
+    common = ("choices", "named", "numba_versions", "numbers", "parts", "schedules")
     modules += [root / "controllers.py", *(root / "common" / f"{name}.py" for name in common)]
     templates = sorted(path for path in template_folder().rglob("*") if path.is_file())
     return _digest(*(content for path in (*modules, *templates) for content in (path.name, path.read_bytes())))
 
 
-def input_digest(model: Specification, numbers: Mapping[str, Array], plants: Mapping[str, Specification]) -> str:
+def input_digest(
+    model: Specification,
+    numbers: Mapping[str, Array],
+    plants: Mapping[str, Specification],
+    parts: Collection[str] = PARTS,
+) -> str:
     """The hash of everything that goes into a package; equal digests mean equal packages."""
-    parts: list[str | bytes] = [_generator_digest(), symdual.__version__, model_digest(model)]
+    said: list[str | bytes] = [_generator_digest(), symdual.__version__, model_digest(model), repr(sorted(parts))]
     for name in sorted(numbers):
-        parts += [name, repr(numbers[name].shape), np.ascontiguousarray(numbers[name]).tobytes()]
+        said += [name, repr(numbers[name].shape), np.ascontiguousarray(numbers[name]).tobytes()]
     for name in sorted(plants):
         own = plants[name].name == model.name
-        parts += [name, plants[name].name, "" if own else model_digest(plants[name])]
-    return _digest(*parts)
+        said += [name, plants[name].name, "" if own else model_digest(plants[name])]
+    return _digest(*said)
 
 
 def _spelled(expression: sp.Expr) -> list[str]:

@@ -49,6 +49,7 @@ class Needs(NamedTuple):
     state_dependent_noise: bool
     discrete: bool
     has_rollouts: bool
+    likelihood: bool
 
     @property
     def exact(self) -> bool:

@@ -32,7 +32,7 @@ def records(needs: Needs) -> tuple[Record, ...]:
         _settings(needs.transition, needs.diffusion, needs.has_expression_cost, needs.constrained, needs.discrete),
         scratch(needs),
         *((_rollout(needs.diffusion),) if needs.has_rollouts else ()),
-        *(() if needs.processes else likelihood_records(needs.state_dependent_noise)),
+        *(likelihood_records(needs.state_dependent_noise) if needs.likelihood else ()),
     )
 
 

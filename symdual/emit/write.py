@@ -106,6 +106,7 @@ def write(package: Package, folder: Path, keep_compiled: bool = True) -> Path:
             shutil.rmtree(leftover, ignore_errors=True)
         fresh.mkdir()
         for name, content in package.files.items():
+            (fresh / name).parent.mkdir(exist_ok=True)
             with (fresh / name).open("wb") as file:
                 file.write(content)
                 file.flush()
@@ -115,11 +116,16 @@ def write(package: Package, folder: Path, keep_compiled: bool = True) -> Path:
                 raise SymdualError(
                     f"{target} exists and is not a generated package; move it away or choose another folder"
                 )
-            cache, old = target / "__pycache__", read_manifest(target)
-            _copy_strangers(target, {*package.files, "__pycache__", *(old["files"] if old else ())}, fresh)
-            if keep_compiled and cache.is_dir() and old is not None and old["package_digest"] == package.package_digest:
+            old = read_manifest(target)
+            own = {*package.files, *(old["files"] if old else ())}
+            folders = {place.parent for place in map(Path, own)}
+            _copy_strangers(target, own, folders, fresh)
+            if keep_compiled and old is not None and old["package_digest"] == package.package_digest:
                 _keep_times(target, package.files, fresh)
-                cache.replace(fresh / "__pycache__")
+                for cache in (
+                    folder / "__pycache__" for folder in folders if (target / folder / "__pycache__").is_dir()
+                ):
+                    (target / cache).replace(fresh / cache)
             target.replace(aside)
         fresh.replace(target)
         note_inputs(target, package.input_digest)
@@ -140,12 +146,14 @@ def _keep_times(source: Path, files: Mapping[str, bytes], target: Path) -> None:
             os.utime(target / name, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
-def _copy_strangers(source: Path, own: set[str], target: Path) -> None:
+def _copy_strangers(source: Path, own: set[str], folders: set[Path], target: Path) -> None:
     """Copy everything that does not belong to the package: the old folder stays whole until it is replaced."""
-    for entry in source.iterdir():
-        if entry.name in own:
+    for entry in (entry for folder in folders if (source / folder).is_dir() for entry in (source / folder).iterdir()):
+        place = entry.relative_to(source)
+        if place.as_posix() in own or place in folders or place.name == "__pycache__":
             continue
+        (target / place).parent.mkdir(exist_ok=True)
         if entry.is_dir() and not entry.is_symlink():
-            shutil.copytree(entry, target / entry.name, symlinks=True)
+            shutil.copytree(entry, target / place, symlinks=True)
         else:
-            shutil.copy2(entry, target / entry.name, follow_symlinks=False)
+            shutil.copy2(entry, target / place, follow_symlinks=False)

@@ -11,13 +11,14 @@ import asyncio
 import importlib
 import itertools
 import logging
+import sys
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from symdual.common.atomic_files import write_atomically
@@ -87,10 +88,27 @@ def parcel(sweep: Sweep) -> Parcel:
 
 def _files(package: LoadedPackage) -> dict[str, bytes]:
     """The files of a package, and the compiled code that numba keeps for it, here or in a cache folder of its own."""
-    dispatcher: Any = package.kernels.dynamics  # numba's, with more than one can call
-    cache = Path(dispatcher.stats.cache_path)
-    compiled = sorted(file for file in cache.glob("*") if file.suffix in (".nbi", ".nbc"))
-    return dict(package.files) | {f"__pycache__/{file.name}": file.read_bytes() for file in compiled}
+    found = dict(package.files)
+    for folder, cache in _caches(package).items():
+        compiled = sorted(file for file in cache.glob("*") if file.suffix in (".nbi", ".nbc"))
+        found |= {f"{folder}/__pycache__/{file.name}".removeprefix("./"): file.read_bytes() for file in compiled}
+    return found
+
+
+def _caches(package: LoadedPackage) -> dict[str, Path]:
+    """Where numba keeps the compiled code of each folder of a package, as far as modules of it are imported."""
+    found = {}
+    for place in package.modules.values():
+        name = f"{package.module.__name__}.{place.removesuffix('.py').replace('/', '.')}"
+        for value in vars(sys.modules[name]).values() if name in sys.modules else ():
+            if getattr(value, "__module__", None) == name and (kept := _cache_path(value)):
+                found[str(PurePosixPath(place).parent)] = Path(kept)
+    return found
+
+
+def _cache_path(function: Any) -> str | None:
+    """Where numba keeps a function; None for one that is not kept, or not numba's."""
+    return getattr(getattr(function, "stats", None), "cache_path", None)
 
 
 class Delivery(distributed.WorkerPlugin):

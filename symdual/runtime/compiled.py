@@ -15,6 +15,7 @@ from pathlib import Path
 import numba
 
 from symdual.common.numba_versions import is_known
+from symdual.common.package_folders import source_of
 from symdual.runtime.forking import await_lock
 from symdual.runtime.places import caching, is_private
 
@@ -46,7 +47,7 @@ else:
 
     def holds(folder: Path, function: str) -> bool:
         """Whether the cache beside a package has an index of one of its functions that is newer than its source."""
-        source, cache = folder / f"{function.split('.')[0]}.py", folder / "__pycache__"
+        source = source_of(folder, function.split(".")[0])
         version = f"py{sys.version_info.major}{sys.version_info.minor}"
-        indices = cache.glob(f"{function}-*.{version}*.nbi")
+        indices = (source.parent / "__pycache__").glob(f"{function}-*.{version}*.nbi")
         return any(index.stat().st_mtime >= source.stat().st_mtime for index in indices)

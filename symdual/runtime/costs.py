@@ -6,7 +6,8 @@ import numpy as np
 
 from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError
-from symdual.controllers import CONTROLLERS, COSTS
+from symdual.common.parts import require_parts
+from symdual.controllers import CONTROLLERS, COSTS, parts_for
 from symdual.entries.controllers import Given
 from symdual.entries.types import Pointer, Records
 from symdual.runtime.constraints import chosen_weights
@@ -24,6 +25,7 @@ def cost_kind(problem: Problem, name: str, order: int, steps: int, single: bool 
     for fact, sentence in CONTROLLERS[name].refuses:
         if facts[fact]:
             raise SymdualError(f'the controller "{name}" {sentence}')
+    require_parts(problem.package.name, problem.package.folder, problem.package.parts, parts_for(name))
     # a moving horizon meets other weights at each step
     weights = problem.state_cost if steps == problem.horizon else None
     return problem.package.settings.cost_of(name, order, steps, weights)

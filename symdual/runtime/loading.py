@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,7 +24,7 @@ import numpy as np
 from symdual.common.arrays import Array
 from symdual.common.errors import PackageError, SymdualError, SymdualWarning
 from symdual.common.lazy import cached_property
-from symdual.common.package_folders import locked, restore_interrupted, verified
+from symdual.common.package_folders import locked, modules_of, read_manifest, restore_interrupted, verified
 from symdual.entries.package import Offered
 from symdual.runtime.backend import Backend, MakeBackend
 from symdual.runtime.forking import MAKING
@@ -71,6 +71,11 @@ class LoadedPackage(Offered):
         """The digest of the model that the package was made from, whatever its scenarios are."""
         return str(json.loads(self.files["manifest.json"])["model_digest"])
 
+    @cached_property
+    def parts(self) -> frozenset[str]:
+        """The parts that it has beyond its base, see `symdual.common.parts`."""
+        return frozenset(json.loads(self.files["manifest.json"])["parts"])
+
     @property
     def plant_digests(self) -> dict[str, str]:
         """The digests of the models that are plants of scenarios."""
@@ -83,6 +88,11 @@ class LoadedPackage(Offered):
         for name, (_, count) in self.UNKNOWNS.items():
             names += [name] if count == 1 else [f"{name}[{i}]" for i in range(count)]
         return tuple(names)
+
+    @cached_property
+    def modules(self) -> dict[str, str]:
+        """The file of each of its modules, by name."""
+        return modules_of(self.files)
 
     @property
     def noise(self) -> Noise:
@@ -97,16 +107,18 @@ class LoadedPackage(Offered):
                 raise AttributeError(name)
             if name.isupper():
                 return getattr(self.module, name)
-            if f"{name}.py" not in self.files:
-                raise AttributeError(f"the generated package {self.name} has no module {name}")
+            if name not in self.modules:
+                parts = ", ".join(sorted(self.parts)) or "none"
+                raise AttributeError(f"the generated package {self.name} has no module {name}; its parts: {parts}")
             if self.c is not None and self.c.offers(name):
                 return self.c.module(name)
-            return importlib.import_module(f"{self.module.__name__}.{name}")
+            place = self.modules[name].removesuffix(".py").replace("/", ".")
+            return importlib.import_module(f"{self.module.__name__}.{place}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the folder, the digest and the numbers; the code is loaded and verified again from the folder."""
+        """Pickle the folder, digests and the numbers; the code is loaded and verified again from the folder."""
         make = None if self.c is None else self.c.make
-        return _unpickled, (self.folder, self.module.DIGEST, self.numbers, self.plants, make)
+        return _unpickled, (self.folder, (self.module.DIGEST, self.model_digest), self.numbers, self.plants, make)
 
     def through(self, make: MakeBackend | None) -> LoadedPackage:
         """The same package with modules of another making; numba's for None."""
@@ -119,13 +131,14 @@ class LoadedPackage(Offered):
 
 def _unpickled(
     folder: Path,
-    digest: str,
+    digests: tuple[str, str],
     numbers: dict[str, Array],
     plants: dict[str, str],
     make: MakeBackend | None = None,
 ) -> Any:
     package = load(folder).through(make)
-    if digest != package.module.DIGEST:
+    code, model = digests
+    if code != package.module.DIGEST and model != package.model_digest:  # numbers may have changed, or parts been added
         raise PackageError(f"the package {folder} has been generated anew since something that uses it was pickled")
     return replace(package, numbers=numbers, plants=plants)
 
@@ -199,7 +212,9 @@ def _settled(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
 
 def load_edited(folder: Path) -> LoadedPackage:
     """Load a package as it lies there, edited by hand or not; for the checks, which must see what they are to judge."""
-    files = {file.name: file.read_bytes() for file in sorted(folder.iterdir()) if file.is_file()}
+    manifest = read_manifest(folder)
+    names = ["manifest.json", *sorted(manifest["files"])] if manifest else []
+    files = {name: (folder / name).read_bytes() for name in names}
     digest = hashlib.sha256(b"".join(files[name] for name in files if name.endswith(".py"))).hexdigest()
     package = _loaded(folder, folder.name, digest, files)
     package.module.__dict__["DIGEST"] = digest  # its modules are not those that the digest in their header promises
@@ -214,31 +229,44 @@ class _Modules(importlib.abc.InspectLoader):
 
     def __init__(self, folder: Path, files: Mapping[str, bytes]) -> None:
         self.folder, self.files = folder, files
+        self._imported: dict[str, bytes] = {}
 
-    def spec(self, full_name: str, file: str, is_package: bool = False) -> importlib.machinery.ModuleSpec:
+    def file_of(self, full_name: str) -> str | None:
+        """The file of the module or the folder that has a name, or None where there is none."""
+        place = "/".join(full_name.split(".")[2:])
+        wanted = (f"{place}/__init__.py".removeprefix("/"), f"{place}.py")
+        return next((file for file in wanted if file in self.files), None)
+
+    def spec(self, full_name: str, file: str) -> importlib.machinery.ModuleSpec:
         """How to import one of the files; a package has no folder in which Python itself would look for modules."""
+        is_package = file.endswith("__init__.py")
         spec = importlib.machinery.ModuleSpec(full_name, self, origin=str(self.folder / file), is_package=is_package)
         spec.has_location = True
         return spec
 
     def verified_source(self, file: str) -> bytes:
         """The source of the module that was imported as a file, for the cache of compiled code."""
-        return self.files[Path(file).name]
+        return self._imported[file]
 
     def get_source(self, fullname: str) -> str:
         """The source of a module, for tracebacks when the folder is gone."""
-        return self.files[_file_of(fullname)].decode()
+        return self.files[self.file_of(fullname) or ""].decode()
 
     def exec_module(self, module: types.ModuleType) -> None:
         """Run a module; numba's cache is made safe before the first of its functions is met."""
         assert module.__spec__ is not None and module.__spec__.origin is not None
-        file = Path(module.__spec__.origin).name
-        if file != "__init__.py":
+        file, origin = self.file_of(module.__spec__.name), module.__spec__.origin
+        assert file is not None
+        if not file.endswith("__init__.py"):
             from symdual.runtime.compiled import may_keep
-        code = compile(self.files[file], module.__spec__.origin, "exec", dont_inherit=True)
-        exec(code, module.__dict__)
-        if file == "options.py" and not may_keep(self.folder):
+        self._imported[origin] = self.files[file]
+        exec(compile(self.files[file], origin, "exec", dont_inherit=True), module.__dict__)
+        if file == "options.py" and not all(may_keep(self.folder / place) for place in self._folders()):
             _keep_nothing(module)
+
+    def _folders(self) -> set[str]:
+        """The folders of the package, its own included."""
+        return {str(PurePosixPath(file).parent) for file in self.files if file.endswith(".py")}
 
 
 def _keep_nothing(options: types.ModuleType) -> None:
@@ -249,11 +277,6 @@ def _keep_nothing(options: types.ModuleType) -> None:
     vars(options)["CACHED"] = False
 
 
-def _file_of(full_name: str) -> str:
-    parts = full_name.split(".")
-    return "__init__.py" if len(parts) == 2 else f"{parts[-1]}.py"
-
-
 class _Finder(importlib.abc.MetaPathFinder):
     """Finds the modules of loaded packages, which lie in no folder as far as Python is concerned."""
 
@@ -261,8 +284,8 @@ class _Finder(importlib.abc.MetaPathFinder):
         """The module of a package that was made by `_import`, or None."""
         parent = sys.modules.get(fullname.rpartition(".")[0])
         loader = getattr(parent, "__loader__", None)
-        if isinstance(loader, _Modules) and _file_of(fullname) in loader.files:
-            return loader.spec(fullname, _file_of(fullname))
+        if isinstance(loader, _Modules) and (file := loader.file_of(fullname)) is not None:
+            return loader.spec(fullname, file)
         return None
 
 
@@ -285,7 +308,7 @@ def _imported(full_name: str, folder: Path, files: Mapping[str, bytes]) -> types
         known.__loader__.folder = folder  # the one that it came from first may be gone, and numba's cache with it
         return known
     loader = _Modules(folder, files)
-    spec = loader.spec(full_name, "__init__.py", is_package=True)
+    spec = loader.spec(full_name, "__init__.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[full_name] = module
     try:

@@ -34,12 +34,24 @@ def forget(folder: Path) -> None:
 
 def edited_model_file(folder: Path) -> Path | None:
     """The model file of a package if it has changed since; None if it has not, or if nothing is known of it."""
+    file, changed = _origin(folder)
+    return file if changed else None
+
+
+def model_file_of(folder: Path) -> Path | None:
+    """The model file of a package as long as it is what it was; None if nothing is known of it."""
+    file, changed = _origin(folder)
+    return None if changed else file
+
+
+def _origin(folder: Path) -> tuple[Path | None, bool]:
+    """The model file of a package, if one is known and there, and whether it has changed since."""
     try:
         written = json.loads((folder / _NOTE).read_bytes())
         file = Path(os.path.normpath(folder.resolve() / str(written["file"])))
-        return file if _digest(file) != written["digest"] else None
+        return file, _digest(file) != written["digest"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None
+        return None, False
 
 
 def _digest(file: Path) -> str:

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from symdual.common.errors import SymdualError, warn_once
+from symdual.common.package_folders import source_of
 from symdual.runtime.places import cache_folder, is_private, own_content
 from symdual.runtime.places import caching as caching_wanted
 
@@ -167,7 +168,8 @@ class _SealedFile(caching.IndexDataCacheFile):
 def holds(folder: Path, function: str) -> bool:
     """Whether the cache beside a package holds one of its functions, whole, of the source that lies there, for this
     Python and this numba. What is damaged is dropped, and said."""
-    source, cache = folder / f"{function.split('.')[0]}.py", folder / "__pycache__"
+    source = source_of(folder, function.split(".")[0])
+    cache = source.parent / "__pycache__"
     for index in cache.glob(f"{function}-*.py{sys.version_info.major}{sys.version_info.minor}*.nbi"):
         stamp = _Stamp(hashlib.sha256(source.read_bytes()).digest())
         stamp.file = source

@@ -33,7 +33,6 @@ from symdual.runtime.constraints import warn_of_start
 from symdual.runtime.controller import controller
 from symdual.runtime.costs import require_fit
 from symdual.runtime.evaluate import whole_number
-from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.objective import constraints_of, has_objective
 from symdual.runtime.posterior import capacities
 from symdual.runtime.problem import Problem
@@ -98,7 +97,11 @@ class Sweep:
             "settings": asdict(self.settings),
             "seed": self.seed,
             "seeds": "run i draws from numpy.random.default_rng(numpy.random.SeedSequence(seed, spawn_key=(i,)))",
-            "digests": {"model": _code(package), "plant": _code(problem.plant), "problem": _problem_digest(problem)},
+            "digests": {
+                "model": package.model_digest,
+                "plant": problem.plant.model_digest,
+                "problem": _problem_digest(problem),
+            },
             "horizon": self.steps,
             "names": names,
             "processes": capacities(package),
@@ -206,10 +209,6 @@ def one_blas_thread() -> AbstractContextManager[object]:
 @cache
 def _blas() -> ThreadpoolController:
     return ThreadpoolController()
-
-
-def _code(package: LoadedPackage) -> str:
-    return str(package.module.DIGEST)
 
 
 def _said(values: Array) -> list[float | None]:

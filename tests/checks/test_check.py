@@ -134,11 +134,11 @@ def test_a_hand_edited_file_is_checked_as_it_is(tmp_path: Path) -> None:
     """Not written again and found right: the edit is in the report, and so is the block that it broke."""
     model = Model([x], [u], [x + 3 * u], name="edited")
     (made,) = symdual.generate(model, tmp_path)
-    file = made.folder / "kernels.py"
+    file = made.folder / "kernels/kernels.py"
     file.write_text(file.read_text().replace("f_u_out[0, 0] = 3.0", "f_u_out[0, 0] = -3.0"))
     edited = file.read_bytes()
     missed = {r.block for r in symdual.check(model, tmp_path, points=2, recursions=False)["edited"] if not r.passed}
-    assert missed == {"f by u", "file kernels.py"}
+    assert missed == {"f by u", "file kernels/kernels.py"}
     assert file.read_bytes() == edited
     symdual.generate(model, tmp_path)
     assert all(r.passed for r in symdual.check(model, tmp_path, points=2, recursions=False)["edited"])

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from symdual.commands.group import main
+from symdual.controllers import EXPORTED
 
 MODEL = """
 import sympy as sp
@@ -55,7 +56,7 @@ def test_a_model_whose_names_are_keywords_of_c_is_exported(folder: Path) -> None
     assert report["files"] == ["out/axis/axis.h", "out/axis/axis.c"]
     assert report["sizeof"] == sum(report["memory"].values()) + (-sum(report["memory"].values())) % 8
     assert f"sizeof(axis_controller)  {report['sizeof']} bytes" in done.output
-    assert report["controllers"] == ["ce", "cautious", "beb", "dual", "planned", "thompson"]
+    assert report["controllers"] == [kind.name for kind in EXPORTED]
     code = (folder / "out/axis/axis.c").read_text()
     assert "axis_real_t double_ = u_in[0];" in code and "axis_real_t register_ = z_in[1];" in code
     assert "axis_act" in (folder / "out/axis/axis.h").read_text()

@@ -50,14 +50,16 @@ def test_generate_compiles_what_was_only_written(here: Path) -> None:
     # a model of its own: code that this process has compiled already is not compiled for another folder
     (here / "good.py").write_text(HEAD + "model = Model([x], [u], [0.123 * x + sp.sin(u)])\n")
     run("generate", "good.py", "--no-compile")
-    cache = here / "generated" / "good" / "__pycache__"
-    assert not list(cache.glob("*.nbc"))
+    package = here / "generated" / "good"
+    assert not list(package.rglob("*.nbc"))
     result = run("generate", "good.py", "--json", "result.json")
     assert result.exit_code == 0, result.output
     assert "up to date" in result.stdout
     (model,) = json.loads((here / "result.json").read_text())["models"]
     assert model["changed"] is False and "filter" in model["compile_seconds"]
-    assert all(list(cache.glob(f"{name}*.nbc")) for name in ("filter.predict", "filter.update", "decision.decide_at"))
+    assert all(
+        list(package.rglob(f"{name}*.nbc")) for name in ("filter.predict", "filter.update", "decision.decide_at")
+    )
     run("generate", "good.py", "--json", "result.json")
     (model,) = json.loads((here / "result.json").read_text())["models"]
     assert "compile_seconds" not in model

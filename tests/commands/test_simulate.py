@@ -78,7 +78,7 @@ def test_a_controller_that_finished_nothing_is_exit_status_1_with_the_reason(
     """From 1e200 the plan costs more than there are numbers; the oracle alone is as lost as ce."""
     task = problem(toy_package)
     far = replace(task, prior=Belief(np.array([1e200, 1.0]), task.prior.covariance))
-    monkeypatch.setattr("symdual.api.problem", lambda file, scenario, backend: far)
+    monkeypatch.setattr("symdual.api.problem", lambda file, scenario, backend, parts: far)
     result = run(TOY, "--runs", 3, "--controller", "ce", "--controller", "oracle", "--json", "s.json")
     assert result.exit_code == 1
     reason = "the plan is not finite"

@@ -71,7 +71,7 @@ CALLER = '''\
 
 from numba import njit
 
-from .kernels import dynamics
+from .kernels.kernels import dynamics
 
 
 @njit(cache=True)
@@ -95,15 +95,15 @@ STALE = (
     whole = code.files
 
     def few(derivation, placeholder=""):
-        names = ("__init__", "options", "pipeline", "kernels")
-        kept = [file for file in whole(derivation, placeholder) if file.name in names]
-        return (*kept, code.File("caller", "caller"))
+        places = ("__init__", "options", "pipeline", "kernels/__init__", "kernels/kernels")
+        kept = [file for file in whole(derivation, placeholder) if file.place in places]
+        return (*kept, code.File("caller"))
 
     code.files = few
 
     def write_in_one_second(package, folder, keep_compiled):  # all that Python looks at, besides the size
         target = write.write(package, folder, keep_compiled)
-        for file in target.glob("*.py"):
+        for file in target.rglob("*.py"):
             os.utime(file, (second, second))
         return target
 

@@ -14,8 +14,11 @@ import numpy as np
 import pytest
 import sympy as sp
 
-import symdual
 from symdual import Model, Scenario, features, signal, unknown
+from symdual.common.parts import PARTS
+from symdual.derive.derivation import derive
+from symdual.emit.package import package
+from symdual.spec.loading import gathered
 
 from ..goldens import body
 from .test_used import unreached, uses
@@ -115,15 +118,21 @@ def scenario(task: dict[str, str], name: str) -> Scenario:
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A package for each task."""
+    """Two packages for each task: one with all parts, and one without any."""
     folder = tmp_path_factory.mktemp("combinations")
     for number, task in enumerate(tasks()):
-        symdual.generate(scenario(task, f"model_{number}"), folder)
+        (own,) = gathered(scenario(task, f"model_{number}")).specifications.values()
+        derivation = derive(own)
+        for parts, kind in ((PARTS, "whole"), ((), "base")):
+            for name, content in package(derivation, parts=parts).files.items():
+                place = folder / f"model_{number}_{kind}" / name
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(content)
     return folder
 
 
 def test_all_names_are_known_and_used(packages: Path) -> None:
-    assert len(list(packages.iterdir())) > 20
+    assert len(list(packages.iterdir())) > 40
     command = [str(Path(sys.executable).with_name("ruff")), "check", "--isolated", "--no-cache", "--select=F,E9"]
     done = subprocess.run([*command, "--output-format=concise", str(packages)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
@@ -131,4 +140,4 @@ def test_all_names_are_known_and_used(packages: Path) -> None:
 
 def test_all_functions_are_used(packages: Path) -> None:
     for folder in sorted(packages.iterdir()):
-        assert unreached(uses(body(file.read_bytes()) for file in folder.glob("*.py"))) == set(), folder.name
+        assert unreached(uses(body(file.read_bytes()) for file in folder.rglob("*.py"))) == set(), folder.name

@@ -134,7 +134,7 @@ def shift(a, b):
 
 
 def test_what_is_met_twice_is_seen() -> None:
-    files: Mapping[str, bytes] = {"twice.py": SHIFT, "__init__.py": b""}
+    files: Mapping[str, bytes] = {"twice.py": SHIFT, "options.py": b"", "__init__.py": b""}
     plain, alone = np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0])
     Program(files).module("twice").shift(plain, plain)
     Alone(files).module("twice").shift(alone, alone)

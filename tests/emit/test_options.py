@@ -186,5 +186,5 @@ def test_packages_work_with_what_numba_documents(
     printed = fresh_python(PLAIN, tmp_path, SYMDUAL_NUMBA="plain", SYMDUAL_CACHE=cache).stdout
     documented = ["error_model", "fastmath"]
     assert json.loads(printed) == [6.5, False, documented, ["cache", *documented], cache == "on", []]
-    kept = list((tmp_path / "generated/gain/__pycache__").glob("*.nbi"))
+    kept = list((tmp_path / "generated/gain").rglob("*.nbi"))
     assert bool(kept) is (cache == "on")

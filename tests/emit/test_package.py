@@ -103,9 +103,9 @@ def headers(files: dict[str, bytes]) -> dict[str, list[str]]:
 def test_every_file_carries_the_digest_of_all_bodies() -> None:
     made = package(derive(cart()))
     lines = headers(dict(made.files))
-    assert set(lines) == {f"{file.name}.py" for file in files(Facts(derive(cart())))}
+    assert set(lines) == {f"{file.place}.py" for file in files(Facts(derive(cart())))}
     assert len({tuple(line) for line in lines.values()}) == 1
-    assert made.package_digest in lines["kernels.py"][1]
+    assert made.package_digest in lines["kernels/kernels.py"][1]
     for name, content in made.files.items():
         if name.endswith(".py"):  # a comment of two lines, then the docstring: fixed height
             assert content.decode().split("\n")[2].startswith('"""'), name
@@ -195,8 +195,8 @@ def declared_keys(template: str) -> frozenset[str]:
 def test_templates_declare_what_they_are_given_and_are_given_what_they_declare() -> None:
     facts = Facts(derive(cart()))
     for file in files(facts):
-        keys = declared_keys(f"{file.template}.py.jinja")
-        assert given(file, facts).keys() - {"name", "has"} == keys - {"name", "has"}, file.name
+        keys = declared_keys(file.source)
+        assert given(file, facts).keys() - {"name", "has"} == keys - {"name", "has"}, file.place
 
 
 def test_the_templates_of_a_controller_in_c_declare_what_they_are_given_and_are_given_what_they_declare() -> None:
@@ -220,10 +220,10 @@ def test_imports_and_decorators(zoo_model: Model) -> None:
     files = package(derive(zoo_model)).files
     for name, content in files.items():
         if name.endswith(".py"):
-            kernels = name == "kernels.py"
+            kernels = name == "kernels/kernels.py"
             allowed = {"numpy", "numba"} | ({"math"} if kernels else set(sys.stdlib_module_names))
             assert _imported(ast.parse(content)) <= allowed, name
-    functions = [node for node in ast.parse(files["kernels.py"]).body if isinstance(node, ast.FunctionDef)]
+    functions = [node for node in ast.parse(files["kernels/kernels.py"]).body if isinstance(node, ast.FunctionDef)]
     assert {f.name for f in functions if not f.name.startswith("_")} == {
         *("dynamics", "linearise", "dynamics_jacobian", "dynamics_hessian", "dynamics_hessians"),
         *("observation", "observation_jacobian", "observation_hessian"),
@@ -255,7 +255,7 @@ def _imported(tree: ast.Module) -> set[str]:
 
 @pytest.mark.parametrize("zoo_model", ["product", "measured", "unknown_locations"], indirect=True)
 def test_loops_start_at_zero_and_have_known_bounds(zoo_model: Model) -> None:
-    tree = ast.parse(package(derive(zoo_model)).files["kernels.py"])
+    tree = ast.parse(package(derive(zoo_model)).files["kernels/kernels.py"])
     loops = [node for node in ast.walk(tree) if isinstance(node, ast.For) and isinstance(node.iter, ast.Call)]
     assert len(loops) > 10
     for loop in loops:
@@ -281,7 +281,7 @@ def test_a_constant_of_a_kernel_may_have_any_name(name: str) -> None:
     rate = constant(name, 0.5)
     g = features.gaussian_process("g", x, kernel=lambda a, b: sp.exp(-rate * (a - b) ** 2), memory=3)
     files = package(derive(Model([x], [u], [x + u + g], name="m"))).files
-    source = files["process.py"].decode().split("from .options import ENTRY, INNER", 1)[1]
+    source = files["kernels/process.py"].decode().split("from ..options import ENTRY, INNER", 1)[1]
     module: dict[str, Any] = {
         "math": math,
         "np": np,

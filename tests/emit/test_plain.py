@@ -18,13 +18,13 @@ x, v, u = sp.symbols("x v u")
 sun = signal("sun", usual=0.5)
 NOISE = {"process_noise": [0.01, 0.02], "measurement_noise": 0.01}
 MODULES = {
-    "objective.py",
-    "constraints.py",
-    "backoff_search.py",
-    "backoff.py",
-    "closed_loop_covariance.py",
-    "signals.py",
-    "discrete_inputs.py",
+    "kernels/objective.py",
+    "constraints/constraints.py",
+    "constraints/backoff_search.py",
+    "constraints/backoff.py",
+    "constraints/closed_loop_covariance.py",
+    "kernels/signals.py",
+    "search/discrete_inputs.py",
 }
 #: words that only models have which use them; `lower`, `upper` and the like are everybody's
 WORDS = re.compile(

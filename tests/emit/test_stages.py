@@ -108,7 +108,7 @@ def chain(masses: int) -> Model:
 
 def test_code_grows_gently_with_the_states() -> None:
     """Twice the states, at most a little more than twice the code; written out it would be far more."""
-    lengths = [len(package(derive(chain(masses))).files["kernels.py"]) for masses in (8, 16)]
+    lengths = [len(package(derive(chain(masses))).files["kernels/kernels.py"]) for masses in (8, 16)]
     assert lengths[1] < 2.2 * lengths[0]
 
 
@@ -117,7 +117,7 @@ def test_code_does_not_grow_with_the_substeps(long: bool, monkeypatch: pytest.Mo
     monkeypatch.setattr(derivation, "LONG", 0 if long else 10**6)
     growth = [unknown("a", 1.0) * x * (1 - x) + u]
     models = [Model([x], [u], derivatives=growth, step=0.1, method="rk4", substeps=n, name="growth") for n in (2, 100)]
-    lengths = [package(derive(model)).files["kernels.py"].count(b"\n") for model in models]
+    lengths = [package(derive(model)).files["kernels/kernels.py"].count(b"\n") for model in models]
     assert lengths[0] == lengths[1]
 
 

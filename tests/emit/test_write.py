@@ -54,7 +54,7 @@ def test_code_that_stays_keeps_its_time_and_what_was_compiled(tmp_path: Path) ->
     assert symdual.generate(priors[1], tmp_path)[0].changed
     after = snapshot(tmp_path)
     same = {name for name in before if before[name][0] == after[name][0]}
-    assert {"gain/kernels.py", "gain/filter.py"} <= same < set(before)
+    assert {"gain/kernels/kernels.py", "gain/filters/filter.py"} <= same < set(before)
     assert all(after[name] == before[name] for name in same)
     assert all(after[name][1] > before[name][1] for name in set(before) - same)
 
@@ -74,8 +74,7 @@ def test_only_the_package_is_in_the_folder(tmp_path: Path) -> None:
     (made,) = symdual.generate(gain(2.0), tmp_path)
     symdual.generate(gain(3.0), tmp_path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["gain"]
-    files = [entry.name for entry in made.folder.iterdir() if entry.name != "__pycache__"]
-    assert sorted(files) == sorted(package(derive(gain(3.0))).files)
+    assert sorted(snapshot(made.folder)) == sorted(package(derive(gain(3.0)), parts=()).files)
 
 
 @pytest.mark.parametrize("damaged", [False, True])
@@ -83,20 +82,22 @@ def test_files_that_were_not_generated_are_kept(tmp_path: Path, damaged: bool) -
     (made,) = symdual.generate(
         Model([x], [u], [x + features.gaussian_process("g", x, memory=4) + u], name="gain"), tmp_path
     )
-    assert (made.folder / "process.py").is_file()
+    assert (made.folder / "kernels/process.py").is_file()
     (made.folder / "stages.txt").write_text("precious")
     (made.folder / "data").mkdir()
     (made.folder / "data/run.csv").write_text("1, 2")
+    (made.folder / "kernels/remarks.txt").write_text("mine")
     (made.folder / "link").symlink_to("nowhere")
-    (made.folder / "kernels.py").write_text("edited")
+    (made.folder / "kernels/kernels.py").write_text("edited")
     if damaged:
         (made.folder / "manifest.json").write_text("{")
     symdual.generate(gain(2.0), tmp_path)
     symdual.generate(gain(3.0), tmp_path)
     assert (made.folder / "stages.txt").read_text() == "precious"
     assert (made.folder / "data/run.csv").read_text() == "1, 2"
+    assert (made.folder / "kernels/remarks.txt").read_text() == "mine"
     assert (made.folder / "link").readlink() == Path("nowhere")
-    assert (made.folder / "process.py").is_file() == damaged  # what it was is not known any more
+    assert (made.folder / "kernels/process.py").is_file() == damaged  # what it was is not known any more
     assert evaluate.dynamics(symdual.load(made.folder), [1.0], [1.0], [])[0] == 4.0
     assert [entry.name for entry in tmp_path.iterdir()] == ["gain"]
 
@@ -105,7 +106,7 @@ def test_what_a_writer_left_that_died_late_goes_when_nothing_is_to_be_written(tm
     (made,) = symdual.generate(gain(2.0), tmp_path)
     for leftover in (".gain.old", ".gain.new"):
         (tmp_path / leftover).mkdir()
-        (tmp_path / leftover / "kernels.py").write_text("old")
+        (tmp_path / leftover / "records.py").write_text("old")
     before = snapshot(made.folder)
     with exclusive(tmp_path):  # another writer is at work, and they may be its own
         assert not symdual.generate(gain(2.0), tmp_path)[0].changed
@@ -117,7 +118,7 @@ def test_what_a_writer_left_that_died_late_goes_when_nothing_is_to_be_written(tm
 
 def test_a_damaged_package_is_written_again(tmp_path: Path) -> None:
     (made,) = symdual.generate(gain(2.0), tmp_path)
-    (made.folder / "kernels.py").write_text("broken")
+    (made.folder / "kernels/kernels.py").write_text("broken")
     assert symdual.generate(gain(2.0), tmp_path)[0].changed
     assert evaluate.dynamics(symdual.load(made.folder), [1.0], [1.0], [])[0] == 3.0
 
@@ -217,7 +218,7 @@ KILLED = """
     x, u = sp.symbols("x u")
     old, new = (Model([x], [u], [x + gain * u], name="gain") for gain in (2.0, 3.0))
     symdual.generate(old, "generated")
-    rendered = package(derive(new))
+    rendered = package(derive(new), parts=())
     Path("generated/gain/__pycache__").mkdir(exist_ok=True)
     real = {name: getattr(os, name) for name in ("replace", "fsync", "mkdir", "rename", "unlink", "rmdir")}
 
@@ -236,10 +237,10 @@ KILLED = """
             setattr(os, name, watched(function))
 
     def contents():
-        return {file.name: file.read_bytes().hex() for file in Path("generated/gain").iterdir() if file.is_file()}
+        return {str(file): file.read_bytes().hex() for file in Path("generated/gain").rglob("*") if file.is_file()}
 
     before, seen = contents(), []
-    for step in range(200):
+    for step in range(400):
         child = os.fork()
         if child == 0:
             die_before(step)
@@ -267,7 +268,7 @@ def test_killed_at_any_moment_the_old_or_the_new_package_is_whole(
     assert statuses[-1] == 0
     # the old package until the one move that puts the new one in its place, the new one from then on
     assert versions == tuple(sorted(versions, reverse=True))
-    assert versions.count("old") > len(package(derive(gain(3.0))).files)
+    assert versions.count("old") > len(package(derive(gain(3.0)), parts=()).files)
     assert versions[-1] == "new"
     assert report["left"] == ["gain"]
 

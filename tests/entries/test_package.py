@@ -29,7 +29,12 @@ Offered = Callable[[str], dict[str, list[Any]]]
 @pytest.fixture(scope="module")
 def offered(every_package: list[Path]) -> Offered:
     """The functions, classes and constants of a module of all packages: by name, in all their forms."""
-    return cache(lambda module: offers(file for one in every_package if (file := one / f"{module}.py").exists()))
+    return cache(lambda module: offers(file for one in every_package for file in sources(one, module)))
+
+
+def sources(package: Path, module: str) -> list[Path]:
+    """The file of a module, if the package has it."""
+    return [file for file in package.glob(f"**/{module}.py") if module != "__init__" or file.parent == package]
 
 
 def offers(files: Iterable[Path]) -> dict[str, list[Any]]:
@@ -102,7 +107,7 @@ def entries(every_package: list[Path]) -> set[tuple[str, str, tuple[str, ...]]]:
     """The entries of all packages, plants and an episode among them: module, name, arguments."""
     found = set()
     for folder in every_package:
-        program = Program({file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()})
+        program = Program({str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*.py")})
         for function in (*source.entries(program), *closed_loop_functions(program)):
             found.add((function.module, function.name, tuple(function.arguments)))
     return found

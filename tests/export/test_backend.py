@@ -249,7 +249,7 @@ def test_explained_episodes_have_the_noise_of_where_they_are(through_c: Callable
 
 
 WAVES = """
-from .kernels import {names}
+from .kernels.kernels import {names}
 
 
 def at_once(work):

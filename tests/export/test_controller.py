@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import symdual
 from symdual.backends.c.compilers import compile_files
 from symdual.backends.c.names import checked_prefix, safe
 from symdual.backends.c.translator import TAKEN
@@ -61,6 +62,18 @@ def test_it_acts_as_the_controller_in_python(task: Problem, exported: Exported, 
             expected.append([*u, *twin.belief.mean, 0.0])
         assert close(drive(native, exported, one.number, YS), expected, 1e-5), one.name
     assert [one.name for one in exported.choices] == [kind.name for kind in EXPORTED]
+
+
+def test_a_package_without_planned_is_exported(c_compiler: str, tmp_path: Path) -> None:
+    symdual.generate(ROOT / "examples/pendulum.py", tmp_path)
+    task = problem(symdual.load(tmp_path / "pendulum", backend="c")).changed(horizon=8)
+    found = export(task, Settings("swing"))
+    assert [one.name for one in found.choices] == [kind.name for kind in EXPORTED if not kind.part]
+    assert ["--with planned" in reason for reason in found.left_out] == [True]
+    native, dual = build(found, tmp_path), next(one for one in found.choices if one.name == "dual")
+    twin = controller(task, "dual")
+    expected = [[*twin.act(y), *twin.belief.mean, 0.0] for y in YS]
+    assert close(drive(native, found, dual.number, YS), expected, 1e-5)
 
 
 def test_a_task_with_constraints_is_exported(through_c: Callable[[str], LoadedPackage], tmp_path: Path) -> None:

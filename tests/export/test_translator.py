@@ -19,6 +19,7 @@ from symdual.backends.c.names import safe, snake
 from symdual.backends.c.program import Program
 from symdual.backends.c.translator import Translator
 from symdual.backends.c.values import Untranslatable
+from symdual.common.package_folders import modules_of
 from symdual.derive.derivation import derive
 from symdual.emit.package import package
 from symdual.entries.types import shaped
@@ -176,11 +177,12 @@ def test_loops_and_views_are_those_of_python(compiled_probe: Callable[..., tuple
 def changed(module: str, before: str, after: str) -> Program:
     """The toy package with one line changed, which may call numpy."""
     files = files_of("toy")
-    text = files[f"{module}.py"].decode()
+    file = modules_of(files)[module]
+    text = files[file].decode()
     assert before in text
     text = text.replace(before, after, 1)
     text = text.replace("from numba import njit", "import numpy as np\nfrom numba import njit", 1)
-    return Program({**files, f"{module}.py": text.encode()})
+    return Program({**files, file: text.encode()})
 
 
 @pytest.mark.parametrize(
@@ -200,7 +202,7 @@ def changed(module: str, before: str, after: str) -> Program:
 def test_what_is_not_known_is_named_with_file_and_line(after: str, sentence: str) -> None:
     program = changed("filter_covariance", "    share = ROUNDING", after)
     line = program.text("filter_covariance").split("\n").index(after.split("\n")[0]) + 1
-    with pytest.raises(Untranslatable, match=r"toy/filter_covariance\.py:\d+: ") as caught:
+    with pytest.raises(Untranslatable, match=r"toy/filters/filter_covariance\.py:\d+: ") as caught:
         source.translated(program, "toy", "toy")
     assert sentence in str(caught.value)
     named = int(str(caught.value).split(":")[1])

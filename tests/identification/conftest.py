@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 from symdual import Model
 from symdual.common.arrays import Array
 from symdual.common.atomic_files import write_atomically
+from symdual.common.package_folders import modules_of
 from symdual.identification.parameters.prior_model import PriorModel, prior_model
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Belief
@@ -49,10 +50,11 @@ def interpreted_likelihood(interpreted: Callable[[Model], Any]) -> Callable[[Mod
             key: {}
             for key in ("ALLOCATING", "ENTRY", "INNER", "INNER_ALLOCATING", "NOALIAS", "ORDERED", "KERNEL", "EXACT")
         }
+        files = modules_of(found.files)
         modules = {"kernels": vars(found.kernels), "options": options}
         noise = ("true_noise", "likelihood_noise") if named.noise is not None else ()
         for name in ("records", "blocks", *noise, "innovation", "likelihood", "likelihood_gradient", "information"):
-            modules[name] = _executed(name, found.files[f"{name}.py"].decode(), modules)
+            modules[name] = _executed(name, found.files[files[name]].decode(), modules)
             setattr(found, name, types.SimpleNamespace(**modules[name]))
         found.name = named.name
         return found
@@ -65,7 +67,7 @@ def _executed(name: str, source: str, modules: dict[str, dict[str, Any]]) -> dic
     tree, names = ast.parse(source), {"__name__": name, "njit": lambda **options: lambda function: function}
     for node in [n for n in tree.body if isinstance(n, ast.ImportFrom) and (n.level or n.module == "numba")]:
         if node.level and node.module:
-            names |= {alias.name: modules[node.module][alias.name] for alias in node.names}
+            names |= {alias.name: modules[node.module.rpartition(".")[2]][alias.name] for alias in node.names}
         elif not node.level:
             names |= {alias.name: getattr(numba, alias.name) for alias in node.names if alias.name != "njit"}
         tree.body.remove(node)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import re
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ import sympy as sp
 from symdual import Model, features, unknown
 from symdual.checks import dense
 from symdual.checks.expanded import expand
+from symdual.common.package_folders import modules_of
 from symdual.derive.derivation import derive
 from symdual.emit.package import package
 from symdual.runtime.loading import LoadedPackage
@@ -318,11 +320,13 @@ class Interpreted:
 
     module: types.ModuleType
     numbers: dict[str, np.ndarray]
+    places: dict[str, str]
 
     def __getattr__(self, name: str) -> Any:
         if name.isupper():
             return getattr(self.module, name)
-        return importlib.import_module(f"{self.module.__name__}.{name}")
+        place = self.places[name].removesuffix(".py").replace("/", ".")
+        return importlib.import_module(f"{self.module.__name__}.{place}")
 
 
 @pytest.fixture(scope="session")
@@ -334,10 +338,12 @@ def interpret(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Mo
     def run(model: Model) -> Interpreted:
         folder = parent / f"interpreted_{next(count)}_{model.name}"
         folder.mkdir()
-        for name, content in package(derive(model)).files.items():
+        files = package(derive(model)).files
+        for name, content in files.items():
+            (folder / name).parent.mkdir(exist_ok=True)
             _write_plain(folder / name, content)
         module = importlib.import_module(folder.name)
-        return Interpreted(module, module.numbers())
+        return Interpreted(module, module.numbers(), modules_of(files))
 
     yield run
     sys.path.remove(str(parent))
@@ -356,7 +362,7 @@ def _write_plain(file: Path, content: bytes) -> None:
     if file.name == "options.py":
         content = _PLAIN_OPTIONS
     elif file.suffix == ".py":
-        text = content.decode().replace("from . import one_name\n\n__name__ = one_name(__spec__)\n", "")
+        text = re.sub(r"from \.+ import one_name\n\n__name__ = one_name\(__spec__\)\n", "", content.decode())
         stub = "def njit(**options):\n    return lambda function: function\n"
         text = text.replace("from numba import cfunc, njit, types\n", f"from numba import cfunc, types\n\n{stub}")
         content = text.replace("from numba import njit\n", stub).encode()

@@ -97,7 +97,7 @@ def test_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert str(tmp_path / "else" / "where") in refusal(tmp_path / "else" / "where")
 
 
-@pytest.mark.parametrize("name", ["kernels.py", "__init__.py", "data.npz", "filter.py"])
+@pytest.mark.parametrize("name", ["kernels/kernels.py", "__init__.py", "data.npz", "filters/filter.py"])
 def test_edited_by_hand(folder: Path, name: str) -> None:
     (folder / name).write_bytes((folder / name).read_bytes() + b"\n")
     assert f"the file {name} " in refusal(folder)
@@ -105,8 +105,8 @@ def test_edited_by_hand(folder: Path, name: str) -> None:
 
 
 def test_a_file_is_missing(folder: Path) -> None:
-    (folder / "kernels.py").unlink()
-    assert "kernels.py" in refusal(folder)
+    (folder / "kernels/kernels.py").unlink()
+    assert "kernels/kernels.py" in refusal(folder)
     assert "is missing" in refusal(folder)
 
 
@@ -149,7 +149,7 @@ ALONE = """
     sys.modules.update(dict.fromkeys(("symdual", "sympy", "jinja2", "scipy", "click", "rich")))
     import numpy as np
     import IMPORTED as package
-    from IMPORTED import kernels
+    from IMPORTED.kernels import kernels
     out = np.zeros(1)
     theta = package.numbers()["prior_mean"]
     z, data, work = np.concatenate([[0.5], theta]), package.numbers()["data"], np.zeros(package.WORK)
@@ -163,7 +163,8 @@ def test_a_copied_package_works_without_symdual(
     folder: Path, imported: str, cached: bool, fresh_python: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
     if not cached:
-        shutil.rmtree(folder / "__pycache__")
+        for place in folder.rglob("__pycache__"):
+            shutil.rmtree(place)
     place = folder.parent if imported == "cart" else folder.parent.parent
     printed = fresh_python(ALONE.replace("IMPORTED", imported), place).stdout.split()
     assert float(printed[0]) == pytest.approx(2.5 + 2 * np.exp(-0.125), rel=1e-14)
@@ -236,7 +237,7 @@ def test_who_loads_while_a_package_is_replaced_gets_the_new_one(tmp_path: Path) 
 
     def replaced() -> None:
         with exclusive(tmp_path):
-            (target / "kernels.py").write_text("half")  # a moment that a reader must not judge by
+            (target / "kernels/kernels.py").write_text("half")  # a moment that a reader must not judge by
             held.set()
             half_done.wait(0.5)
             write(package(derive(signed(-1))), tmp_path)

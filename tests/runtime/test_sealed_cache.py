@@ -190,22 +190,22 @@ WHOLE = """
         return [value, sum(package.kernels.dynamics.stats.cache_hits.values()), hits, said]
 
     symdual.generate(Model([x], [u], [x + 3 * u], name="gain"), "generated")
-    cache = Path("generated/gain/__pycache__")
+    package = Path("generated/gain")
     in_new_process(step)
     in_new_process(step)
-    shutil.copytree(cache, "whole")
+    shutil.copytree(package, "whole")
     for damage in ("empty", "half", "scrambled"):
         for suffix in (".nbi", ".nbc"):
-            for file in cache.glob(f"*{suffix}"):
-                content = (Path("whole") / file.name).read_bytes()
+            for file in package.rglob(f"*{suffix}"):
+                content = ("whole" / file.relative_to(package)).read_bytes()
                 scrambled = random.Random(0).randbytes(len(content))
                 file.write_bytes({"empty": b"", "half": content[: len(content) // 2], "scrambled": scrambled}[damage])
             in_new_process(step)
             in_new_process(step)
-    for file in cache.glob("*.nb?"):
+    for file in package.rglob("*.nb?"):
         file.write_bytes(b"")
     symdual.generate(Model([x], [u], [x + 3 * u], name="gain"), "generated", force=True)
-    results.append(any(cache.glob("*.nb?")))
+    results.append(any(package.rglob("*.nb?")))
     print(json.dumps(results))
 """
 
@@ -217,7 +217,8 @@ def test_a_damaged_cache_is_compiled_again(
     first, second, *pairs, carried_over = json.loads(fresh_python(WHOLE, tmp_path).stdout)
     assert first == [6.5, 0, 0, []]
     assert second == [6.5, 1, 1, []]
-    said = [f"compiled code in {tmp_path}/generated/gain/__pycache__ was damaged; it is compiled again"]
+    places = (f"{tmp_path}/generated/gain/{folder}__pycache__" for folder in ("kernels/", ""))
+    said = [f"compiled code in {place} was damaged; it is compiled again" for place in places]
     assert pairs == [[6.5, 0, 0, said], [6.5, 1, 1, []]] * 6
     assert carried_over is False  # after --force nothing compiled is left
 
@@ -315,6 +316,7 @@ PLAIN = """
     [
         ("", {}, "True True True"),
         ("package/__pycache__", {}, "False False True"),
+        ("package/planning/__pycache__", {}, "False False True"),
         ("package", {}, "False False True"),
         ("", {"NUMBA_CACHE_DIR": "named"}, "True True True"),
         ("named", {"NUMBA_CACHE_DIR": "named"}, "False False False"),
@@ -331,7 +333,7 @@ def test_a_numba_that_is_not_known_keeps_nothing_where_others_can_write(
 ) -> None:
     """Its own cache unpickles whatever lies there."""
     shutil.copytree(package_of("heated"), tmp_path / "package", ignore=shutil.ignore_patterns("__pycache__"))
-    for folder in ("package/__pycache__", "named"):
+    for folder in ("package/__pycache__", "package/planning/__pycache__", "named"):
         (tmp_path / folder).mkdir()
     if loose:
         (tmp_path / loose).chmod(0o777)

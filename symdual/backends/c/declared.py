@@ -28,7 +28,7 @@ def kinds_of(translator: Translator, function: Function, further: Mapping[str, A
     for name in function.arguments:
         if name not in known:
             raise Untranslatable(
-                f"{translator.place}/{function.module}.py:{function.tree.lineno}: symdual/entries does not declare the "
+                f"{translator.place}/{function.file}:{function.tree.lineno}: symdual/entries does not declare the "
                 f"argument {name} of {function.name}"
             )
     return tuple(_kind(translator, known[name]) for name in function.arguments)
@@ -86,7 +86,8 @@ def _group(translator: Translator, declaration: type) -> Kind:
     for field in getattr(translator.program.module(module), name)._fields:
         if field not in known:
             raise Untranslatable(
-                f"{translator.place}/{module}.py: symdual/entries does not declare the field {field} of {name}"
+                f"{translator.place}/{translator.program.file(module)}: symdual/entries does not declare the field "
+                f"{field} of {name}"
             )
         if LEFT_TO_PYTHON not in getattr(known[field], "__metadata__", ()):
             fields.append((field, _kind(translator, known[field])))

@@ -71,7 +71,7 @@ class Expressions(ABC):
     def fault(self, node: ast.AST, what: str) -> Untranslatable:
         """An error that names the file and the line of a node."""
         line = getattr(node, "lineno", self.function.tree.lineno)
-        return Untranslatable(f"{self.translator.place}/{self.function.module}.py:{line}: {what}")
+        return Untranslatable(f"{self.translator.place}/{self.function.file}:{line}: {what}")
 
     @abstractmethod
     def local(self, name: str) -> Value | None:

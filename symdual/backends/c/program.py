@@ -12,10 +12,12 @@ import types
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Any
 
 from symdual.backends.c.facts import assignments, loose
 from symdual.common.lazy import cached_property
+from symdual.common.package_folders import modules_of
 from symdual.runtime.forking import MAKING
 
 _FAST = frozenset({"contract", "reassoc"})
@@ -43,6 +45,11 @@ class Function:
     def tree(self) -> ast.FunctionDef:
         """Its definition."""
         return self.program.trees(self.module)[self.name]
+
+    @property
+    def file(self) -> str:
+        """The file that it is in."""
+        return self.program.file(self.module)
 
     @property
     def arguments(self) -> list[str]:
@@ -127,6 +134,7 @@ class Program:
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self._files = files
+        self._places = {"__init__": "__init__.py", **modules_of(files)}
         self._modules: dict[str, types.ModuleType] = {}
         self._noted: dict[int, Options] = {}
         self._functions: dict[int, Function] = {}
@@ -137,16 +145,19 @@ class Program:
     @cached_property
     def names(self) -> list[str]:
         """The modules of the package, in alphabetical order, without what is private to numba."""
-        files = sorted(name.removesuffix(".py") for name in self._files if name.endswith(".py"))
-        return [name for name in files if name not in ("__init__", "options", "pipeline")]
+        return sorted(name for name in self._places if name not in ("__init__", "options", "pipeline"))
 
     def has(self, module: str) -> bool:
         """Whether there is a module of this name."""
-        return f"{module}.py" in self._files
+        return module in self._places
+
+    def file(self, module: str) -> str:
+        """The file of a module."""
+        return self._places[module]
 
     def text(self, module: str) -> str:
         """The source of a module."""
-        return self._files[f"{module}.py"].decode()
+        return self._files[self.file(module)].decode()
 
     def module(self, name: str) -> types.ModuleType:
         """A module of the package, run without numba."""
@@ -173,9 +184,10 @@ class Program:
         """The module from which another one imports a name, or None where it is its own."""
         if module not in self._sources:
             self._sources[module] = {
-                alias.asname or alias.name: node.module
+                alias.asname or alias.name: source
                 for node in (self._parse(module).body if self.has(module) else ())
-                if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module
+                if isinstance(node, ast.ImportFrom) and node.level and node.module
+                if (source := self._module_at(self.file(module), node.level, node.module)) is not None
                 for alias in node.names
             }
         return self._sources[module].get(name)
@@ -194,20 +206,20 @@ class Program:
         """
         if module not in self._parsed:
             with MAKING:
-                self._parsed[module] = ast.parse(self._files[f"{module}.py"], f"{module}.py")
+                self._parsed[module] = ast.parse(self._files[self.file(module)], self.file(module))
         return self._parsed[module]
 
     # ------------------------------------------------------------ running
 
     def _run(self, name: str) -> types.ModuleType:
-        source = self._files[f"{name}.py"]
+        source, file = self._files[self.file(name)], self.file(name)
         module = types.ModuleType(name)
         self._modules[name] = module  # before it runs: modules may import each other
         namespace = vars(module)
         namespace["__builtins__"] = {**vars(builtins), "__import__": self._import}
         namespace["__spec__"] = None
-        namespace["__file__"] = f"{name}.py"
-        exec(compile(source, f"{name}.py", "exec", dont_inherit=True), namespace)
+        namespace["__file__"] = file
+        exec(compile(source, file, "exec", dont_inherit=True), namespace)
         if name == "__init__":
             namespace["one_name"] = lambda spec: name
         for value in list(namespace.values()):
@@ -226,14 +238,15 @@ class Program:
         def imported(of: str, names: Any = None, local: Any = None, wanted: Any = (), level: int = 0) -> Any:
             if level == 0:
                 return self._import(of, names, local, wanted, level)
-            if of:
-                return modules(of)
-            vars(first).update({one: modules(one) for one in wanted or () if self.has(one)})
-            return first
+            if (found := self._module_at(names["__file__"], level, of)) is not None:
+                return modules(found)
+            folder = types.ModuleType(of) if of else first
+            vars(folder).update({one: modules(one) for one in wanted or () if self.has(one)})
+            return folder
 
-        module = types.ModuleType(name)
-        vars(module).update(__builtins__={**vars(builtins), "__import__": imported}, __file__=f"{name}.py")
-        exec(compile(self._files[f"{name}.py"], f"{name}.py", "exec", dont_inherit=True), vars(module))
+        module, file = types.ModuleType(name), self.file(name)
+        vars(module).update(__builtins__={**vars(builtins), "__import__": imported}, __file__=file)
+        exec(compile(self._files[file], file, "exec", dont_inherit=True), vars(module))
         return module
 
     def _import(self, name: str, names: Any = None, local: Any = None, wanted: Any = (), level: int = 0) -> Any:
@@ -241,12 +254,18 @@ class Program:
             if name == "numba":
                 return self._numba
             return builtins.__import__(name, names, local, wanted, level)
-        if name:
-            return self.module(name)
+        if (found := self._module_at(names["__file__"], level, name)) is not None:
+            return self.module(found)
+        folder = types.ModuleType(name) if name else self.module("__init__")
         for one in wanted or ():
             if self.has(one):
-                setattr(self.module("__init__"), one, self.module(one))
-        return self.module("__init__")
+                setattr(folder, one, self.module(one))
+        return folder
+
+    def _module_at(self, file: str, level: int, name: str) -> str | None:
+        """The module that a file imports from by so many dots and a name; None for a folder, or the package itself."""
+        place = PurePosixPath(file).parents[level - 1] / name.replace(".", "/")
+        return place.name if self._places.get(place.name) == f"{place}.py" else None
 
     def _options(self) -> types.ModuleType:
         """The names of `options.py`, without numba behind them."""

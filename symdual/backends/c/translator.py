@@ -96,9 +96,7 @@ class Translator:
             problem = f"{function.name} takes {len(function.arguments)} arguments, not {len(kinds)}"
             raise caller.fault(node, problem) if caller and node else Untranslatable(problem)
         if function in self._running:
-            raise Untranslatable(
-                f"{self.place}/{function.module}.py:{function.tree.lineno}: {function.name} calls itself"
-            )
+            raise Untranslatable(f"{self.place}/{function.file}:{function.tree.lineno}: {function.name} calls itself")
         self._running.append(function)
         found = self._shortcut(function, kinds) or translate(self, function, kinds)
         self._running.pop()

@@ -129,11 +129,11 @@ def _module(package: LoadedPackage) -> str:
     return "\n".join(
         [
             "from numba import njit",
-            "from .kernels import dynamics, dynamics_jacobian, dynamics_hessian",
-            "from .blocks import copy as restore",
-            "from .filter import step as filter_step",
-            "from .trajectory import follow",
-            f"from .dual_cost import jd_structured{lowrank}",
+            "from .kernels.kernels import dynamics, dynamics_jacobian, dynamics_hessian",
+            "from .blocks.blocks import copy as restore",
+            "from .filters.filter import step as filter_step",
+            "from .planning.trajectory import follow",
+            f"from .planning.dual_cost import jd_structured{lowrank}",
             "from .records import NX, NZ, NTHETA, WIDTH",
             "JIT = {}",
             f"\n\n@njit(**JIT)\ndef barrier(values):\n    {_NOTHING}\n",

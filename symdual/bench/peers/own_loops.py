@@ -27,7 +27,15 @@ from numba.extending import intrinsic
 
 blocks, kernels, filter, trajectory, nominal, ce_plan, dual_cost = (
     importlib.import_module("{package}." + name)
-    for name in ("blocks", "kernels", "filter", "trajectory", "nominal", "ce_plan", "dual_cost")
+    for name in (
+        "blocks.blocks",
+        "kernels.kernels",
+        "filters.filter",
+        "planning.trajectory",
+        "planning.nominal",
+        "planning.ce_plan",
+        "planning.dual_cost",
+    )
 )
 dynamics, dynamics_jacobian, dynamics_hessian = (
     kernels.dynamics, kernels.dynamics_jacobian, kernels.dynamics_hessian

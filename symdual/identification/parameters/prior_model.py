@@ -58,7 +58,7 @@ def prior_model(
             f'{written.name} has the Gaussian process "{family.name}", which has no unknowns that an experiment '
             "could tell apart: identify a model with a family of features in its place"
         )
-    folders = {item.model.name: item.folder for item in api.generate(model, folder)}
+    folders = {item.model.name: item.folder for item in api.generate(model, folder, parts="likelihood")}
     package = load(folders[written.name])
     around = surroundings(written, signals_of(package), chosen)
     if chosen is None:

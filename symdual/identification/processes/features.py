@@ -72,7 +72,7 @@ def with_features(optimum: ProcessOptimum, unseen: Sequence[Recording], folder: 
         )
     points = _points(optimum, unseen)
     model, mean, covariance = _model(optimum, learn(optimum, points))
-    package = load(generated_alone(model, folder))
+    package = load(generated_alone(model, folder, parts="likelihood"))
     n = len(setup.model.states)
     prior = Belief(np.concatenate([setup.start[:n], mean]), block_diag(setup.start_covariance[:n, :n], covariance))
     around = surroundings(model, (), None)._replace(begun=True)  # recordings are complete

@@ -15,6 +15,7 @@ import numba
 
 from symdual import api
 from symdual.common.errors import SymdualError
+from symdual.controllers import parts_for
 from symdual.paper.experiments.plan import TRUTHS, Arm
 from symdual.runtime.closed_loop import Settings, simulate
 from symdual.runtime.costs import cost_kind
@@ -47,7 +48,7 @@ def problems(
     for need in needs:
         progress(f"deriving {need.file.stem}", 0.0)
         try:
-            api.generate(need.file, folder)
+            api.generate(need.file, folder, parts=parts_for(arm.controller for arm in need.arms))
         except OSError as fault:
             raise SymdualError(f"cannot write to the folder {folder}: {fault.strerror}") from fault
     found = {need.file.stem: problem(load(folder / need.file.stem)) for need in needs}

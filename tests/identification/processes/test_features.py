@@ -140,7 +140,7 @@ def test_remembered_inputs_and_signals_in_the_linearised_model() -> None:
 
 @pytest.fixture
 def without_compiling(monkeypatch: pytest.MonkeyPatch, interpreted_likelihood: Callable[[Model], Any]) -> None:
-    monkeypatch.setattr("symdual.generation.generated_alone", lambda model, folder: model)
+    monkeypatch.setattr("symdual.generation.generated_alone", lambda model, folder, parts: model)
     monkeypatch.setattr("symdual.identification.processes.features.load", interpreted_likelihood)
 
 
