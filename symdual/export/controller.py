@@ -260,7 +260,9 @@ def _context(
         vectors=vectors,
         matrices=matrices,
         options=option_setters(one.name for one in choices),
-        statuses={name: int(getattr(work.program.module("control_step"), name)) for name in _STATUSES},
+        statuses={
+            name: int(value) for name, value in vars(work.program.module("control_step")).items() if name in _STATUSES
+        },
         chosen=tuple(f"c->settings.{name} = settings[controller][{i}];" for i, name in enumerate(choices[0].settings)),
         doubts=_doubts(work, package),
         factorise=f"\n    {prefix}_filter_covariance_factorise(&c->belief);" if package.SQUARE_ROOT else "",

@@ -172,7 +172,7 @@ class Solver:
 
     def _lost(self, state: State, status: int) -> SymdualError:
         """What is wrong with a measurement that could not be taken."""
-        if status == self._status.NO_SIGNAL:
+        if self._signals and status == self._status.NO_SIGNAL:
             self._extend()
             require_set(self._task, state.k - (state.u is not None), state.k)
         if status == self._status.INFINITE_MEASUREMENT:
