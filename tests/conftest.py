@@ -159,7 +159,13 @@ def shared_models(packages: Path) -> Callable[[Path], Path]:
     turns = packages.with_name("turns")
     turns.mkdir(exist_ok=True)
 
+    taken = {*goldens.WHOLE, *(file.partition("/")[0] for file in goldens.committed_digests())}
+
     def run(model_file: Path) -> Path:
+        if model_file not in goldens.MODEL_FILES and (twice := taken & load_model_file(model_file).models.keys()):
+            raise ValueError(
+                f"the project has models of these names, which share a folder with those of tests: {twice}"
+            )
         with locked(turns, wait=True):
             symdual.generate(model_file, packages, parts=PARTS)
         return packages

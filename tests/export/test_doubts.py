@@ -26,11 +26,11 @@ x, y, u, v, w = sp.symbols("x y u v w")
 b, c = unknown("b", mean=-0.5, variance=0.04), unknown("c", mean=1.0, variance=0.1)
 noise = dict(process_noise=1e-2, measurement_noise=1e-3)
 single = Model([x], [u], [x + b * u**2], **noise)
-bent = Model([x, y], [u, v], [x + b * u + sp.sin(y), 0.9 * y + c * v], **noise)
-chosen = Model([x], [w], [x + b * w**2], bounds={w: (-1, 1)}, **noise)
+angled = Model([x, y], [u, v], [x + b * u + sp.sin(y), 0.9 * y + c * v], **noise)
+picked = Model([x], [w], [x + b * w**2], bounds={w: (-1, 1)}, **noise)
 one = Scenario(single, 8, input_cost=0.1, start=[1.0])
-two = Scenario(bent, 8, input_cost=0.1, start=[1.0, 0.5])
-three = Scenario(chosen, 8, input_cost=0.1, start=[1.0], choices={w: [-1.0, 0.0, 1.0]})
+two = Scenario(angled, 8, input_cost=0.1, start=[1.0, 0.5])
+three = Scenario(picked, 8, input_cost=0.1, start=[1.0], choices={w: [-1.0, 0.0, 1.0]})
 """
 
 YS = np.array([[1.0, 0.5], [1.1, 0.4], [np.nan, 0.0], [40.0, -9.0], [-30.0, 10.0], [200.0, -30.0]])
@@ -45,7 +45,7 @@ def task_of(
     return lambda name: problem(symdual.load(shared_models(file) / name, backend="c"))
 
 
-@pytest.mark.parametrize("name", ["single", "bent", "chosen"])
+@pytest.mark.parametrize("name", ["single", "angled", "picked"])
 def test_an_exported_controller_says_what_speaks_against_its_input(
     task_of: Callable[[str], Problem], name: str, tmp_path: Path
 ) -> None:
@@ -76,4 +76,4 @@ def test_an_exported_controller_says_what_speaks_against_its_input(
             met |= bits
             state = State(state.k + 1, belief, u, plans)
     kinds = {kind for n, kind in enumerate(KINDS) if met >> n & 1}
-    assert kinds >= {"measurement", "prior"} | ({"search"} if name != "bent" else {"limit"})
+    assert kinds >= {"measurement", "prior"} | ({"search"} if name != "angled" else {"limit"})

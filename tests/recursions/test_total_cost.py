@@ -165,7 +165,7 @@ def test_the_slope_knows_that_backoffs_follow_the_plan(package: Any, workspace: 
 
 @pytest.mark.parametrize("a", [-30.0, -8.0, -1.645, -0.1, 0.0, 0.5, 4.0, 30.0])
 def test_a_spread_adds_what_quadrature_says(package: Any, a: float) -> None:
-    hidden = package.total_cost.hidden_excess
+    hidden = package.uncertain_cost.hidden_excess
     expected = _hidden(2.0 * a, 2.0)
     assert hidden(2.0 * a, 2.0) == pytest.approx(expected, rel=1e-9, abs=1e-14)
     # before the wall and behind it, all of it is the variance

@@ -117,18 +117,18 @@ SQUARED = """
 import sympy as sp
 from symdual import Model, Scenario, unknown
 x, u = sp.symbols("x u")
-squared = Model([x], [u], [x + unknown("b", -0.5, 0.04) * u**2], process_noise=1e-2, measurement_noise=1e-3)
-scenario = Scenario(squared, 8, input_cost=0.1, start=[1.0]{more})
+mirrored = Model([x], [u], [x + unknown("b", -0.5, 0.04) * u**2], process_noise=1e-2, measurement_noise=1e-3)
+scenario = Scenario(mirrored, 8, input_cost=0.1, start=[1.0]{more})
 """
 
 
 def test_an_input_whose_opposite_is_worth_as_much_is_told(make_quickly: Callable[[str, str], LoadedPackage]) -> None:
     with pytest.warns(DoubtWarning, match="the input at step 0 is not determined"):
-        controller(problem(make_quickly("squared", SQUARED.format(more=""))), "dual").act([1.0])
+        controller(problem(make_quickly("mirrored", SQUARED.format(more=""))), "dual").act([1.0])
 
 
 def test_choices_that_are_worth_as_much_are_told(make_quickly: Callable[[str, str], LoadedPackage]) -> None:
-    text = SQUARED.format(more=", choices={u: [-1.0, 0.0, 1.0]}").replace("squared", "chosen")
+    text = SQUARED.format(more=", choices={u: [-1.0, 0.0, 1.0]}").replace("mirrored", "chosen")
     task = problem(make_quickly("chosen", text))
     for name in ("ce", "planned"):
         with pytest.warns(DoubtWarning, match=r"not determined: u = \(-?1\) costs .*, and so does \(-?1\)"):
