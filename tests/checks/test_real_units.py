@@ -29,12 +29,12 @@ from symdual import Model, Scenario, unknown
 C, T, Tc = sp.symbols("C T Tc")
 k0, E = unknown("k0", 7.2e10, 1e20), unknown("E", 8750.0, 900.0)
 r = k0 * sp.exp(-E / T) * C
-reactor = Model(
+hot_reactor = Model(
     [C, T], [Tc], derivatives=[1 - C - r, 350 - T + 209.2 * r + 2.09 * (Tc - T)], step=0.05, method="rk4",
     process_noise=[1e-6, 0.1], measurement_noise=[1e-4, 0.5], bounds={Tc: (250, 350)},
 )
 scenario = Scenario(
-    reactor, 30, state_cost=[100, 0], input_cost=1e-4, start=[0.87, 324.5], start_covariance=[1e-4, 1.0],
+    hot_reactor, 30, state_cost=[100, 0], input_cost=1e-4, start=[0.87, 324.5], start_covariance=[1e-4, 1.0],
     reference=[0.6, 0],
 )
 """
@@ -49,11 +49,11 @@ def reactor(
         compilation.compiler()
     except compilation.NoCompiler as failure:
         pytest.skip(str(failure))
-    file = tmp_path_factory.mktemp("models") / "reactor.py"
+    file = tmp_path_factory.mktemp("models") / "hot_reactor.py"
     file.write_text(REACTOR)
     contents = load_model_file(file)
-    package = symdual.load(shared_models(file) / "reactor", backend="c")
-    return contents.specifications["reactor"], list(contents.scenarios.values()), package
+    package = symdual.load(shared_models(file) / "hot_reactor", backend="c")
+    return contents.specifications["hot_reactor"], list(contents.scenarios.values()), package
 
 
 def test_a_reference_of_which_nothing_is_wanted_is_no_place_to_be(reactor: Any) -> None:
