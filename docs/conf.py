@@ -13,7 +13,7 @@ import symdual
 project = "symdual"
 author = "the symdual authors"
 version = release = symdual.__version__
-project_copyright = "MIT licence"
+project_copyright = "the symdual authors, under the MIT licence"
 
 extensions = [
     "myst_parser",
