@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import sympy as sp
 
     from symdual.report.mathml import Typesetter
-    from symdual.runtime.problem import Belief
+    from symdual.runtime.belief import Belief
     from symdual.spec.model import Model
     from symdual.spec.scenario import Scenario
 

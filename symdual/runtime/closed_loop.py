@@ -20,10 +20,11 @@ from symdual.common.arrays import Array
 from symdual.common.display import first_few
 from symdual.common.errors import SymdualError, SymdualWarning
 from symdual.common.named import held
-from symdual.common.numbers import correlations, natural_order
+from symdual.common.numbers import natural_order, root
 from symdual.controllers import COSTS, NAMES, knows_truth
 from symdual.entries.decisions import EpisodeLogArrays
 from symdual.entries.types import Records
+from symdual.runtime.belief import Belief, processes_of
 from symdual.runtime.constraints import warn_of_start
 from symdual.runtime.controller import controller
 from symdual.runtime.costs import (
@@ -44,7 +45,7 @@ from symdual.runtime.objective import constraints_of
 from symdual.runtime.options import USUAL, Options
 from symdual.runtime.parallel import in_threads
 from symdual.runtime.posterior import MemoryWarning, losses
-from symdual.runtime.problem import Belief, Problem, processes_of, require_parameters
+from symdual.runtime.problem import Problem, require_parameters
 from symdual.runtime.problem import problem as of_package
 from symdual.runtime.signals import place_of, require_set
 from symdual.runtime.standby import with_standby
@@ -252,16 +253,6 @@ def _wander(plant: LoadedPackage, truths: Array, drifts: Array, steps: int) -> A
                 theta = theta + drifts[:, k]
             path[:, k] = theta
     return path
-
-
-def root(covariance: Array) -> Array:
-    """R with R R' = S: deviations times the symmetric root of the correlations; a zero matrix has a zero root.
-
-    The symmetric root of S itself would mix units: the same random draws would be another one in other units.
-    """
-    deviations, C = correlations(covariance)
-    values, vectors = np.linalg.eigh(C)
-    return np.asarray(deviations[:, None] * ((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T))
 
 
 def run(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Settings) -> Episodes:

@@ -18,10 +18,11 @@ from symdual.common.errors import SymdualError, did_you_mean
 from symdual.common.named import Given
 from symdual.common.words import refuse_unknown
 from symdual.controllers import NAMES, knows_truth
+from symdual.runtime.belief import Belief, checked_belief
 from symdual.runtime.evaluate import argument
 from symdual.runtime.info import Info, State, Statistics
 from symdual.runtime.options import USUAL, Options
-from symdual.runtime.problem import Belief, Problem, checked_belief
+from symdual.runtime.problem import Problem
 from symdual.runtime.signals import Forecast
 from symdual.runtime.solver import Solver
 from symdual.runtime.standby import with_standby

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from symdual.common.arrays import Array
 from symdual.entries.types import Records
+from symdual.runtime.belief import Belief
 from symdual.runtime.options import Planned
-from symdual.runtime.problem import Belief
 
 STATUS = ("converged", "iteration limit", "stalled", "not finite", "bad argument")
 

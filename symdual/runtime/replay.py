@@ -23,12 +23,13 @@ from symdual.common.atomic_files import write_atomically
 from symdual.common.errors import SymdualError, did_you_mean
 from symdual.common.numbers import number_in
 from symdual.entries.recursions import FilterWorkspace
+from symdual.runtime.belief import Belief
 from symdual.runtime.consistency import BAND, judge
 from symdual.runtime.culprits import fault_of_step
 from symdual.runtime.info import Statistics
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import by_values, losses
-from symdual.runtime.problem import Belief, Problem
+from symdual.runtime.problem import Problem
 from symdual.runtime.signals import place_of, signals_of
 from symdual.runtime.standby import with_standby
 from symdual.runtime.stiffness import too_fast

@@ -19,6 +19,7 @@ from symdual.entries.recursions import Workspace
 from symdual.entries.types import Records
 from symdual.runtime import faults
 from symdual.runtime.backend import BackendFailure
+from symdual.runtime.belief import Belief
 from symdual.runtime.constraints import warn_of_start
 from symdual.runtime.costs import (
     cost_kind,
@@ -34,7 +35,7 @@ from symdual.runtime.noise import believed, fault_along, fault_of_filter, has_st
 from symdual.runtime.objective import constraints_of
 from symdual.runtime.options import Options, first_plans, lay_out, taken_up, told
 from symdual.runtime.posterior import MemoryWarning, losses
-from symdual.runtime.problem import Belief, Problem
+from symdual.runtime.problem import Problem
 from symdual.runtime.signals import Forecast, place_of, require_set, signals_of, with_forecast, with_signals
 from symdual.runtime.stiffness import too_fast
 

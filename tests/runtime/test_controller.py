@@ -17,10 +17,11 @@ import pytest
 
 from symdual.common.errors import SymdualError
 from symdual.controllers import NAMES
+from symdual.runtime.belief import Belief
 from symdual.runtime.controller import Controller, State, controller
 from symdual.runtime.costs import cost_kind
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Belief, Problem, problem
+from symdual.runtime.problem import Problem, problem
 
 COMPILED = ("oracle", "ce", "cautious", "beb", "dual")
 
