@@ -159,7 +159,7 @@ IDENTITY = Transform()
 
 # ------------------------------------------------------------ of several quantities
 
-Transforms = Sequence[Transform]
+Transforms = Sequence[Transform]  # one for each entry; those that are missing have no bounds
 
 
 def moments_of(transforms: Transforms, mean: Array, variance: Array) -> Moments:
@@ -169,6 +169,12 @@ def moments_of(transforms: Transforms, mean: Array, variance: Array) -> Moments:
         if one:
             means[..., i], variances[..., i] = one.moments(means[..., i], variances[..., i])
     return Moments(means, variances)
+
+
+def quantiles_of(transforms: Transforms, probability: float, mean: Array, variance: Array) -> Array:
+    """A quantile of quantities in users' units, along the last axis of mean and variance of the numbers kappa."""
+    own = [*transforms, *[IDENTITY] * (np.shape(mean)[-1] - len(transforms))]
+    return np.stack([t.quantile(probability, mean[..., i], variance[..., i]) for i, t in enumerate(own)], axis=-1)
 
 
 def values_of(transforms: Transforms, kappa: Array) -> Array:

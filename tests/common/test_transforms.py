@@ -14,6 +14,7 @@ from symdual.common.transforms import (
     matched_belief,
     moments_of,
     numbers_of,
+    quantiles_of,
     values_of,
 )
 
@@ -108,6 +109,10 @@ def test_arrays_are_mapped_along_their_last_axis() -> None:
     found = moments_of(transforms, kappa, np.full((1, 2, 2), 0.5))
     np.testing.assert_allclose(found.mean[0, :, 1], np.exp([0.25, 1.25]))
     np.testing.assert_allclose(found.variance[0, :, 0], 0.5)
+    upper = quantiles_of(transforms[:1], 0.975, kappa, np.full((1, 2, 2), 0.25))
+    np.testing.assert_allclose(upper, kappa + 0.5 * 1.959963984540054)
+    upper = quantiles_of(transforms, 0.975, kappa, np.full((1, 2, 2), 0.25))
+    np.testing.assert_allclose(upper[..., 1], np.exp(kappa[..., 1] + 0.5 * 1.959963984540054))
 
 
 @pytest.mark.parametrize(
