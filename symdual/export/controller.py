@@ -157,7 +157,7 @@ def _name_of(work: Translator, array: Any) -> str:
 
 def _parts(work: Translator, steps: int, workspace: Any, inputs: int) -> dict[str, Kind]:
     """The arrays of the controller, with their sizes."""
-    table = work.program.module("candidates").table()
+    table = work.program.module("search").table()
     nu, ny = (int(getattr(work.program.module("records"), name)) for name in ("NU", "NY"))
     parts: dict[str, Kind] = {
         "belief": Record("GAUSSIAN"),
@@ -222,7 +222,7 @@ def _context(
     task["tolerance"] = work.numbers.tolerance(float(task["tolerance"][0]))
     if problem.prior.memory is not None:
         task["numbers"][0] = problem.prior.memory
-    candidates = work.program.module("candidates")
+    candidates = work.program.module("search")
     table = {f"table_{name}": array.shape for name, array in candidates.table()._asdict().items()}
     return ControllerContext(
         p=prefix,
