@@ -113,7 +113,6 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         *(File(f"controllers/{name}") for name in own),
         File("search/decision", DecisionContext(costs, own, signature(Cost, "types."))),
         File("settings", SettingsContext(CONTROLLERS, COSTS, alone)),
-        File("control_step"),
         File("controller", ControllerContext(alone, addable)),
         File("plant", _plant()),
         File("episode"),

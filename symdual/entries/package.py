@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, get_type_hints
 
-from symdual.entries.controllers import ControllerModule, ControlStepModule, SettingsModule
+from symdual.entries.controllers import ControllerModule, SettingsModule
 from symdual.entries.decisions import (
     DecisionModule,
     EpisodeControls,
@@ -96,7 +96,6 @@ class Offered(Constants):
     search: SearchModule
     decision: DecisionModule
     settings: SettingsModule
-    control_step: ControlStepModule
     controller: ControllerModule
     process: ProcessModule
     plant: PlantModule

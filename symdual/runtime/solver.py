@@ -81,7 +81,7 @@ class Solver:
         self._own = package.controller.Controller(
             controller.name, None, order, window, controller.options.numbers, given_of(problem), pointer
         )
-        self._status = package.control_step
+        self._status = package.controller
         self._settings_record = self._own.settings
         self._data: Array = self._settings_record["numbers"][0]
         self._forgetful = ""
