@@ -316,7 +316,9 @@ def _replay(problem: Problem, recording: Recording) -> Replay:
                 f"line {recording.lines[i]} of the recording has a measurement so far from what the filter expects "
                 "that the likelihood is not a number any more"
             )
-        held = Belief(mean, covariance, filter_workspace.settings["numbers"][0].copy(), package.belief_names)
+        held = Belief(mean, covariance, filter_workspace.settings["numbers"][0].copy())._replace(
+            names=package.belief_names, transforms=package.transforms
+        )
         shown = by_values(package, held)
         means.append(shown[0])
         deviations.append(shown[1])

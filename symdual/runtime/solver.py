@@ -171,9 +171,9 @@ class Solver:
             raise self._lost(state, status)
         mean, covariance = held["z"][0].copy(), self._records.read_covariance(held)
         likelihood, nis, measured = own.stats.tolist()
-        return Belief(mean, covariance, self._remembered(), self._package.belief_names), Statistics(
-            likelihood, nis, int(measured)
-        )
+        return Belief(
+            mean, covariance, self._remembered(), self._package.belief_names, self._package.transforms
+        ), Statistics(likelihood, nis, int(measured))
 
     def _lost(self, state: State, status: int) -> SymdualError:
         """What is wrong with a measurement that could not be taken."""

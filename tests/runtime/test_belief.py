@@ -24,7 +24,7 @@ def test_a_belief_is_asked_by_name_or_symbol(pair_package: LoadedPackage) -> Non
     assert (prior["d"].mean, prior["d"].deviation) == (-0.5, pytest.approx(2.0**0.5)) and prior["q"].mean == -1.0
     assert prior[sp.Symbol("d")].mean == -0.5
     assert repr(prior["d"]) == "<d = -0.5 +- 1.4>"
-    assert prior[0] is prior.mean and prior[-1] is prior.names and prior[np.int64(0)] is prior.mean
+    assert prior[0] is prior.mean and prior[3] is prior.names and prior[np.int64(0)] is prior.mean
     with pytest.raises(SymdualError, match='the belief says nothing of "e", only of p, q, b, c, d'):
         prior["e"]
 
