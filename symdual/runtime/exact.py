@@ -1,8 +1,8 @@
 """`exact`: the optimal dual controller of the smallest problem, and what can be reached in a larger one.
 
 For up to three steps the cost is a nested quadrature, as a function pointer with the same signature as those of a
-generated package: the same search and the same episodes run it. Where inputs cost nothing, `optimum` knows the least cost
-of up to 30 steps and what any input costs beyond it.
+generated package: the same search and the same episodes run it. Where inputs cost nothing, `optimum` knows the least
+cost of up to 30 steps and what any input costs beyond it.
 """
 
 from __future__ import annotations
