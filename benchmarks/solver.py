@@ -25,8 +25,9 @@ import sympy as sp
 
 from symdual import api
 from symdual.runtime import evaluate
+from symdual.runtime.belief import Belief
 from symdual.runtime.controller import Controller, controller
-from symdual.runtime.problem import Belief, Problem
+from symdual.runtime.problem import Problem
 from symdual.spec.loading import load_model_file
 
 MODELS = {

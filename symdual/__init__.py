@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from symdual.identification.validate import validate as validate
     from symdual.report import plot as plot
     from symdual.runtime import evaluate as evaluate
+    from symdual.runtime.belief import Belief as Belief
     from symdual.runtime.closed_loop import Episodes as Episodes
     from symdual.runtime.closed_loop import Settings as Settings
     from symdual.runtime.controller import Controller as Controller
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
     from symdual.runtime.plants import GymPlant as GymPlant
     from symdual.runtime.plants import run_foreign as run_foreign
     from symdual.runtime.posterior import posterior as posterior
-    from symdual.runtime.problem import Belief as Belief
     from symdual.runtime.problem import Problem as Problem
     from symdual.runtime.replay import read_recording as read_recording
     from symdual.runtime.results import Results as Results
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from symdual.spec.symbols import unknown as unknown
 
 _PLACES = {
-    "Belief": "symdual.runtime.problem",
+    "Belief": "symdual.runtime.belief",
     "Controller": "symdual.runtime.controller",
     "Episodes": "symdual.runtime.closed_loop",
     "Options": "symdual.runtime.options",

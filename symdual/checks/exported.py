@@ -30,14 +30,15 @@ from symdual.checks.kernels import BlockResult, check_kernels
 from symdual.checks.places import Place, places
 from symdual.checks.recursions import check_recursions
 from symdual.common.arrays import Array
+from symdual.common.numbers import root
 from symdual.controllers import CONTROLLERS, COSTS
 from symdual.export.controller import Exported, Settings, export
 from symdual.runtime import evaluate
-from symdual.runtime.closed_loop import root
+from symdual.runtime.belief import Belief, processes_of
 from symdual.runtime.controller import controller
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.noise import has_state_dependent_noise
-from symdual.runtime.problem import Belief, Problem, problem, processes_of
+from symdual.runtime.problem import Problem, problem
 from symdual.runtime.signals import with_signals
 from symdual.spec.scenario import Scenario
 from symdual.spec.specification import Specification

@@ -22,10 +22,10 @@ from symdual.common.arrays import Array
 from symdual.entries.recursions import Workspace
 from symdual.many_digits.arithmetic import EPSILON, Arithmetic
 from symdual.runtime import evaluate
+from symdual.runtime.belief import Belief
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.objective import constraints_of
 from symdual.runtime.posterior import posterior
-from symdual.runtime.problem import Belief
 from symdual.spec.covariances import numeric
 from symdual.spec.specification import Specification
 from symdual.spec.symbols import DataArray, Family, FeatureSum

@@ -13,10 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from symdual.common.arrays import Array
+from symdual.runtime.belief import Belief
 from symdual.runtime.controller import Controller
 from symdual.runtime.info import State
 from symdual.runtime.planning import Planning
-from symdual.runtime.problem import Belief, Problem
+from symdual.runtime.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)

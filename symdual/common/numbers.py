@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from symdual.common.arrays import Array
-from symdual.common.errors import ModelError
+from symdual.common.errors import ModelError, SymdualError
 
 # a number as tables have it: `float` would also take 1_000 and the digits of every script
 _CELL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
@@ -133,6 +133,30 @@ def indefinite(matrix: Array, share: float) -> str | None:
     if own < -share * float(np.max(np.abs(matrix))):
         return f"its smallest eigenvalue is {own:.6g}"
     return f"the smallest eigenvalue of its correlations is {least:.6g}"
+
+
+def require_semidefinite(matrices: Array, what: str, share: float = 1e-9) -> None:
+    """Raise unless every matrix of a stack is finite, symmetric and positive semidefinite up to a share."""
+    if not np.all(np.isfinite(matrices)):
+        raise SymdualError(f"{what} contains a value that is NaN or infinite")
+    new = [0, *(1 + np.flatnonzero(np.any(matrices[1:] != matrices[:-1], axis=(1, 2))))]  # most repeat the one before
+    for k in new[: len(matrices)]:
+        if is_skew(matrices[k], share):
+            raise SymdualError(f"{what} is not symmetric")
+        fault = indefinite(matrices[k], share)
+        if fault is not None:
+            where = f" at step {k}" if len(matrices) > 1 else ""
+            raise SymdualError(f"{what} is not positive semidefinite{where}: {fault}")
+
+
+def root(covariance: Array) -> Array:
+    """R with R R' = S: deviations times the symmetric root of the correlations; a zero matrix has a zero root.
+
+    The symmetric root of S itself would mix units: the same random draws would be another one in other units.
+    """
+    deviations, C = correlations(covariance)
+    values, vectors = np.linalg.eigh(C)
+    return np.asarray(deviations[:, None] * ((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T))
 
 
 def rounded(values: Array) -> Array:

@@ -21,9 +21,10 @@ from symdual.entries.controllers import STEP_ARGUMENTS
 from symdual.export.contexts import Choice, ControllerContext, DoubtNumbers, Lines
 from symdual.export.precision import losses
 from symdual.export.setters import option_setters, setters
+from symdual.runtime.belief import processes_of
 from symdual.runtime.costs import cost_kind, require_search_width, searches, settings_of, stage_costs_of
 from symdual.runtime.doubts import APART, FAR, RARE, SAME, stays
-from symdual.runtime.problem import Problem, processes_of
+from symdual.runtime.problem import Problem
 from symdual.runtime.signals import signals_of
 
 _VARIED_SETTINGS = ("weight", "learning", "order", "quantiles")  # in which the tasks of controllers differ

@@ -31,7 +31,7 @@ from symdual.identification.parameters.quantities import Quantities, as_matrix
 from symdual.identification.parameters.search import maximise
 from symdual.identification.recordings import Source
 from symdual.identification.result import FirstState, Fit
-from symdual.runtime.problem import Belief
+from symdual.runtime.belief import Belief
 from symdual.runtime.replay import Consistency, Recording, consistency
 
 LENGTH = 20  #: how many steps ahead predictions are judged

@@ -19,9 +19,9 @@ from markupsafe import Markup
 from symdual.common.arrays import Array
 from symdual.controllers import knows_truth
 from symdual.report.html import element, join, opening, page, section, write_page
+from symdual.runtime.belief import processes_of
 from symdual.runtime.explained import Decision, Explained, ExplainedEpisode
 from symdual.runtime.objective import constraints_of
-from symdual.runtime.problem import processes_of
 
 _UNKNOWNS = 8  # that have a row of their own
 _DIGITS = 5

@@ -14,9 +14,9 @@ import sympy as sp
 
 from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError, did_you_mean
+from symdual.runtime.belief import Belief
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import posterior
-from symdual.runtime.problem import Belief
 from symdual.spec.numeric import as_numpy
 from symdual.spec.symbols import Family, FeatureSum
 from symdual.spec.system import System

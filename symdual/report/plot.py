@@ -20,9 +20,9 @@ from symdual.common.errors import SymdualError
 from symdual.controllers import knows_truth
 from symdual.report.drawing import new_figure, save
 from symdual.report.palette import BELIEVED, LOOKS, PARTS, TRUE
+from symdual.runtime.belief import Belief
 from symdual.runtime.explained import Curve, Decision
 from symdual.runtime.labelled import Labelled
-from symdual.runtime.problem import Belief
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

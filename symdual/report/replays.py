@@ -9,9 +9,9 @@ import numpy as np
 
 from symdual.report.drawing import new_figure, save
 from symdual.report.palette import BELIEVED, OTHER, TRUE
+from symdual.runtime.belief import Belief, processes_of
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import posterior, remembered
-from symdual.runtime.problem import Belief, processes_of
 from symdual.runtime.replay import Replay
 
 if TYPE_CHECKING:

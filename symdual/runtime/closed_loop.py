@@ -17,13 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symdual.common.arrays import Array
-from symdual.common.display import first_few
+from symdual.common.display import first_few, shown
 from symdual.common.errors import SymdualError, SymdualWarning
 from symdual.common.named import held
-from symdual.common.numbers import correlations, natural_order
+from symdual.common.named_arrays import named
+from symdual.common.numbers import natural_order, root
 from symdual.controllers import COSTS, NAMES, knows_truth
 from symdual.entries.decisions import EpisodeLogArrays
 from symdual.entries.types import Records
+from symdual.runtime.belief import Belief, processes_of
 from symdual.runtime.constraints import warn_of_start
 from symdual.runtime.controller import controller
 from symdual.runtime.costs import (
@@ -44,7 +46,7 @@ from symdual.runtime.objective import constraints_of
 from symdual.runtime.options import USUAL, Options
 from symdual.runtime.parallel import in_threads
 from symdual.runtime.posterior import MemoryWarning, losses
-from symdual.runtime.problem import Belief, Problem, processes_of, require_parameters
+from symdual.runtime.problem import Problem, require_parameters
 from symdual.runtime.problem import problem as of_package
 from symdual.runtime.signals import place_of, require_set
 from symdual.runtime.standby import with_standby
@@ -88,11 +90,12 @@ class Episodes(NamedTuple):
     remembered at the end of Gaussian processes, (N, DATA) or (N, 0), and the constraints g <= 0 at the true states,
     (N, T+1, NC). Numbers that belong to one are relative to its
     prior, and have no variance (NaN); `symdual.runtime.posterior` turns the last belief into the function.
+    The last axis of states, inputs, means, variances and truths has names: `means["strength"]` is (N, T+1).
     `belief_names` and `truth_names` are those along the last axes of means and variances, and of truths.
 
     >>> episodes = symdual.simulate(problem, "ce", runs=2)["ce"]
-    >>> episodes.states.shape, episodes.last_belief(0).mean.shape
-    ((2, 3, 1), (2,))
+    >>> episodes.states.shape, episodes.means["b"].shape
+    ((2, 3, 1), (2, 3))
     """
 
     states: Array
@@ -112,6 +115,10 @@ class Episodes(NamedTuple):
         runs, steps = self.inputs.shape[:2]
         names = f"belief on {first_few(self.belief_names)}; truths of {first_few(self.truth_names) or 'nothing'}"
         return f"<Episodes: {runs} runs of {steps} steps; {names}>"
+
+    def _repr_html_(self) -> str:
+        """What was run and how it ended, for notebooks."""
+        return str(shown("episodes in a notebook", self))
 
     def last_belief(self, run: int) -> Belief:
         """The belief at the end of a run."""
@@ -254,16 +261,6 @@ def _wander(plant: LoadedPackage, truths: Array, drifts: Array, steps: int) -> A
     return path
 
 
-def root(covariance: Array) -> Array:
-    """R with R R' = S: deviations times the symmetric root of the correlations; a zero matrix has a zero root.
-
-    The symmetric root of S itself would mix units: the same random draws would be another one in other units.
-    """
-    deviations, C = correlations(covariance)
-    values, vectors = np.linalg.eigh(C)
-    return np.asarray(deviations[:, None] * ((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T))
-
-
 def run(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Settings) -> Episodes:
     """Run one episode per entry of `noise_draws` with the controller `name`, in as many threads as numba may use."""
     episodes = run_part(problem, name, noise_draws, settings)
@@ -349,19 +346,20 @@ def _run_part(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Se
     for n in range(count):
         finals[n] = package.records.read_covariance(episode_log.finals[n : n + 1])
     finals[episode_log.outcomes != 0] = np.nan
+    believed, known = package.belief_names, own.plant.belief_names[own.plant.NX :]
     return Episodes(
-        episode_log.states,
-        episode_log.inputs,
-        episode_log.means,
-        episode_log.variances,
+        named(episode_log.states, tuple(package.STATES)),
+        named(episode_log.inputs, tuple(package.INPUTS)),
+        named(episode_log.means, believed),
+        named(episode_log.variances, believed),
         finals,
         episode_log.steps,
         episode_log.outcomes,
-        noise_draws.truths,
+        named(noise_draws.truths, known),
         episode_log.memories,
         episode_log.constraints if constraints_of(package) else np.zeros((count, steps + 1, 0)),
-        package.belief_names,
-        own.plant.belief_names[own.plant.NX :],
+        believed,
+        known,
     )
 
 

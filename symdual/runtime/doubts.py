@@ -12,9 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from symdual.common.arrays import Array
+from symdual.runtime.belief import Belief
 from symdual.runtime.info import Statistics
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Belief, Problem
+from symdual.runtime.problem import Problem
 
 RARE = 1e-9  #: how likely a measurement is, at most, that is called impossible
 FAR = 6.0  #: deviations of the prior; a normal variable is further away with a probability of 2e-9

@@ -9,11 +9,12 @@ import numpy as np
 from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError
 from symdual.controllers import knows_truth
+from symdual.runtime.belief import Belief
 from symdual.runtime.controller import controller
 from symdual.runtime.culprits import fault_of_model, fault_of_plant, fault_of_step
 from symdual.runtime.info import State
 from symdual.runtime.noise import faults_of_episodes
-from symdual.runtime.problem import Belief, Problem
+from symdual.runtime.problem import Problem
 from symdual.runtime.signals import with_signals
 from symdual.runtime.stiffness import too_fast
 

@@ -18,7 +18,8 @@ from symdual.runtime import evaluate
 from symdual.runtime.nested_quadrature import LONGEST, certain_cost, certain_input, cost
 
 if TYPE_CHECKING:
-    from symdual.runtime.problem import Belief, Problem
+    from symdual.runtime.belief import Belief
+    from symdual.runtime.problem import Problem
 
 # columns of a row of results and the status of a plan, as in generated packages
 _COST, _NOMINAL, _UNCERTAIN, _STATUS, _FALLBACK, _ITERATIONS = range(6)

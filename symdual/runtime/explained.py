@@ -21,6 +21,7 @@ from symdual.common.display import shown
 from symdual.common.errors import SymdualError
 from symdual.controllers import CONTROLLERS, knows_truth
 from symdual.runtime import evaluate
+from symdual.runtime.belief import Belief
 from symdual.runtime.closed_loop import NoiseDraws
 from symdual.runtime.controller import Controller, controller
 from symdual.runtime.costs import cost_kind
@@ -28,7 +29,7 @@ from symdual.runtime.info import Info, Parts, State
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.noise import noise_of_measurement, noise_of_step
 from symdual.runtime.objective import constraints_of
-from symdual.runtime.problem import Belief, Problem
+from symdual.runtime.problem import Problem
 from symdual.runtime.results import Chunk
 from symdual.runtime.signals import place_of
 from symdual.runtime.sweep import Sweep

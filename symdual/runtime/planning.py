@@ -10,8 +10,9 @@ import numpy as np
 from symdual.common.arrays import Array
 from symdual.entries.recursions import Workspace
 from symdual.entries.types import Records
+from symdual.runtime.belief import Belief
 from symdual.runtime.costs import cost_kind, settings_of, stage_costs_of
-from symdual.runtime.problem import Belief, Problem
+from symdual.runtime.problem import Problem
 
 
 class Planning:

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike
 
 from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError, did_you_mean
+from symdual.runtime.belief import Belief
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Belief
 
 LOST = 1e-5  #: a negative variance of this share of the prior's is no longer rounding
 

@@ -4,69 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from symdual.common.arrays import Array
 from symdual.common.choices import choice_table, combinations, narrowed
-from symdual.common.display import first_few, shown, with_deviation
+from symdual.common.display import shown
 from symdual.common.errors import PackageError, SymdualError, did_you_mean
 from symdual.common.lazy import cached_property
 from symdual.common.named import Given, held, matrix, schedule, singles, vector
-from symdual.common.numbers import indefinite, is_skew
+from symdual.common.numbers import require_semidefinite
 from symdual.common.schedules import SignalSchedule
 from symdual.common.words import spelled
 from symdual.runtime import objective as objectives
+from symdual.runtime.belief import Belief, checked_belief
 from symdual.runtime.evaluate import argument, parameters, whole_number
 from symdual.runtime.loading import LoadedPackage, load
 from symdual.runtime.signals import Signals, changed_signals, checked_signals, signals_of, stored_signals
-
-
-class Marginal(NamedTuple):
-    """Mean and standard deviation of one number."""
-
-    mean: float
-    deviation: float
-
-
-class Belief(NamedTuple):
-    """The Gaussian belief on z = (x, theta): mean (NZ,) and covariance (NZ, NZ).
-
-    With a Gaussian process in the model, `memory` (DATA,) holds the points at which it is remembered, and its rows of
-    mean and covariance are relative to its prior: `symdual.runtime.posterior` says what they mean for the function.
-    `names` are those of the entries of z, where they are known.
-
-    >>> problem.prior
-    <Belief x = 1 +- 0, b = 1 +- 3.2>
-    >>> problem.prior["b"].mean
-    1.0
-    """
-
-    mean: Array
-    covariance: Array
-    memory: Array | None = None
-    names: tuple[str, ...] = ()
-
-    def __getitem__(self, key: Any) -> Any:
-        """What is believed of a state or an unknown by its name (`Marginal`), or a field by its number."""
-        if not isinstance(key, str):
-            return tuple.__getitem__(self, key)
-        if key not in self.names:
-            hint = did_you_mean(key, self.names)
-            raise SymdualError(f'the belief says nothing of "{key}", only of {", ".join(self.names)}{hint}')
-        place = self.names.index(key)
-        return Marginal(float(self.mean[place]), float(np.sqrt(max(self.covariance[place, place], 0.0))))
-
-    def __repr__(self) -> str:
-        names = self.names or tuple(f"z[{i}]" for i in range(len(self.mean)))
-        spread = np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0))
-        return f"<Belief {first_few([with_deviation(*one) for one in zip(names, self.mean, spread, strict=True)])}>"
-
-    def _repr_html_(self) -> str:
-        """Mean and standard deviation by name, for notebooks."""
-        return str(shown("a belief in a notebook", self))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -152,6 +108,10 @@ class Problem:
         lists = [f"{what} {', '.join(names)}" for what, names in named.items() if names]
         plant = "the model itself" if self.plant_is_model else self.plant.name
         return f"<Problem {self.name}: {self.horizon} steps, model {p.name}, {', '.join(lists)}, plant {plant}>"
+
+    def _repr_html_(self) -> str:
+        """What is to be done and what is known before, for notebooks."""
+        return str(shown("a problem in a notebook", self))
 
     @property
     def horizon(self) -> int:
@@ -426,44 +386,6 @@ def from_numbers(name: str, package: LoadedPackage, plant: LoadedPackage, stored
     )
 
 
-def checked_belief(package: LoadedPackage, belief: Belief) -> Belief:
-    """A belief of the right shapes, finite and positive semidefinite, or a sentence that says what is wrong."""
-    mean = argument(belief.mean, (package.NZ,), "the mean of the belief")
-    covariance = argument(belief.covariance, (package.NZ, package.NZ), "the covariance of the belief")
-    if not (np.all(np.isfinite(mean)) and np.all(np.isfinite(covariance))):
-        raise SymdualError("the belief contains a value that is NaN or infinite")
-    own = np.flatnonzero(~processes_of(package))
-    # that of a filter after an exact measurement is rounded: variances of 1e-12 of what they were
-    require_semidefinite(covariance[None][:, own][:, :, own], "the covariance of the belief", 1e-6)
-    return Belief(
-        mean,
-        np.ascontiguousarray(0.5 * (covariance + covariance.T)),
-        _checked_memory(package, belief.memory),
-        package.belief_names,
-    )
-
-
-def processes_of(package: LoadedPackage) -> NDArray[np.bool_]:
-    """Which entries of z belong to Gaussian processes."""
-    found = np.zeros(package.NZ, dtype=bool)
-    for arrays in package.PROCESSES.values():
-        for name in arrays:
-            start, count = package.UNKNOWNS[name]
-            found[package.NX + start : package.NX + start + count] = True
-    return found
-
-
-def _checked_memory(package: LoadedPackage, memory: Array | None) -> Array | None:
-    if not package.PROCESSES:
-        return None
-    if memory is None:
-        return package.numbers["data"]
-    numbers = argument(memory, (package.DATA,), "the memory of the belief")
-    if not np.all(np.isfinite(numbers)):
-        raise SymdualError("the memory of the belief contains a value that is NaN or infinite")
-    return numbers
-
-
 def require_parameters(plant: LoadedPackage) -> None:
     """Raise when a plant has an unknown function, of which no list of true parameters exists."""
     if plant.PROCESSES:
@@ -471,17 +393,3 @@ def require_parameters(plant: LoadedPackage) -> None:
             f"the plant {plant.name} contains the Gaussian process {next(iter(plant.PROCESSES))}, which has no true "
             "parameters; give the scenario a plant without one"
         )
-
-
-def require_semidefinite(matrices: Array, what: str, share: float = 1e-9) -> None:
-    """Raise unless every matrix of a stack is finite, symmetric and positive semidefinite up to a share."""
-    if not np.all(np.isfinite(matrices)):
-        raise SymdualError(f"{what} contains a value that is NaN or infinite")
-    new = [0, *(1 + np.flatnonzero(np.any(matrices[1:] != matrices[:-1], axis=(1, 2))))]  # most repeat the one before
-    for k in new[: len(matrices)]:
-        if is_skew(matrices[k], share):
-            raise SymdualError(f"{what} is not symmetric")
-        fault = indefinite(matrices[k], share)
-        if fault is not None:
-            where = f" at step {k}" if len(matrices) > 1 else ""
-            raise SymdualError(f"{what} is not positive semidefinite{where}: {fault}")

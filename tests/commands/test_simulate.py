@@ -16,8 +16,9 @@ from click.testing import CliRunner, Result
 from symdual.backends.c import compilers
 from symdual.commands import main
 from symdual.report import figures
+from symdual.runtime.belief import Belief
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Belief, problem
+from symdual.runtime.problem import problem
 from symdual.runtime.sweep import run_sweep, sweep
 from symdual.runtime.threads import on_this_machine
 

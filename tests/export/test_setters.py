@@ -13,9 +13,10 @@ from symdual.checks.exported import build
 from symdual.common.arrays import Array
 from symdual.export.controller import Exported, Settings, export
 from symdual.runtime import evaluate
+from symdual.runtime.belief import Belief
 from symdual.runtime.controller import controller
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Belief, Problem, problem
+from symdual.runtime.problem import Problem, problem
 
 from .conftest import close
 

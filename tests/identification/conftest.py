@@ -19,8 +19,8 @@ from symdual.common.arrays import Array
 from symdual.common.atomic_files import write_atomically
 from symdual.common.package_folders import modules_of
 from symdual.identification.parameters.prior_model import PriorModel, prior_model
+from symdual.runtime.belief import Belief
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Belief
 
 ROOT = Path(__file__).parents[2]
 

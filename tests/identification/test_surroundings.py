@@ -19,7 +19,7 @@ from symdual.identification.parameters.quantities import choose
 from symdual.identification.recordings import oddities, resampled
 from symdual.identification.structural import ambiguities
 from symdual.identification.surroundings import Surroundings, read_recordings, surroundings
-from symdual.runtime.problem import Belief
+from symdual.runtime.belief import Belief
 from symdual.runtime.replay import Recording
 from symdual.spec.fitted import read_fit
 

@@ -12,11 +12,12 @@ import pytest
 
 import symdual
 from symdual.common.errors import ModelError, SymdualError
+from symdual.runtime.belief import Belief
 from symdual.runtime.closed_loop import Settings, simulate
 from symdual.runtime.controller import controller
 from symdual.runtime.costs import cost_pointer, settings_of, stage_costs_of
 from symdual.runtime.planning import Planning
-from symdual.runtime.problem import Belief, Problem
+from symdual.runtime.problem import Problem
 from symdual.runtime.results import Results
 from symdual.runtime.sweep import run_sweep, sweep
 from symdual.runtime.threads import on_this_machine

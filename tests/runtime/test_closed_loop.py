@@ -21,6 +21,7 @@ import symdual
 from symdual import Model, unknown
 from symdual.backends.c import compilers
 from symdual.common.errors import SymdualError, SymdualWarning
+from symdual.runtime.belief import Belief
 from symdual.runtime.closed_loop import (
     OUTCOMES,
     Episodes,
@@ -34,7 +35,7 @@ from symdual.runtime.closed_loop import (
 )
 from symdual.runtime.controller import controller
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Belief, Problem, problem
+from symdual.runtime.problem import Problem, problem
 from symdual.runtime.result_fields import fields
 
 if TYPE_CHECKING:

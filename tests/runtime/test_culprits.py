@@ -11,8 +11,9 @@ import sympy as sp
 import symdual
 from symdual import Model, Scenario, SymdualError, unknown
 from symdual.common.errors import SymdualWarning
+from symdual.runtime.belief import Belief
 from symdual.runtime.culprits import fault_of_model
-from symdual.runtime.problem import Belief, Problem
+from symdual.runtime.problem import Problem
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 level, height, pump = sp.symbols("level height pump")

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from symdual.checks.search import CostCurve, brute_force, certainty_equivalent, compare, random_decision
+from symdual.runtime.belief import Belief
 from symdual.runtime.controller import State, controller
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Belief, Problem, problem
+from symdual.runtime.problem import Problem, problem
 
 
 def varied(task: Problem, random: np.random.Generator) -> Problem:

@@ -15,9 +15,10 @@ import symdual
 from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError
 from symdual.runtime import exact, nested_quadrature
+from symdual.runtime.belief import Belief
 from symdual.runtime.controller import State, controller
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Belief, Problem, problem
+from symdual.runtime.problem import Problem, problem
 
 
 def last_value(x: float, m: float, v: float) -> float:

@@ -12,11 +12,12 @@ import pytest
 from symdual.common.errors import SymdualError
 from symdual.paper.experiments.extra import regret, with_prior
 from symdual.runtime import evaluate
+from symdual.runtime.belief import Belief
 from symdual.runtime.closed_loop import Settings, draw, run, simulate
 from symdual.runtime.controller import State, controller
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.options import Options
-from symdual.runtime.problem import Belief, Problem, problem
+from symdual.runtime.problem import Problem, problem
 
 SIGN = """
 import sympy as sp

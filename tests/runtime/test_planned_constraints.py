@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from symdual.runtime.belief import Belief
 from symdual.runtime.closed_loop import Settings, simulate
 from symdual.runtime.controller import controller
 from symdual.runtime.costs import settings_of, stage_costs_of
 from symdual.runtime.options import Options
-from symdual.runtime.problem import Belief, Problem
+from symdual.runtime.problem import Problem
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = ROOT / "tests" / "models"

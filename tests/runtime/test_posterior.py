@@ -19,11 +19,12 @@ from symdual.checks.slopes import SLOPE
 from symdual.commands import main
 from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError
+from symdual.runtime.belief import Belief
 from symdual.runtime.closed_loop import Settings, draw, run, simulate
 from symdual.runtime.controller import State, controller
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import MemoryWarning, by_values, posterior, remembered
-from symdual.runtime.problem import Belief, Problem, problem
+from symdual.runtime.problem import Problem, problem
 from symdual.runtime.replay import read_recording, replay
 from symdual.runtime.results import Chunk, Results
 from symdual.runtime.summary import summarise

@@ -16,8 +16,9 @@ import sympy as sp
 import symdual
 from symdual import Model, constant, features
 from symdual.common.errors import SymdualError
+from symdual.runtime.belief import Belief
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Belief, Problem, problem
+from symdual.runtime.problem import Problem, problem
 
 if TYPE_CHECKING:
     from tests.conftest import Interpreted
@@ -44,14 +45,6 @@ def test_names_stand_for_places_in_all_that_is_about_unknowns(pair_package: Load
         symdual.evaluate.dynamics(pair_package, x, u, {"b": 0.5, "d": 0.1})
     with pytest.raises(SymdualError, match='theta names "e", which is none of b, c, d'):
         symdual.evaluate.dynamics(pair_package, x, u, names | {"e": 0.5})
-
-
-def test_a_belief_is_asked_by_name(pair_package: LoadedPackage) -> None:
-    prior = problem(pair_package).prior
-    assert prior["d"] == (-0.5, pytest.approx(2.0**0.5)) and prior["q"].mean == -1.0
-    assert prior[0] is prior.mean and prior[-1] is prior.names
-    with pytest.raises(SymdualError, match='the belief says nothing of "e", only of p, q, b, c, d'):
-        prior["e"]
 
 
 def test_the_bounds_are_the_models_unless_others_are_given(toy: Problem) -> None:

@@ -11,10 +11,11 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from symdual.common.errors import SymdualError, SymdualWarning
+from symdual.runtime.belief import Belief
 from symdual.runtime.closed_loop import Settings, simulate
 from symdual.runtime.controller import State, controller
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Belief, Problem, problem
+from symdual.runtime.problem import Problem, problem
 from symdual.runtime.replay import Recording, replay
 from symdual.runtime.stiffness import fastest_rate, fastest_within, too_fast
 

@@ -23,9 +23,10 @@ from symdual.common.errors import SymdualError
 from symdual.common.package_folders import locked
 from symdual.runtime import checkpoints as checkpoints_module
 from symdual.runtime import threads
+from symdual.runtime.belief import Belief
 from symdual.runtime.closed_loop import Settings, simulate
 from symdual.runtime.loading import LoadedPackage, load
-from symdual.runtime.problem import Belief, Problem
+from symdual.runtime.problem import Problem
 from symdual.runtime.results import Chunk, Results
 from symdual.runtime.summary import summarise
 from symdual.runtime.sweep import Doing, Sweep, run_sweep, sweep

@@ -9,10 +9,11 @@ import symdual
 from symdual.backends.c.program import Program
 from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError
+from symdual.runtime.belief import Belief
 from symdual.runtime.controller import Controller, controller
 from symdual.runtime.costs import given_of
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Belief, Problem
+from symdual.runtime.problem import Problem
 
 
 @pytest.fixture(scope="module")

@@ -15,9 +15,8 @@ import pytest
 
 import symdual
 from symdual.common.errors import ModelError, SymdualError
-from symdual.common.numbers import as_semidefinite
-from symdual.runtime.closed_loop import root
-from symdual.runtime.problem import Problem, require_semidefinite
+from symdual.common.numbers import as_semidefinite, require_semidefinite, root
+from symdual.runtime.problem import Problem
 from symdual.runtime.result_fields import normalised_errors
 
 InC = Callable[[Path | str, str], Problem]

@@ -16,8 +16,9 @@ from symdual.identification.parameters.filtering import Filter
 from symdual.identification.parameters.quantities import unknown_names
 from symdual.identification.result import FirstState, Setting
 from symdual.identification.surroundings import Surroundings, surroundings
+from symdual.runtime.belief import Belief
 from symdual.runtime.loading import LoadedPackage, load
-from symdual.runtime.problem import Belief, problem
+from symdual.runtime.problem import problem
 from symdual.runtime.replay import Recording
 from symdual.runtime.signals import signals_of
 from symdual.spec.loading import Source as ModelSource

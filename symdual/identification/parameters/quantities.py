@@ -22,9 +22,9 @@ from symdual.common.arrays import Array
 from symdual.identification.choice import START, Menu
 from symdual.identification.noise import Indices, NoiseBlock, Noises, blocks_of
 from symdual.identification.result import Setting
+from symdual.runtime.belief import Belief
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.noise import has_state_dependent_noise
-from symdual.runtime.problem import Belief
 
 VAGUE = 1.5  #: the logarithm of a standard deviation of noise has this deviation around what the model says
 

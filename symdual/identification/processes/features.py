@@ -34,8 +34,8 @@ from symdual.identification.processes.setup import ProcessSetup, joined, paramet
 from symdual.identification.processes.trajectory import Trajectories
 from symdual.identification.result import FirstState, Setting
 from symdual.identification.surroundings import surroundings
+from symdual.runtime.belief import Belief
 from symdual.runtime.loading import load
-from symdual.runtime.problem import Belief
 from symdual.runtime.replay import Recording
 from symdual.spec.specification import Specification
 from symdual.spec.symbols import Constant, DataArray, Family, FamilyToken, WeightArray

@@ -9,8 +9,9 @@ import numpy as np
 
 from symdual.common.arrays import Array
 from symdual.runtime import exact
+from symdual.runtime.belief import Belief
 from symdual.runtime.planning import Planning
-from symdual.runtime.problem import Belief, Problem
+from symdual.runtime.problem import Problem
 
 
 def cost_curve(problem: Problem, name: str, inputs: Array) -> Array:

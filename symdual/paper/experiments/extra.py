@@ -29,10 +29,11 @@ from symdual.paper.experiments.table import Estimate, estimate, estimate_json, n
 from symdual.paper.experiments.terminal import difference
 from symdual.paper.experiments.trial import ready
 from symdual.runtime import evaluate, exact
+from symdual.runtime.belief import Belief
 from symdual.runtime.closed_loop import simulate
 from symdual.runtime.controller import controller
 from symdual.runtime.posterior import posterior
-from symdual.runtime.problem import Belief, Problem
+from symdual.runtime.problem import Problem
 
 if TYPE_CHECKING:
     from symdual.paper.experiments.outcome import Request

@@ -13,7 +13,7 @@ from symdual import Model, unknown
 from symdual.common.errors import SymdualError
 from symdual.identification.parameters.evidence import Evidence
 from symdual.identification.parameters.quantities import Quantities, choose
-from symdual.runtime.problem import Belief
+from symdual.runtime.belief import Belief
 from symdual.runtime.replay import Recording
 
 x, v, u = sp.symbols("x v u")

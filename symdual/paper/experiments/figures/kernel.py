@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from symdual.common.arrays import Array
+from symdual.common.numbers import root
 from symdual.paper.experiments.figures.style import LOOKS, Picture, figure, picture
 from symdual.report.palette import HIGHLIGHT, INK, SOFT
-from symdual.runtime.closed_loop import root
 from symdual.runtime.loading import LoadedPackage
 
 LENGTHSCALE = 7.0  # that of Exp 2
