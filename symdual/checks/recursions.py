@@ -489,7 +489,8 @@ class Sample:
         direction = self._random.normal(size=self._inputs.shape) * self._home.u_spread * inside
         active = np.flatnonzero(np.diag(self._belief.covariance))
         around = ExactSurroundings(model, self._noise, self._cost, self._numbers, self._signals)
-        plan = ExactPlan(around, self._noise, self._belief, self._cost.bounds, list(active))
+        second_order = self._reference.second_order
+        plan = ExactPlan(around, self._noise, self._belief, self._cost.bounds, list(active), second_order)
         wanted, other, found = plan.slope(self._inputs, direction), self.with_other_last_bits(), {}
         for form, dual_gradient in self._forms_of_slopes().items():
             own, beside = (sample._slope_by_inputs(dual_gradient) for sample in (self, other))
