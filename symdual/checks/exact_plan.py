@@ -5,8 +5,9 @@
     Jd = sum_{j=0..T} tr W_j S_j + sum_{j=0..T-1} tr K_{j+1} (P_{j+1} - S_{j+1})
 
 Jacobians are differences of f and h, the slope is a difference of Jd: no derivative of symdual's is used. Q, R, W, N
-and U are those of each point (`exact_cost`). With a filter of second order Q and R have 1/2 tr(F_a S F_b S) on top, the F
-second differences of f and h. Only the `active` entries of z are uncertain; inputs at their bounds answer nothing.
+and U are those of each point (`exact_cost`). With a filter of second order Q and R have 1/2 tr(F_a S F_b S) on top,
+with second differences F of f and h. Only the `active` entries of z are uncertain; inputs at their bounds answer
+nothing.
 """
 
 from __future__ import annotations

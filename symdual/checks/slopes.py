@@ -5,9 +5,9 @@
     dK = E' dH E + F' dK+ F + F' K+ (dA + dB L) + (.)',      E = [I; L], F = A + B L, H = [W N'; N U]
     dJd = tr { sum_j W_j dS_j + dW_j S_j + dK_{j+1} (P - S) + K_{j+1} (dP - dS) }
 
-L is optimal, so its own change does not count. dH, dQ, dR and dC are differences of eighth order. With a filter of second
-order Q stands for Q + E, E_ab = 1/2 tr(F_a S F_b S) with the second derivatives F_a of row a of f, and R for the same with h
-and P; to differences with S held come 1/2 tr(F_a dS F_b S) + 1/2 tr(F_a S F_b dS).
+L is optimal, so its own change does not count. dH, dQ, dR and dC are differences of eighth order. With a filter of
+second order Q stands for Q + E, E_ab = 1/2 tr(F_a S F_b S) with the second derivatives F_a of row a of f, and R for the
+same with h and P; to differences with S held come 1/2 tr(F_a dS F_b S) + 1/2 tr(F_a S F_b dS).
 
 The generated code goes the other way, back from Jd to all inputs at once (`adjoint`): the two share no formula.
 """
