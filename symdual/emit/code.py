@@ -92,6 +92,7 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         File("kernels/kernels", facts.kernels()),
         File("records", RecordsContext(facts.size_lines(), records, workspace_fields(records), OPTIONS)),
         File("blocks/blocks", BlocksContext(text, motion_text(facts.transition, facts.diffusion), width)),
+        *([File("blocks/moments", SecondOrderContext(facts.moments))] if has.second_order else []),
         File("blocks/cost_blocks", CostBlocksContext(text, width, facts.hessian_tables())),
         *_optional(facts),
         _filter_covariance(facts),
@@ -222,6 +223,7 @@ def _adjoint(facts: Facts, blocks: AdjointBlocksContext) -> list[File]:
         File("blocks/adjoint_blocks", blocks),
         *([] if facts.objective is None else [File("slopes/adjoint_cost", facts.objective)]),
         *([File("slopes/adjoint_noise")] if has.noise else []),
+        *([File("slopes/adjoint_moments", SecondOrderContext(facts.moments))] if has.second_order else []),
         File("slopes/adjoint_hessians", AdjointHessiansContext(s.curved_rows, seen)),
     ]
     if has.processes:
