@@ -126,7 +126,8 @@ class ControllerSummary:
             percent, error = 100 * abs(self.excess), 100 * abs(self.excess / ratio)
             return f"{self.name} {'saves' if ratio < 0 else 'loses'} {percent:.0f} ± {error:.0f} % beside {baseline}"
         if knows_truth(self.name):
-            return f"{self.name} saves nothing beyond chance beside {baseline}: learning cannot pay here"
+            counted = _counted(self.difference.runs, "run")
+            return f"{self.name} saves nothing beyond chance in {counted}: there is little that learning could gain"
         runs = math.ceil(self.difference.runs * (BEYOND_CHANCE / ratio) ** 2)
         enough = f"some {_rounded(runs)} runs would tell" if runs <= MANY else "it hardly matters which one you take"
         return f"{_counted(self.difference.runs, 'run')} cannot tell {self.name} from {baseline}; {enough}"
@@ -331,7 +332,7 @@ def _finished_costs(results: Labelled, name: str) -> Array:
 
 def _rounded(number: int) -> int:
     """Two digits, rounded up."""
-    unit = 10 ** max(0, len(str(number)) - 2)
+    unit = int(10 ** max(0, len(str(number)) - 2))
     return -(-number // unit) * unit
 
 
