@@ -81,7 +81,7 @@ class Solver:
         self._own = package.controller.Controller(
             controller.name, None, order, window, controller.options.numbers, given_of(problem), pointer
         )
-        self._status = package.control_step
+        self._status = package.controller
         self._settings_record = self._own.settings
         self._data: Array = self._settings_record["numbers"][0]
         self._forgetful = ""
@@ -303,7 +303,7 @@ class Solver:
 
     def info(self, k: int, before: Belief, after: Belief, statistics: Statistics, u: Array, status: int) -> Info:
         """Collect what a decision has left behind."""
-        module, table = self._package.candidates, self._own.table
+        module, table = self._package.search, self._own.table
         doubts = self.doubts(k, after, statistics, u, status)
         used = np.isfinite(table.out[:, 0])
         order = np.lexsort(table.candidates[used].T[::-1])
@@ -389,7 +389,7 @@ class Solver:
                 self._settings_record[name] = number
 
     def _parts(self, report: Array, row: Array) -> Parts:
-        module, task = self._package.candidates, self._settings_record
+        module, task = self._package.search, self._settings_record
         nominal, uncertain = float(report[module.REPORT_NOMINAL]), float(report[module.REPORT_UNCERTAIN])
         if self._kind in ("ce", "exact"):
             return Parts(nominal, uncertain, 0.0, 0.0)
