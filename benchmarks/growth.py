@@ -31,7 +31,8 @@ import numpy as np
 import symdual
 from symdual.runtime import evaluate
 from symdual.runtime.closed_loop import Settings, simulate
-from symdual.runtime.warm import compile_part, compile_through_c, parts_of
+from symdual.backends.numba.ahead import compile_part, parts_of
+from symdual.runtime.readiness import compile_through_c
 def spent():
     others = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + others.ru_utime + others.ru_stime

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Union
 
 from symdual.backends.loading import load as load_package
+from symdual.backends.numba.ahead import get_ready
 from symdual.common.errors import SymdualError, SymdualWarning, did_you_mean
 from symdual.common.named import Given
 from symdual.common.parts import checked_parts
@@ -29,7 +30,6 @@ from symdual.runtime.explained import POINTS, Explained, explained
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.options import USUAL, Options
 from symdual.runtime.problem import Problem
-from symdual.runtime.readiness import get_ready
 from symdual.runtime.replay import Recording, Replay
 from symdual.runtime.results import Results
 from symdual.runtime.simulation import Simulation, simulated

@@ -27,12 +27,12 @@ import sympy as sp
 
 import symdual
 from symdual import Model, features, logistic, unknown
+from symdual.backends.numba.ahead import missing, parts_of, warm
 from symdual.common.package_folders import locked
 from symdual.common.parts import PARTS
 from symdual.derive.derivation import derive
 from symdual.emit.package import Package, model_digest, package
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.warm import missing, parts_of, warm
 from symdual.spec.loading import load_model_file
 from symdual.spec.specification import specified
 

@@ -14,13 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from symdual.backends.numba.ahead import get_ready
 from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError
 from symdual.runtime import evaluate
 from symdual.runtime.closed_loop import Episodes, NoiseDraws, Settings, run_part
 from symdual.runtime.noise import noise_of_measurement
 from symdual.runtime.problem import Problem
-from symdual.runtime.readiness import get_ready, settle
+from symdual.runtime.readiness import settle
 from symdual.runtime.replay import Recording, replay
 from symdual.runtime.result_fields import ROUNDING, normalised_errors, usual_variances
 from symdual.runtime.results import Chunk

@@ -74,8 +74,9 @@ def generate(
 def _compile(folder: Path, backend: str | None) -> dict[str, float]:
     """Compile what the usual controllers need; returns the seconds of what was not compiled before, part by part."""
     from symdual.backends.loading import load
+    from symdual.backends.numba.ahead import missing, parts_of
+    from symdual.runtime.readiness import compile_through_c
     from symdual.runtime.standby import with_standby
-    from symdual.runtime.warm import compile_through_c, missing, parts_of
 
     package = load(folder, backend)
 

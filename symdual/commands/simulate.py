@@ -124,12 +124,13 @@ def simulate(
     Exit status 1 means that no episode with one of the controllers finished.
     """
     from symdual import api
+    from symdual.backends.numba.ahead import works_for
     from symdual.controllers import parts_for
     from symdual.report import figures
     from symdual.report.sweeps import summary_table
     from symdual.runtime.closed_loop import Settings
     from symdual.runtime.options import Options
-    from symdual.runtime.readiness import settle, works_for
+    from symdual.runtime.readiness import settle
     from symdual.runtime.results import Results
     from symdual.runtime.summary import summarise
     from symdual.runtime.sweep import as_begun, results_folder, sweep

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from symdual.runtime.warm import Work
+    from symdual.backends.numba.ahead import Work
 
 PATIENCE = 2.0  #: seconds after which work that goes on is shown
 
@@ -78,7 +78,7 @@ def late_progress(timed: bool = True) -> Iterator[Callable[[str, float | None], 
 
 def show_compiling(works: Sequence[Work]) -> dict[str, float]:
     """Compile parts of packages on all cores, and say what is compiled, how far it is and how long it will take."""
-    from symdual.runtime.warm import Doing, warm
+    from symdual.backends.numba.ahead import Doing, warm
 
     if not works:
         return {}

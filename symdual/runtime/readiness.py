@@ -1,44 +1,20 @@
-"""What is to be compiled before controllers can act, or episodes with them can run."""
+"""What controllers need compiled before they act, and episodes before they run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
-from symdual.common.display import shown
-from symdual.common.errors import SymdualError
-from symdual.controllers import COSTS, knows_truth
+import numpy as np
+
+from symdual.controllers import knows_truth
+from symdual.entries.recursions import Workspace
+from symdual.entries.types import Records
 from symdual.runtime.costs import cost_kind, kind_that_decides
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.problem import Problem
 from symdual.runtime.standby import with_standby
-from symdual.runtime.warm import DECIDE_AND_LEARN, Work, missing
 
-_ALONE = {name for name, cost in COSTS.items() if cost.compiled_alone}
-
-
-def works_for(
-    problem: Problem, names: Sequence[str], order: int = 1, window: int | None = None, episodes: bool = False
-) -> list[Work]:
-    """The parts that controllers need and numba's cache does not hold yet."""
-    found: list[Work] = []
-    for package, own in _costs(problem, names, order, window).items():
-        if package.backend == "c":
-            continue
-        together = "+".join(sorted(own - _ALONE))
-        costs = [*([together] if together else []), *sorted(own & _ALONE)]
-        found += missing(package.folder, [*costs, DECIDE_AND_LEARN, *(["episode"] if episodes else [])])
-    return found
-
-
-def get_ready(
-    problem: Problem, names: Sequence[str], order: int = 1, window: int | None = None, episodes: bool = False
-) -> None:
-    """Compile what is not compiled yet, on all cores; whoever sits before a terminal or a notebook sees it."""
-    works = works_for(problem, names, order, window, episodes)
-    if works:
-        with suppress(SymdualError):  # what other processes cannot compile, this one does when it is called
-            shown("compiling in a terminal", works)
+STEPS = 2  # of the plan on which functions are tried
 
 
 def settle(
@@ -49,10 +25,10 @@ def settle(
     progress: Callable[[str, float], None] = lambda what, share: None,
 ) -> None:
     """Compile all that episodes with controllers call, through C, several parts at a time; afterwards it is known who
-    computes: where C fails, numba takes over. What numba compiles is left to `works_for`."""
+    computes: where C fails, numba takes over. What numba compiles is left to `backends.numba`."""
 
     def compile_all() -> None:
-        wanted = {package: kinds for package, kinds in _costs(problem, names, order, window).items() if package.c}
+        wanted = {package: kinds for package, kinds in costs_of(problem, names, order, window).items() if package.c}
         begun = [
             (f"{package.name}: {kind}", package.decision.cost_pointer(kind))
             for package, kinds in wanted.items()
@@ -68,7 +44,7 @@ def settle(
     with_standby((problem.package, problem.plant), compile_all)
 
 
-def _costs(problem: Problem, names: Sequence[str], order: int, window: int | None) -> dict[LoadedPackage, set[str]]:
+def costs_of(problem: Problem, names: Sequence[str], order: int, window: int | None) -> dict[LoadedPackage, set[str]]:
     """The costs that controllers minimise, by the package that has them."""
     steps = problem.horizon if window is None else window
     kinds: dict[LoadedPackage, set[str]] = {}
@@ -80,3 +56,44 @@ def _costs(problem: Problem, names: Sequence[str], order: int, window: int | Non
         kind = cost_kind(problem, name, order, steps)
         kinds.setdefault(package, set()).update({kind, kind_that_decides(problem, kind, problem.prior.covariance)})
     return kinds
+
+
+def usual_costs(package: LoadedPackage) -> list[str]:
+    """The costs that ce, cautious and dual minimise: "ce" and the forms of the dual cost that its scenarios ask for."""
+    forms = {"ce"}
+    for name in package.plants:
+        cost = package.numbers[f"scenario.{name}.state_cost"]
+        forms.add(package.dual_cost.choose_form(len(cost) - 1, cost))
+    if not package.plants:
+        forms.add(package.dual_cost.choose_form(STEPS))
+    return sorted(forms)
+
+
+def compile_through_c(package: LoadedPackage, progress: Callable[[str, float], None]) -> None:
+    """Compile these costs and the filter through C, several at a time: the compiler runs in processes of its own."""
+    costs = usual_costs(package)
+    begun = [package.decision.cost_pointer(name) for name in costs]
+    touch_filter(package, *belief_and_workspace(package))
+    for done, (name, pointer) in enumerate(zip(costs, begun, strict=True), start=1):
+        progress(name, done / (len(costs) + 1))
+        _ = pointer.address  # which waits for it
+
+
+def touch_filter(package: LoadedPackage, belief: Records, workspace: Workspace) -> None:
+    """Call the functions of the filter once, on copies."""
+    filter_workspace, held = package.filter.make_filter_workspace(workspace.settings.copy()), belief.copy()
+    if package.SQUARE_ROOT:
+        package.filter_covariance.factorise(held)
+        package.filter_covariance.complete(held)
+    package.filter.predict(0, held, np.zeros(package.NU), filter_workspace)
+    package.filter.update(1, held, np.zeros(package.NY), filter_workspace, np.zeros(3))
+
+
+def belief_and_workspace(package: LoadedPackage) -> tuple[Records, Workspace]:
+    """A belief at zero and a workspace without costs."""
+    records, nx, nu = package.records, package.NX, package.NU
+    bounds = np.array([package.numbers["lower"], package.numbers["upper"]])
+    settings = records.make_settings(*package.noise, bounds, package.numbers["data"])
+    costs = np.zeros((STEPS + 1, nx, nx)), np.zeros((STEPS, nu, nu)), np.zeros((STEPS + 1, nx))
+    belief = records.make_belief(np.zeros(package.NZ), np.eye(package.NZ))
+    return belief, records.make_workspace(STEPS, records.make_stage_costs(*costs), settings)

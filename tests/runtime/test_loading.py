@@ -129,7 +129,7 @@ def test_another_version(folder: Path) -> None:
 
 LIGHT = """
     import sys
-    import symdual, symdual.runtime, symdual.runtime.loading, symdual.runtime.evaluate, symdual.runtime.warm
+    import symdual, symdual.runtime, symdual.runtime.loading, symdual.runtime.evaluate, symdual.backends.numba.ahead
     package = symdual.load("generated/cart", backend="numba")
     symdual.runtime.evaluate.dynamics(package, [0.0], [0.0], [1.0, 1.0])
     print([name for name in ("sympy", "jinja2", "mpmath", "click", "rich") if name in sys.modules])

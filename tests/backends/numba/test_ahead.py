@@ -11,14 +11,13 @@ import numba
 import pytest
 
 import symdual
+from symdual.backends.numba import ahead
+from symdual.backends.numba.ahead import Doing, Expected, Work, missing, works_for
 from symdual.common import errors
 from symdual.common.errors import SymdualError, SymdualWarning
 from symdual.common.numba_versions import is_known
 from symdual.runtime import sealed_cache as compiled
-from symdual.runtime import warm
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.readiness import works_for
-from symdual.runtime.warm import Doing, Expected, Work, missing
 
 
 @pytest.fixture
@@ -95,7 +94,7 @@ def test_a_cache_elsewhere_is_not_looked_at(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_parts_of_controllers(toy_package: LoadedPackage, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("symdual.runtime.readiness.missing", lambda folder, parts: [Work(folder, p) for p in parts])
+    monkeypatch.setattr("symdual.backends.numba.ahead.missing", lambda folder, parts: [Work(folder, p) for p in parts])
     task = symdual.problem(toy_package)
     parts = [work.part for work in works_for(task, ["dual", "ce", "planned"], episodes=True)]
     assert parts == ["ce+structured", "planned", "decision+filter", "episode"]
@@ -118,7 +117,7 @@ def test_times_are_learned(cache: Path) -> None:
 def test_a_damaged_record_is_no_record(cache: Path, content: str) -> None:
     cache.parent.mkdir(parents=True)
     cache.write_text(content)
-    assert Expected().seconds(Work(Path("cart"), "filter")) == warm._USUAL["filter"]
+    assert Expected().seconds(Work(Path("cart"), "filter")) == ahead._USUAL["filter"]
 
 
 def test_parts_are_compiled_and_told(cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -129,11 +128,11 @@ def test_parts_are_compiled_and_told(cache: Path, monkeypatch: pytest.MonkeyPatc
         begun.append(part)
         return _Process()
 
-    monkeypatch.setattr(warm, "_started", started)
-    monkeypatch.setattr(warm.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(ahead, "_started", started)
+    monkeypatch.setattr(ahead.os, "cpu_count", lambda: 2)
     told: list[Doing] = []
     works = [Work(tmp_path / "cart", part) for part in ("filter", "planned", "decision")]
-    seconds = warm.warm(works, told.append)
+    seconds = ahead.warm(works, told.append)
     assert set(seconds) == {"filter", "planned", "decision"} and begun[0] == "planned"
     assert told[0].what == "planned, filter" and told[0].left > 12.0 and told[-1].left < told[0].left
     assert all(0.0 <= doing.share < 1.0 for doing in told)
@@ -141,9 +140,9 @@ def test_parts_are_compiled_and_told(cache: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_compiler_that_fails_says_why(cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(warm, "_started", lambda folder, part: _Process(1, "Traceback\nNoMemory: none left\n"))
+    monkeypatch.setattr(ahead, "_started", lambda folder, part: _Process(1, "Traceback\nNoMemory: none left\n"))
     with pytest.raises(SymdualError, match=r"the part filter of .*cart could not be compiled: NoMemory: none left"):
-        warm.warm([Work(tmp_path / "cart", "filter")])
+        ahead.warm([Work(tmp_path / "cart", "filter")])
 
 
 class _Process:

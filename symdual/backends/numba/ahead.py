@@ -13,22 +13,22 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-import numpy as np
-
 from symdual.common.atomic_files import write_atomically
+from symdual.common.display import shown
 from symdual.common.errors import SymdualError
-from symdual.entries.recursions import Workspace
-from symdual.entries.types import Records
+from symdual.controllers import COSTS
+from symdual.runtime.closed_loop import touch_episode
 from symdual.runtime.loading import LoadedPackage, load
 from symdual.runtime.places import cache_folder, caching, is_private, private_folder
+from symdual.runtime.problem import Problem
+from symdual.runtime.readiness import belief_and_workspace, costs_of, touch_filter, usual_costs
 
-STEPS = 2  # of the plan on which a part is tried
 DECIDE_AND_LEARN = "decision+filter"  # the part that every controller needs besides its cost
 
 
@@ -43,6 +43,31 @@ _MARKS = {
     "decision": ("decision.decide_at", "decision.price_at"),
     "episode": ("episode.episodes",),
 }
+_ALONE = {name for name, cost in COSTS.items() if cost.compiled_alone}
+
+
+def works_for(
+    problem: Problem, names: Sequence[str], order: int = 1, window: int | None = None, episodes: bool = False
+) -> list[Work]:
+    """The parts that controllers need and numba's cache does not hold yet."""
+    found: list[Work] = []
+    for package, own in costs_of(problem, names, order, window).items():
+        if package.backend == "c":
+            continue
+        together = "+".join(sorted(own - _ALONE))
+        costs = [*([together] if together else []), *sorted(own & _ALONE)]
+        found += missing(package.folder, [*costs, DECIDE_AND_LEARN, *(["episode"] if episodes else [])])
+    return found
+
+
+def get_ready(
+    problem: Problem, names: Sequence[str], order: int = 1, window: int | None = None, episodes: bool = False
+) -> None:
+    """Compile what is not compiled yet, on all cores; whoever sits before a terminal or a notebook sees it."""
+    works = works_for(problem, names, order, window, episodes)
+    if works:
+        with suppress(SymdualError):  # what other processes cannot compile, this one does when it is called
+            shown("compiling in a terminal", works)
 
 
 def missing(folder: Path, parts: Iterable[str]) -> list[Work]:
@@ -67,73 +92,34 @@ def missing(folder: Path, parts: Iterable[str]) -> list[Work]:
 def parts_of(package: LoadedPackage) -> tuple[str, ...]:
     """What the controllers ce, cautious and dual need, the part that takes longest first.
 
-    Costs share most of what they call, so they are one part: "ce" and the forms of the dual cost that the
-    scenarios of the package ask for. Search and filter are the other: both take less than half as long.
+    Costs share most of what they call, so they are one part; search and filter, which take half as long, are the other.
     """
-    forms = {"ce"}
-    for name in package.plants:
-        cost = package.numbers[f"scenario.{name}.state_cost"]
-        forms.add(package.dual_cost.choose_form(len(cost) - 1, cost))
-    if not package.plants:
-        forms.add(package.dual_cost.choose_form(STEPS))
-    return ("+".join(sorted(forms)), DECIDE_AND_LEARN)
+    return ("+".join(usual_costs(package)), DECIDE_AND_LEARN)
 
 
 def compile_part(package: LoadedPackage, part: str) -> None:
     """Compile one part: "filter", "decision", "episode", names of costs, or several of these with + between them."""
     for name in part.split("+"):
         if name == "filter":
-            touch_filter(package, *_belief_and_workspace(package))
+            touch_filter(package, *belief_and_workspace(package))
         elif name == "decision":
             _compile_decision(package)
         elif name == "episode":
-            from symdual.runtime.closed_loop import touch_episode  # which imports this module
-
             touch_episode(package)
         else:
             package.decision.cost_pointer(name)
-
-
-def compile_through_c(package: LoadedPackage, progress: Callable[[str, float], None]) -> None:
-    """Compile the same parts of a package through C, several at a time: the compiler runs in processes of its own."""
-    costs = [name for part in parts_of(package) for name in part.split("+") if name not in _MARKS]
-    begun = [package.decision.cost_pointer(name) for name in costs]
-    touch_filter(package, *_belief_and_workspace(package))
-    for done, (name, pointer) in enumerate(zip(costs, begun, strict=True), start=1):
-        progress(name, done / (len(costs) + 1))
-        _ = pointer.address  # which waits for it
 
 
 def _compile_decision(package: LoadedPackage) -> None:
     """Compile what calls a cost for the types that it is given; it cannot be tried without a cost, another part."""
     from numba import typeof, types
 
-    integer, (belief, workspace), table = types.int64, _belief_and_workspace(package), package.search.table()
+    integer, (belief, workspace), table = types.int64, belief_and_workspace(package), package.search.table()
     held, place = typeof(belief), typeof(workspace)  # type: ignore[no-untyped-call]
     rows, line = types.float64[:, ::1], types.float64[::1]
     head = (integer, types.boolean, line, integer, integer)
     package.decision.decide_at.compile((*head, held, place, typeof(table), line))  # type: ignore[no-untyped-call]
     package.decision.price_at.compile((integer, integer, integer, held, place, rows, rows))
-
-
-def touch_filter(package: LoadedPackage, belief: Records, workspace: Workspace) -> None:
-    """Call the functions of the filter once, on copies."""
-    filter_workspace, held = package.filter.make_filter_workspace(workspace.settings.copy()), belief.copy()
-    if package.SQUARE_ROOT:
-        package.filter_covariance.factorise(held)
-        package.filter_covariance.complete(held)
-    package.filter.predict(0, held, np.zeros(package.NU), filter_workspace)
-    package.filter.update(1, held, np.zeros(package.NY), filter_workspace, np.zeros(3))
-
-
-def _belief_and_workspace(package: LoadedPackage) -> tuple[Records, Workspace]:
-    """A belief at zero and a workspace without costs."""
-    records, nx, nu = package.records, package.NX, package.NU
-    bounds = np.array([package.numbers["lower"], package.numbers["upper"]])
-    task = records.make_settings(*package.noise, bounds, package.numbers["data"])
-    costs = np.zeros((STEPS + 1, nx, nx)), np.zeros((STEPS, nu, nu)), np.zeros((STEPS + 1, nx))
-    belief = records.make_belief(np.zeros(package.NZ), np.eye(package.NZ))
-    return belief, records.make_workspace(STEPS, records.make_stage_costs(*costs), task)
 
 
 class Work(NamedTuple):
@@ -238,7 +224,7 @@ def _started(folder: Path, part: str) -> subprocess.Popen[str]:
         raise SymdualError(f"{sys.executable} cannot be started to compile {folder}: {failure.strerror}") from failure
 
 
-_PROGRAM = "import sys; from symdual.runtime.warm import main; main(*sys.argv[1:])"
+_PROGRAM = "import sys; from symdual.backends.numba.ahead import main; main(*sys.argv[1:])"
 
 
 def main(folder: str, part: str) -> None:
