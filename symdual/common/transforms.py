@@ -31,6 +31,9 @@ _TAIL = 9.0  # deviations beyond which a normal density is nothing in double pre
 _STEPS = 60  # of Newton's method, which takes five
 
 
+Sides = tuple[float | None, float | None]
+
+
 class Moments(NamedTuple):
     """A mean and a variance, as numbers or as arrays of one shape."""
 
@@ -54,6 +57,12 @@ class Transform:
     def __bool__(self) -> bool:
         """Whether there is a bound."""
         return math.isfinite(self.lower) or math.isfinite(self.upper)
+
+    @property
+    def sides(self) -> Sides:
+        """Both bounds, None for an open side: as files have them, see `between`."""
+        low, high = (side if math.isfinite(side) else None for side in (self.lower, self.upper))
+        return low, high
 
     @property
     def two_sided(self) -> bool:
@@ -155,6 +164,12 @@ class Transform:
 
 
 IDENTITY = Transform()
+
+
+def between(sides: Sides) -> Transform:
+    """The transform with these bounds, None for an open side."""
+    low, high = sides
+    return Transform(-math.inf if low is None else low, math.inf if high is None else high)
 
 
 # ------------------------------------------------------------ of several quantities

@@ -233,7 +233,7 @@ class Facts:
             known["NOISE"] = {what: _plain(e) for what, e in model.noise.named if e != 0}
         if model.combinations:
             known["COMBINATIONS"] = model.combinations
-        unknowns = [(symbol.name, i, 1) for i, symbol in enumerate(derivation.scalars)]
+        unknowns = [(symbol.name, i, 1) for i, symbol in enumerate(model.unknowns)]
         unknowns += [(block.symbol.name, block.start, block.count) for block in derivation.weights]
         return InitContext(
             digest_placeholder=digest_placeholder,
@@ -243,7 +243,7 @@ class Facts:
             measurements=_positions(measurement_names(derivation)),
             unknowns=_spans(unknowns),
             data_entries=_spans(self._layout.entries),
-            constants=tuple(f"{key} = {value!r}" for key, value in known.items()),
+            constants=(*(f"{key} = {value!r}" for key, value in known.items()), *_bounded_line(model)),
         )
 
     def kernels(self) -> KernelsContext:
@@ -299,6 +299,13 @@ class Facts:
     def _size_names(self) -> Lines:
         names = ("NX", "NU", "NY", "NS", "NTHETA", "NZ", "NR", "NHR", "NPAIRS", "DATA", "WORK")
         return tuple(f"{name} = {self._sizes[name]}" for name in names)
+
+
+def _bounded_line(model: Specification) -> Lines:
+    """The unknowns with bounds, for those who turn theta into a user's units."""
+    bounded = {s.name: s.transform.sides for s in model.unknowns if s.transform}
+    meaning = "of unknowns k: theta has log(k - lower), log(upper - k) or, with both, the log of their ratio"
+    return (f"BOUNDED = {bounded!r}  # {meaning}",) if bounded else ()
 
 
 def _objective_context(derivation: Derivation) -> ObjectiveContext | None:
