@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,7 +10,8 @@ from numpy.typing import NDArray
 
 from symdual.common.arrays import Array
 from symdual.common.display import first_few, shown, with_deviation
-from symdual.common.errors import SymdualError, did_you_mean
+from symdual.common.errors import SymdualError
+from symdual.common.named_arrays import place_of
 from symdual.common.numbers import require_semidefinite, root
 from symdual.common.transforms import Moments, Transform, moments_of, quantiles_of, values_of
 from symdual.runtime.evaluate import argument, whole_number
@@ -54,16 +54,7 @@ class Belief(NamedTuple):
         """What is believed of a state or an unknown by its name or symbol (`Marginal`), or a field by its number."""
         if isinstance(key, slice) or hasattr(key, "__index__"):
             return tuple.__getitem__(self, key)
-        name = str(key)
-        if name in self.names:
-            return Marginal(self, name, self.names.index(name))
-        weights = [place for place, own in enumerate(self.names) if re.sub(r"\[\d+\]$", "", own) == name]
-        if weights:
-            return Marginal(self, name, slice(weights[0], weights[-1] + 1))
-        known = self._labels()
-        raise SymdualError(
-            f'the belief says nothing of "{name}", only of {first_few(known)}{did_you_mean(name, known)}'
-        )
+        return Marginal(self, str(key), place_of(self.labels, str(key), "the belief says"))
 
     def samples(self, count: int = 1000, seed: int = 0) -> Array:
         """Draws of states and unknowns, (count, NZ), in your units; the same seed gives the same draws."""
@@ -86,17 +77,24 @@ class Belief(NamedTuple):
             import pandas
         except ImportError as missing:
             raise SymdualError("labelled tables need pandas: pip install 'symdual[pandas]'") from missing
-        own = Marginal(self, "", slice(None))
+        own = self.everything
         lower, upper = own.interval()
         columns = {"mean": own.mean, "deviation": own.deviation, "lower": lower, "upper": upper}
-        return pandas.DataFrame(columns, index=self._labels())
+        return pandas.DataFrame(columns, index=self.labels)
 
-    def _labels(self) -> list[str]:
+    @property
+    def everything(self) -> Marginal:
+        """All entries of z at once."""
+        return Marginal(self, "z", list(range(len(self.mean))))
+
+    @property
+    def labels(self) -> list[str]:
+        """The names of the entries of z, or numbers where they have none."""
         return list(self.names) or [f"z[{i}]" for i in range(len(self.mean))]
 
     def __repr__(self) -> str:
-        own = Marginal(self, "", slice(None))
-        rows = zip(self._labels(), own.mean, own.deviation, strict=True)  # type: ignore[arg-type]
+        own = self.everything
+        rows = zip(self.labels, np.ravel(own.mean), np.ravel(own.deviation), strict=True)
         return f"<Belief {first_few([with_deviation(*one) for one in rows])}>"
 
     def _repr_html_(self) -> str:
@@ -117,7 +115,7 @@ class Marginal:
 
     belief: Belief
     name: str
-    place: int | slice
+    place: int | list[int]
 
     @property
     def mean(self) -> float | Array:
@@ -143,8 +141,8 @@ class Marginal:
         return self.belief.samples(count, seed)[:, self.place]
 
     def __repr__(self) -> str:
-        if isinstance(self.place, slice):
-            return f"<{self.name}: {np.size(self.mean)} weights>"
+        if isinstance(self.place, list):
+            return f"<{self.name}: {np.size(self.mean)} numbers>"
         return f"<{with_deviation(self.name, float(self.mean), float(self.deviation))}>"
 
 

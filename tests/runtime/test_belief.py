@@ -35,8 +35,10 @@ def test_the_name_of_a_family_stands_for_its_weights() -> None:
     assert weights.samples(7).shape == (7, 3)
     lower, upper = weights.interval()
     assert np.all((lower <= weights.mean) & (weights.mean <= upper)) and lower[1] == upper[1] == -0.2
-    assert repr(weights) == "<v: 3 weights>"
+    assert repr(weights) == "<v: 3 numbers>"
     assert REACTOR["v[2]"].mean == 0.3
+    two_kinds = REACTOR._replace(names=("x", "v_sin[0]", "v_other_sin[0]", "v_cos[0]", "v_scale"))
+    assert two_kinds["v"].mean.tolist() == [7e10, -0.2] and two_kinds["v_other"].mean.tolist() == [0.1]
 
 
 def test_draws_have_the_moments_of_the_belief_in_any_units() -> None:
