@@ -192,6 +192,22 @@ def quantiles_of(transforms: Transforms, probability: float, mean: Array, varian
     return np.stack([t.quantile(probability, mean[..., i], variance[..., i]) for i, t in enumerate(own)], axis=-1)
 
 
+def band_of(transforms: Transforms, mean: Array, variance: Array, width: float) -> tuple[Array, Array]:
+    """The ends of a band of `width` deviations of the numbers kappa, for moments of quantities along the last axis."""
+    mean, reach = np.array(mean, dtype=np.float64), width * np.sqrt(np.maximum(variance, 0.0))
+    lower, upper = mean - reach, mean + reach
+    for i, one in enumerate(transforms):
+        for at in np.ndindex(mean.shape[:-1]) if one else ():
+            place = (*at, i)
+            if np.isfinite(mean[place]) and np.isfinite(variance[place]):
+                kappa = one.matched(float(mean[place]), float(variance[place]))
+                ends = one.to_user(kappa.mean + one.sign * width * math.sqrt(kappa.variance) * np.array([-1.0, 1.0]))
+                lower[place], upper[place] = ends
+            else:
+                lower[place] = upper[place] = np.nan
+    return lower, upper
+
+
 def values_of(transforms: Transforms, kappa: Array) -> Array:
     """Quantities in users' units for numbers kappa, along the last axis."""
     k = np.array(kappa, dtype=np.float64)
