@@ -82,6 +82,19 @@ class Transform:
         """
         return f"{'logit' if self.two_sided else 'log'}_{name}" if self else name
 
+    def formula(self, name: str) -> str:
+        """Kappa in terms of k with this name, as text.
+
+        >>> Transform(0.0, 1.0).formula("friction"), Transform(lower=273.0).formula("T"), Transform().formula("b")
+        ('log(friction / (1 - friction))', 'log(T - 273)', 'b')
+        """
+        if not self:
+            return name
+        above, below = (name if self.lower == 0 else f"{name} - {self.lower:g}"), f"{self.upper:g} - {name}"
+        if self.two_sided:
+            return f"log({above if self.lower == 0 else f'({above})'} / ({below}))"
+        return f"log({above if self.sign > 0 else below})"
+
     def contains(self, k: ArrayLike) -> bool:
         """Whether all numbers lie strictly between the bounds."""
         return bool(np.all((np.asarray(k) > self.lower) & (np.asarray(k) < self.upper)))
