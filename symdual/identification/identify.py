@@ -65,8 +65,9 @@ class Identification(NamedTuple):
 
     For N unknowns with a prior: deviations before and after (N,), in your units; `information` (N, N) in units of the
     prior, its eigenvalues (N,), largest first, and eigenvectors (N, N) in columns; `rank` and `condition` of it.
-    `history` (parts, N) are the deviations after the parts of the experiment that end at `times` (parts,). `ambiguities` hold for
-    every experiment. `inputs` (K, NU) are those of the experiment, `kind` is "recording", "plan" or "best".
+    `history` (parts, N) are the deviations after the parts of the experiment that end at `times` (parts,).
+    `ambiguities` hold for every experiment. `inputs` (K, NU) are those of the experiment, `kind` is "recording", "plan"
+    or "best".
     """
 
     model: str

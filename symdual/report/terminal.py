@@ -47,11 +47,13 @@ def summary_rows(model: Specification, structure: Structure) -> list[tuple[str, 
     s = structure
     scalars = [u.name for u in model.unknowns]
     families = [f"{f.name} ({f.kind}, {f.count} x {len(f.weights)})" for f in model.families]
+    bounded = [f"{u.transform.formula(u.name)} is normal" for u in model.unknowns if u.transform]
     untouched = [model.states[i].name for i in range(s.nx) if i not in s.theta_rows]
     rows = [
         ("states", ", ".join(x.name for x in model.states)),
         ("inputs", ", ".join(u.name for u in model.inputs)),
         ("unknowns", f"{s.ntheta}: " + (", ".join([*scalars, *families]) or "none")),
+        *([("with bounds", ", ".join(bounded))] if bounded else []),
         ("z = (x, theta)", f"{s.nz} numbers"),
         ("f_theta", f"rows of {', '.join(untouched)} vanish" if untouched else "no row vanishes"),
         ("f", "affine in x and u: the nominal trajectory is exact" if s.linear else "not affine in x and u"),
