@@ -36,6 +36,7 @@ from symdual.runtime.simulation import Simulation, simulated
 from symdual.runtime.sweep import Sweep
 
 if TYPE_CHECKING:
+    from symdual.checks.filters import Comparison
     from symdual.checks.kernels import BlockResult
     from symdual.checks.steps import StepAccuracy
     from symdual.generation import Generated
@@ -109,6 +110,28 @@ def step_accuracy(source: Source) -> dict[str, StepAccuracy]:
 
     found = {one.name: accuracy_of(one.specification, one.scenarios) for one in wanted(contents_of(source))}
     return {name: accuracy for name, accuracy in found.items() if accuracy is not None}
+
+
+def compare_filters(
+    source: Source,
+    runs: int = 100,
+    seed: int = 0,
+    folder: str | Path | None = None,
+    backend: str | None = None,
+    report: Callable[[str, float], None] = lambda what, share: None,
+) -> dict[str, Comparison]:
+    """All filters side by side on systems that are drawn from the prior of each scenario, by scenario.
+
+    The same data for all: what `ce` with the model's own filter does. `report` hears what is done and how far it is.
+
+    >>> found = symdual.api.compare_filters(folder / "toy.py", runs=3, folder=folder / "generated")
+    >>> found["toy"].chosen in ("extended", "second_order")
+    True
+    """
+    from symdual.checks.filters import compare_filters as compared
+    from symdual.spec.loading import contents_of
+
+    return compared(contents_of(source), runs, seed, folder, backend, report)
 
 
 def load(name: str | Path | Model | Scenario, backend: str | None = None) -> LoadedPackage:
@@ -241,6 +264,26 @@ def controller(
     if name in NAMES:
         get_ready(own, [name], order, window)
     return controllers_module.controller(own, name, order, window, truth, options)
+
+
+@spelled
+def load_controller(path: str | Path, given: LoadedPackage | Model | Scenario | str | Path | None = None) -> Controller:
+    """Go on with a controller that `Controller.save` has written: its next input is what it would have been.
+
+    Args:
+        path: the file.
+        given: the package of its model, or what `load` makes one of; by default the one that is found by its name. Its
+            equations must be those that the controller was saved with.
+
+    >>> dual = symdual.controller(problem, "dual")
+    >>> u = dual.act()
+    >>> dual.save(folder / "dual.npz")
+    >>> again = symdual.load_controller(folder / "dual.npz", problem.package)
+    >>> bool(again.act([0.4]) == dual.act([0.4]))
+    True
+    """
+    package = given if given is None or isinstance(given, LoadedPackage) else load(given)
+    return controllers_module.load_controller(path, load_package, package)
 
 
 @spelled

@@ -41,6 +41,7 @@ class Structure:
     npairs: int
     huu_nonzero: bool
     curved_rows: tuple[int, ...]
+    curved_in_z: tuple[int, ...]
     observation_curved_rows: tuple[int, ...]
 
     @property
@@ -50,7 +51,7 @@ class Structure:
 
     def filter_in_use(self, wanted: str) -> str:
         """The filter that a model asks for, or the extended one where that is the same: nothing is curved."""
-        curved = bool(self.curved_rows or self.observation_curved_rows)
+        curved = bool(self.curved_in_z or self.observation_curved_rows)
         useful = {"iterated": bool(self.observation_curved_rows), "second_order": curved}
         return wanted if useful.get(wanted, True) else "extended"
 
@@ -85,6 +86,7 @@ def structure(derivation: Derivation) -> Structure:
         npairs=_pairs(derivation),
         huu_nonzero=huu_nonzero,
         curved_rows=tuple(sorted(step.second)),
+        curved_in_z=tuple(i for i in sorted(step.second) if step.second[i][:first_input, :first_input].any()),
         observation_curved_rows=tuple(sorted(measured.second)),
     )
 

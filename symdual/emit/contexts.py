@@ -30,6 +30,7 @@ class Has(NamedTuple):
     discrete_inputs: bool  # inputs with a finite set of values
     square_root: bool  # a filter that keeps a factor of the covariance
     filter: str  # "extended", "second_order" or "iterated"
+    second_order: bool  # a filter with terms of second order
     curved_innovation: bool  # a second-order filter of curved measurements
     lowrank: bool  # a low-rank form of the dual cost
     exact_slopes: bool  # slopes of the dual cost by the adjoint recursion, not by differences
@@ -272,8 +273,8 @@ class PlannerContext(NamedTuple):
     slopes: str
 
 
-class CandidatesContext(NamedTuple):
-    """The table of a search."""
+class SearchContext(NamedTuple):
+    """The search over the input, with its table."""
 
     search_limits: tuple[str, ...]
 

@@ -75,6 +75,7 @@ class Facts:
             g.has(Unknown) for g in constraints
         )  # the low-rank form knows unknowns only as the plan meets them
         self.lowrank = still and self.structure.ntheta >= MANY and unseen and not self.state_dependent_noise
+        self.lowrank = self.lowrank and self.filter != "second_order"  # which asks for all of S at every step
         # neither true functions nor noise that depends are drawn, and constraints and choices are not simulated
         self.has_rollouts = not (self.processes or self.state_dependent_noise or self.constrained or self.discrete)
         self.linear = self.structure.linear and (model.objective is None or model.objective.affine(model))
@@ -96,6 +97,7 @@ class Facts:
             discrete_inputs=self.discrete,
             square_root=self.square_root,
             filter=self.filter,
+            second_order=self.filter == "second_order",
             curved_innovation=self.filter == "second_order" and bool(self.structure.observation_curved_rows),
             lowrank=self.lowrank,
             exact_slopes="planned" in self.parts and not self.constrained and (self.lowrank or not self.processes),

@@ -109,6 +109,8 @@ class Sweep:
             "outcomes": list(result_fields.REASONS),
             "versions": versions() | ({"backend": "c"} if package.backend == "c" else {}),
         }
+        if "step_length" in package.numbers:
+            identity["step"] = float(package.numbers["step_length"][0])
         if has_objective(package):
             identity["cost"] = package.COST
         bounded = {role: _bounds_of(one) for role, one in (("model", package), ("plant", problem.plant))}

@@ -33,7 +33,7 @@ RECURSIONS = {
     "likelihood": ("forward",),
 }
 #: parts of others, and what splits Jd for an identity that a test holds it to
-NOBODYS = {"augmented", "semidefinite", "innovation_covariance", "parts"}
+NOBODYS = {"augmented", "semidefinite", "innovation_covariance", "observation_hessians", "parts"}
 
 
 Docstrings = dict[tuple[str, str], set[str]]
