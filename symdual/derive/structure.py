@@ -48,10 +48,18 @@ class Structure:
         """The size of the augmented state."""
         return self.nx + self.ntheta
 
-    def filter_in_use(self, wanted: str) -> str:
-        """The filter that a model asks for, or the extended one where that is the same: nothing is curved."""
-        curved = bool(self.curved_rows or self.observation_curved_rows)
-        useful = {"iterated": bool(self.observation_curved_rows), "second_order": curved}
+    def filter_in_use(self, wanted: str, processes: bool) -> str:
+        """The filter that a model asks for, or the extended one where that is the same: nothing is curved.
+
+        Beside Gaussian processes, an iterated filter does not go back over the step before.
+        """
+        measured = bool(self.observation_curved_rows)
+        curved = measured or bool(self.curved_rows)
+        useful = {
+            "second_order": curved,
+            "iterated": measured if processes else curved,
+            "iterated_second_order": curved,
+        }
         return wanted if useful.get(wanted, True) else "extended"
 
 

@@ -29,8 +29,10 @@ class Has(NamedTuple):
     constraints: bool
     discrete_inputs: bool  # inputs with a finite set of values
     square_root: bool  # a filter that keeps a factor of the covariance
-    filter: str  # "extended", "second_order" or "iterated"
-    curved_innovation: bool  # a second-order filter of curved measurements
+    second_order: bool  # a filter with terms of second order
+    curved_innovation: bool  # the same with curved measurements
+    refinement: str  # how an update of the filter goes on: "iterated", or "" where it is done
+    smooths: bool  # an iterated filter that linearises the step before again
     lowrank: bool  # a low-rank form of the dual cost
     exact_slopes: bool  # slopes of the dual cost by the adjoint recursion, not by differences
     selection: bool  # simulated rollouts that select among plans
@@ -208,6 +210,12 @@ class SecondOrderContext(NamedTuple):
     """The second-order filter."""
 
     moments: SecondOrderText
+
+
+class JointCostContext(NamedTuple):
+    """What an iterated filter minimises."""
+
+    diffusion: str
 
 
 class CostBlocksContext(NamedTuple):

@@ -19,7 +19,7 @@ def records(needs: Needs) -> tuple[Record, ...]:
     return (
         _gaussian(needs.square_root),
         _step(needs.has_expression_cost, needs.constrained),
-        _stage(needs.processes, needs.constrained, needs.filter == "second_order" and needs.observation_curved),
+        _stage(needs.processes, needs.constrained, needs.second_order and needs.observation_curved),
         _hessian(),
         _gradient(
             needs.observation_curved,

@@ -3,7 +3,7 @@
 import numpy as np
 import sympy as sp
 
-from symdual import Model, features, unknown
+from symdual import Model, features, signal, unknown
 
 x, v, u = sp.symbols("x v u")
 net = features.logistic("net", x, locations=[-1.0, 0.5, 1.0], slope_mean=[-1.0, 0.7, 1.2])
@@ -35,4 +35,29 @@ bent_noise = Model(
     process_noise=sp.diag(0.01 + 0.1 * u**2, 0.01),
     measurement_noise=0.01,
     filter="second_order",
+)
+
+# an iterated filter with moments, over weights inside functions and products of families in both equations
+bent_again = Model(
+    [x, v],
+    [u],
+    [x + 0.4 * v, v + net + one * other + u],
+    observation=[x + 0.1 * one * other, v + 0.3 * net],
+    process_noise=0.01,
+    measurement_noise=0.01,
+    drift=1e-4 * (np.eye(WEIGHTS) + 0.1),
+    filter="iterated_second_order",
+)
+
+# the same with a factor, for a measurement that is a state and a signal
+pushed_again = Model(
+    [x, v],
+    [u],
+    [x + 0.4 * v, v + gain * sp.sin(x) + signal("wind", usual=0.3) * gain + u],
+    observation=[v],
+    process_noise=0.01,
+    measurement_noise=0.01,
+    drift=0.01,
+    filter="iterated_second_order",
+    square_root=True,
 )
