@@ -7,12 +7,9 @@ READY := $(VENV)/.ready
 
 .PHONY: demo test test-oldest soak docs lint generated clean
 
-# derive and check an example, then the paper's experiments in a quick version, with figures and a page
+# the paper's experiments in a minute, with a page that shows them
 demo: $(READY)
-	@$(BIN)/symdual show symdual/paper/models/schedule.py
-	@$(BIN)/symdual check --kernels symdual/paper/models/schedule.py -o out/paper/generated
-	@rm -rf out/paper/sweeps
-	@$(BIN)/symdual paper run --quick -o out/paper
+	@$(BIN)/symdual demo
 
 test: $(READY) lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile
@@ -52,7 +49,7 @@ generated: $(READY)
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plot,pandas,cluster,gym]" --group test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[pandas,cluster,gym]" --group test
 	@touch $@
 
 clean:

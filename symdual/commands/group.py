@@ -23,7 +23,20 @@ from symdual.commands.faults import STATUS, told
 from symdual.common.errors import SymdualError, SymdualWarning
 
 #: each is the command of the same name in the module of the same name beside this one
-COMMANDS = ("bench", "check", "export", "fit", "generate", "identify", "new", "paper", "replay", "show", "simulate")
+COMMANDS = (
+    "bench",
+    "check",
+    "demo",
+    "export",
+    "fit",
+    "generate",
+    "identify",
+    "new",
+    "paper",
+    "replay",
+    "show",
+    "simulate",
+)
 
 
 class _Commands(click.Group):

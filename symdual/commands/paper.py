@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from symdual.commands.json_file import write_json
-from symdual.commands.options import json_option, writable
+from symdual.commands.options import backend_option, json_option, writable
 from symdual.commands.terminal import new_marked_console, shown
-from symdual.report.progress import new_progress
+from symdual.report.progress import new_progress, side_by_side
 
 
 @click.group()
@@ -50,7 +50,9 @@ def paper_check(only: str | None, html_file: Path | None, errata_file: Path | No
 @click.option("--seed", default=0, show_default=True, type=int, help="Decides all noise; shared by the controllers.")
 @click.option("--truth", metavar="[paper|prior]", help="The paper's parameters, or drawn from the prior [both].")
 @click.option("--extra", is_flag=True, help="Also run the studies that go beyond the paper.")
-@click.option("--quick", is_flag=True, help="All that fits into two minutes: 100 runs, coarser figures.")
+@click.option(
+    "--quick", is_flag=True, help="All that fits into a minute: 100 runs, coarser figures; only page and figures stay."
+)
 @click.option("--resume", is_flag=True, help="Go on after an interruption.")
 @click.option(
     "--html",
@@ -60,6 +62,7 @@ def paper_check(only: str | None, html_file: Path | None, errata_file: Path | No
     callback=writable,
     help="Where the page goes [DIR/index.html].",
 )
+@backend_option
 @json_option
 @click.option(
     "-o",
@@ -77,19 +80,16 @@ def paper_run(
     quick: bool,
     resume: bool,
     html_file: Path | None,
+    backend: str | None,
     json_file: Path | None,
     folder: Path | None,
 ) -> None:
     """Run the paper's experiments: its table beside ours, its figures, and one page with all of it."""
-    from symdual.paper.experiments import command, outcome, terminal
+    from symdual.paper.experiments import command, outcome, terminal, words
 
     console = new_marked_console()
-    asked = command.request(experiments, runs, seed, truth, folder, extra, quick, resume)
-    with new_progress() as progress:
-        task = progress.add_task("starting", total=1.0)
-
-        def report(what: str, fraction: float) -> None:
-            progress.update(task, description=what, completed=fraction)
+    asked = command.request(experiments, runs, seed, truth, folder, extra, quick, resume, backend)
+    with side_by_side() as report:
 
         def tell(sentence: str) -> None:
             console.print(sentence, style="yellow", soft_wrap=True, markup=False)
@@ -97,9 +97,9 @@ def paper_run(
         try:
             written = command.execute(asked, html_file, report, tell)
         except KeyboardInterrupt:
-            progress.stop()
             click.echo("symdual: interrupted; the runs that are done are kept, go on with --resume", err=True)
             sys.exit(130)
     terminal.show(console, written.outcome)
     write_json(json_file, outcome.outcome_json(written.outcome))
+    console.print(f"\n{words.in_one_sentence(written.outcome.tables)}", style="bold", markup=False)
     console.print(f"page written to {shown(written.page)}, figures to {shown(written.figures)}", markup=False)

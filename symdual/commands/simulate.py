@@ -169,7 +169,7 @@ def simulate(
             console.print(sentence, style="yellow")
         drawable = figures.available()
         figure = figures.sweep_figure(results, summary, file.with_name("figure.png")) if drawable else None
-    drawn = "no figure without matplotlib (the extra `plot`)" if figure is None else f"figure in {shown(figure)}"
+    drawn = "no figure without matplotlib" if figure is None else f"figure in {shown(figure)}"
     console.print(f"results in {shown(file)}, {drawn}")
     if html_file is not None:
         _write_decisions(model_file, plan, run, html_file)

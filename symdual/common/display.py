@@ -13,9 +13,14 @@ from typing import Any
 _FEW = 8
 
 _PLACES = {
+    "an array in a notebook": "notebook.array_html",
     "a belief in a notebook": "notebook.belief_html",
     "a model in a notebook": "notebook.model_html",
     "a scenario in a notebook": "notebook.scenario_html",
+    "a controller in a notebook": "notebook.controller_html",
+    "a decision in a notebook": "notebook.info_html",
+    "a problem in a notebook": "notebook.problem_html",
+    "episodes in a notebook": "notebook.episodes_html",
     "a figure in a file": "drawing.save",
     "a summary in a notebook": "sweeps.html",
     "a summary in a terminal": "sweeps.printed",

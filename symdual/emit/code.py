@@ -21,8 +21,6 @@ from symdual.emit.contexts import (
     ConstraintsContext,
     ControllerContext,
     CostBlocksContext,
-    CovariancesContext,
-    CurvatureContext,
     DecisionContext,
     FilterCovarianceContext,
     FilterFactorContext,
@@ -37,6 +35,7 @@ from symdual.emit.contexts import (
     PlantContext,
     ProcessContext,
     RecordsContext,
+    RiccatiContext,
     RolloutsContext,
     SecondOrderContext,
     SettingsContext,
@@ -87,7 +86,6 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
     alone = tuple(kind.name for kind in EXPORTED if kind.part in ("", *facts.parts))
     addable = {kind.name: kind.part for kind in EXPORTED if kind.name not in alone}
     own = tuple(name for name, cost in COSTS.items() if cost.own_module)
-    covariances = CovariancesContext(s.input_delay, parameter_spans(facts.derivation))
     found = (
         File("__init__", facts.init(digest_placeholder)),
         File("options", OptionsContext(TESTED)),
@@ -95,7 +93,7 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         File("kernels/kernels", facts.kernels()),
         File("records", RecordsContext(facts.size_lines(), records, workspace_fields(records), OPTIONS)),
         File("blocks/blocks", BlocksContext(text, motion_text(facts.transition, facts.diffusion), width)),
-        File("blocks/cost_blocks", CostBlocksContext(text, width)),
+        File("blocks/cost_blocks", CostBlocksContext(text, width, facts.hessian_tables())),
         *_optional(facts),
         _filter_covariance(facts),
         File("filters/filter_mean", FilterMeanContext(facts.selecting)),
@@ -104,13 +102,9 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         File("filters/filter"),
         File("planning/trajectory"),
         File("planning/backward"),
-        File("planning/stored_plans"),
         File("planning/nominal", NominalContext(facts.linear, facts.steady)),
-        File("planning/ce_plan"),
         File("planning/ce_solver"),
-        File("planning/curvature", CurvatureContext(facts.hessian_tables())),
-        File("planning/riccati"),
-        File("planning/covariances", covariances),
+        File("planning/riccati", RiccatiContext(s.input_delay, parameter_spans(facts.derivation))),
         File("planning/dual_cost"),
         *([File("constraints/uncertain_cost")] if has.constraints else []),
         *(_planned(facts, slopes, AdjointBlocksContext(facts.selecting, width, rows)) if has.planned else []),

@@ -219,10 +219,11 @@ class JointCostContext(NamedTuple):
 
 
 class CostBlocksContext(NamedTuple):
-    """Products of the Riccati recursion."""
+    """Products of the Riccati recursion, with those of second derivatives."""
 
     t: BlockText
     width: str
+    hessian_tables: tuple[ShapedTable, ...]
 
 
 class NominalContext(NamedTuple):
@@ -230,12 +231,6 @@ class NominalContext(NamedTuple):
 
     linear: bool
     steady: bool
-
-
-class CurvatureContext(NamedTuple):
-    """Second derivatives along a plan."""
-
-    hessian_tables: tuple[ShapedTable, ...]
 
 
 class AdjointContext(NamedTuple):
@@ -272,8 +267,8 @@ class RolloutsContext(NamedTuple):
     diffusion: str
 
 
-class CovariancesContext(NamedTuple):
-    """Covariances along a plan."""
+class RiccatiContext(NamedTuple):
+    """Covariances and cost-to-go along a plan."""
 
     input_delay: int
     parameter_spans: tuple[tuple[int, int], ...]

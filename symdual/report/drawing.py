@@ -35,7 +35,7 @@ def new_figure(size: tuple[float, float]) -> Iterator[Figure]:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as missing:
-        raise SymdualError("the figure needs matplotlib: pip install 'symdual[plot]'") from missing
+        raise SymdualError("the figure needs matplotlib: pip install matplotlib") from missing
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=size, layout="constrained")
         FigureCanvasAgg(figure)

@@ -8,17 +8,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 from markupsafe import Markup
 
+from symdual.common.display import first_few
 from symdual.report.html import element, join, table
 
 if TYPE_CHECKING:
     import sympy as sp
 
+    from symdual.common.named_arrays import NamedArray
     from symdual.report.mathml import Typesetter
     from symdual.runtime.belief import Belief
+    from symdual.runtime.closed_loop import Episodes
+    from symdual.runtime.controller import Controller
+    from symdual.runtime.info import Info
+    from symdual.runtime.problem import Problem
     from symdual.spec.model import Model
     from symdual.spec.scenario import Scenario
 
 _MOST = 40  # lines of a table
+_FEW = 8  # rows of an array
 _LARGEST = 400  # operations of an expression that is typeset
 
 
@@ -28,6 +35,76 @@ def model_html(model: Model) -> str:
     head = element("p", element("b", model.name or "model"), ": ", _sizes(model))
     unknowns = _unknowns(model, setter)
     return str(element("div", head, _equations(model, setter), unknowns))
+
+
+def problem_html(problem: Problem) -> str:
+    """A problem by its cost and bounds, with the belief before the first step."""
+    states, inputs = list(problem.package.STATES), list(problem.package.INPUTS)
+    bounds = zip(inputs, *problem.bounds, strict=True)
+    facts = [
+        ("horizon", f"{problem.horizon} steps"),
+        ("state cost", _weights(problem.state_cost, states)),
+        ("input cost", _weights(problem.input_cost, inputs)),
+        ("reference", _vector(problem.reference, states)),
+        ("bounds", ", ".join(f"{name} {low:.4g} to {high:.4g}" for name, low, high in bounds)),
+        ("model", problem.package.name),
+        ("plant", "the model itself" if problem.plant_is_model else problem.plant.name),
+        ("true parameters", "drawn from the prior" if problem.truth is None else "given"),
+    ]
+    return _with_facts(problem.name, facts, problem.prior)
+
+
+def controller_html(controller: Controller) -> str:
+    """A controller by where it is, and what it believes now."""
+    window = "to the end" if controller.window is None else f"{controller.window} steps"
+    facts = [
+        ("problem", controller.problem.name),
+        ("step", f"{controller.k} of {controller.problem.horizon}"),
+        ("looks ahead", window),
+        ("compiled by", "C" if controller.problem.package.backend == "c" else "numba"),
+    ]
+    return _with_facts(controller.name, facts, controller.belief)
+
+
+def info_html(info: Info) -> str:
+    """A decision by its cost, and the belief that it was made with."""
+    inputs = zip(info.planned_inputs.names, info.planned_inputs[0], strict=True)
+    facts = [("input", ", ".join(f"{name} {value:.4g}" for name, value in inputs))]
+    facts += [("plan", info.status), ("cost", f"{sum(info.parts):.4g}")]
+    facts += [(name.replace("_", " "), f"{value:.4g}") for name, value in info.parts._asdict().items() if value]
+    facts += [("doubt", sentence) for sentence in info.doubts]
+    return _with_facts(f"step {info.k}", facts, info.after)
+
+
+def episodes_html(episodes: Episodes) -> str:
+    """Episodes by their number, what they cost, and what each array holds."""
+    runs, steps = episodes.inputs.shape[:2]
+    finished = episodes.costs[np.isfinite(episodes.costs)]
+    error = f" +- {finished.std(ddof=1) / np.sqrt(len(finished)):.2g}" if len(finished) > 1 else ""
+    facts = [("runs", f"{runs} of {steps} steps"), ("finished", str(int((episodes.outcomes == 0).sum())))]
+    facts += [("cost", f"{finished.mean():.4g}{error}")] if len(finished) else []
+    arrays = [
+        (name, " x ".join(map(str, values.shape)), first_few(getattr(values, "names", ())))
+        for name, values in episodes._asdict().items()
+        if isinstance(values, np.ndarray) and values.size
+    ]
+    return str(element("div", table(("", ""), facts), table(("array", "shape", "names of the last axis"), arrays)))
+
+
+def array_html(array: NamedArray) -> str:
+    """The first rows of an array with names; of one with more than two axes only its shape."""
+    if array.ndim not in (1, 2) or not array.names:
+        return str(element("pre", repr(array)))
+    rows = np.atleast_2d(np.asarray(array))
+    numbers = [[f"{value:.4g}" for value in row[:_MOST]] for row in rows[:_FEW]]
+    rest = f"and {len(rows) - _FEW} more rows" if len(rows) > _FEW else ""
+    shown = table(array.names[:_MOST], numbers, numeric=range(min(len(array.names), _MOST)))
+    return str(element("div", shown, element("p", rest) if rest else ""))
+
+
+def _with_facts(title: str, facts: Sequence[tuple[str, str]], belief: Belief) -> str:
+    head = element("p", element("b", title))
+    return str(element("div", head, table(("", ""), facts), Markup(belief_html(belief))))
 
 
 def scenario_html(scenario: Scenario) -> str:
@@ -48,9 +125,9 @@ def scenario_html(scenario: Scenario) -> str:
 
 def belief_html(belief: Belief) -> str:
     """Mean and standard deviation of everything that is uncertain."""
-    deviations = np.sqrt(np.maximum(belief.covariance.diagonal(), 0.0))
-    names = belief.names or tuple(f"z[{i}]" for i in range(len(belief.mean)))
-    rows = [(name, f"{m:.4g}", f"{s:.3g}") for name, m, s in zip(names, belief.mean, deviations, strict=True)]
+    own = belief.everything
+    numbers = zip(belief.labels, np.ravel(own.mean), np.ravel(own.deviation), strict=True)
+    rows = [(name, f"{mean:.4g}", f"{deviation:.3g}") for name, mean, deviation in numbers]
     rest = f"and {len(rows) - _MOST} more" if len(rows) > _MOST else ""
     shown = table(("", "mean", "standard deviation"), rows[:_MOST], numeric=(1, 2))
     return str(element("div", shown, element("p", rest) if rest else ""))

@@ -1,7 +1,7 @@
 """Figures in one call: an episode with bands of the belief, a plan, the cost of a decision, an unknown function.
 
 Every function returns a matplotlib figure, which notebooks show, and writes it where a path is given. They need
-matplotlib: pip install 'symdual[plot]'.
+matplotlib: pip install matplotlib.
 
 >>> figure = symdual.plot.episode(symdual.simulate(problem, "dual", runs=2), path=folder / "episode.png")
 """

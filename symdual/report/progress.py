@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.progress import Progress, TaskID
 
     from symdual.runtime.warm import Work
 
@@ -31,6 +32,25 @@ def new_progress(timed: bool = True) -> Progress:
         *([TimeRemainingColumn()] if timed else []),
     ]
     return Progress(*columns, console=Console(highlight=False, markup=False, emoji=False), transient=True)
+
+
+@contextmanager
+def side_by_side() -> Iterator[Callable[[str, str, float], None]]:
+    """A bar for each of several pieces of work: told which one, what is done there, and which share of it is done.
+
+    A share that is NaN leaves the bar where it is.
+    """
+    bar = new_progress(timed=False)
+    numbers: dict[str, TaskID] = {}
+
+    def report(where: str, what: str, share: float) -> None:
+        if where not in numbers:
+            numbers[where] = bar.add_task(where, total=1.0)
+        completed = None if math.isnan(share) else share
+        bar.update(numbers[where], description=f"{where}: {what}", completed=completed)
+
+    with bar:
+        yield report
 
 
 @contextmanager

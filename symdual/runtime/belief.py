@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,8 +10,10 @@ from numpy.typing import NDArray
 
 from symdual.common.arrays import Array
 from symdual.common.display import first_few, shown, with_deviation
-from symdual.common.errors import SymdualError, did_you_mean
+from symdual.common.errors import SymdualError
+from symdual.common.named_arrays import place_of
 from symdual.common.numbers import require_semidefinite, root
+from symdual.common.transforms import Moments, Transform, moments_of, quantiles_of, values_of
 from symdual.runtime.evaluate import argument, whole_number
 from symdual.runtime.loading import LoadedPackage
 
@@ -30,6 +30,10 @@ class Belief(NamedTuple):
     mean and covariance are relative to its prior: `symdual.runtime.posterior` says what they mean for the function.
     `names` are those of the entries of z, where they are known. The name of a family stands for all of its weights.
 
+    An unknown with bounds stands in z by its logarithm or logit, which is normal; `transforms` lead to your units.
+    Everything that has a name is in your units: means and deviations are those of the log-normal or logistic-normal
+    distribution, intervals its quantiles.
+
     >>> problem.prior
     <Belief x = 1 +- 0, b = 1 +- 3.2>
     >>> problem.prior["b"].mean, round(problem.prior["b"].deviation, 2)
@@ -44,31 +48,28 @@ class Belief(NamedTuple):
     covariance: Array
     memory: Array | None = None
     names: tuple[str, ...] = ()
+    transforms: tuple[Transform, ...] = ()
 
     def __getitem__(self, key: Any) -> Any:
         """What is believed of a state or an unknown by its name or symbol (`Marginal`), or a field by its number."""
         if isinstance(key, slice) or hasattr(key, "__index__"):
             return tuple.__getitem__(self, key)
-        name = str(key)
-        if name in self.names:
-            return Marginal(self, name, self.names.index(name))
-        weights = [place for place, own in enumerate(self.names) if re.sub(r"\[\d+\]$", "", own) == name]
-        if weights:
-            return Marginal(self, name, slice(weights[0], weights[-1] + 1))
-        known = self._labels()
-        raise SymdualError(
-            f'the belief says nothing of "{name}", only of {first_few(known)}{did_you_mean(name, known)}'
-        )
+        return Marginal(self, str(key), place_of(self.labels, str(key), "the belief says"))
 
     def samples(self, count: int = 1000, seed: int = 0) -> Array:
-        """Draws of z, (count, NZ); the same seed gives the same draws."""
+        """Draws of states and unknowns, (count, NZ), in your units; the same seed gives the same draws."""
         number, seed = whole_number(count, "the number of samples"), whole_number(seed, "the seed", least=0)
         if self.memory is not None:
             raise SymdualError(
                 "a belief on a Gaussian process is one on a function and has no samples; symdual.posterior tells it"
             )
         drawn = np.random.default_rng(seed).standard_normal((number, len(self.mean)))
-        return np.asarray(self.mean + drawn @ root(self.covariance).T)
+        return values_of(self.transforms, self.mean + drawn @ root(self.covariance).T)
+
+    @property
+    def moments(self) -> Moments:
+        """Mean and variance of each entry, (NZ,), in your units."""
+        return moments_of(self.transforms, self.mean, np.diagonal(self.covariance))
 
     def to_pandas(self) -> pandas.DataFrame:
         """A table with a row for each entry of z: mean, standard deviation, and the interval that holds 95 %."""
@@ -76,17 +77,24 @@ class Belief(NamedTuple):
             import pandas
         except ImportError as missing:
             raise SymdualError("labelled tables need pandas: pip install 'symdual[pandas]'") from missing
-        own = Marginal(self, "", slice(None))
+        own = self.everything
         lower, upper = own.interval()
         columns = {"mean": own.mean, "deviation": own.deviation, "lower": lower, "upper": upper}
-        return pandas.DataFrame(columns, index=self._labels())
+        return pandas.DataFrame(columns, index=self.labels)
 
-    def _labels(self) -> list[str]:
+    @property
+    def everything(self) -> Marginal:
+        """All entries of z at once."""
+        return Marginal(self, "z", list(range(len(self.mean))))
+
+    @property
+    def labels(self) -> list[str]:
+        """The names of the entries of z, or numbers where they have none."""
         return list(self.names) or [f"z[{i}]" for i in range(len(self.mean))]
 
     def __repr__(self) -> str:
-        own = Marginal(self, "", slice(None))
-        rows = zip(self._labels(), own.mean, own.deviation, strict=True)  # type: ignore[arg-type]
+        own = self.everything
+        rows = zip(self.labels, np.ravel(own.mean), np.ravel(own.deviation), strict=True)
         return f"<Belief {first_few([with_deviation(*one) for one in rows])}>"
 
     def _repr_html_(self) -> str:
@@ -107,32 +115,34 @@ class Marginal:
 
     belief: Belief
     name: str
-    place: int | slice
+    place: int | list[int]
 
     @property
     def mean(self) -> float | Array:
         """The expected value."""
-        return _number(self.belief.mean[self.place])
+        return _number(self.belief.moments.mean[self.place])
 
     @property
     def deviation(self) -> float | Array:
         """The standard deviation."""
-        return _number(np.sqrt(np.maximum(np.diagonal(self.belief.covariance)[self.place], 0.0)))
+        return _number(np.sqrt(np.maximum(self.belief.moments.variance[self.place], 0.0)))
 
     def interval(self, share: float = SHARE) -> tuple[float | Array, float | Array]:
         """Lower and upper end of what holds the number with this probability; as much lies below as above."""
         if not 0.0 < share < 1.0:
             raise SymdualError(f"the probability of an interval must be between 0 and 1, not {share!r}")
-        reach = NormalDist().inv_cdf(0.5 + 0.5 * share) * self.deviation
-        return self.mean - reach, self.mean + reach
+        mean, variance = self.belief.mean, np.diagonal(self.belief.covariance)
+        ends = (quantiles_of(self.belief.transforms, p, mean, variance) for p in (0.5 - 0.5 * share, 0.5 + 0.5 * share))
+        lower, upper = (_number(end[self.place]) for end in ends)
+        return lower, upper
 
     def samples(self, count: int = 1000, seed: int = 0) -> Array:
         """Draws, (count,) or (count, weights): the columns of `Belief.samples`, so that two names belong together."""
         return self.belief.samples(count, seed)[:, self.place]
 
     def __repr__(self) -> str:
-        if isinstance(self.place, slice):
-            return f"<{self.name}: {np.size(self.mean)} weights>"
+        if isinstance(self.place, list):
+            return f"<{self.name}: {np.size(self.mean)} numbers>"
         return f"<{with_deviation(self.name, float(self.mean), float(self.deviation))}>"
 
 
@@ -154,6 +164,7 @@ def checked_belief(package: LoadedPackage, belief: Belief) -> Belief:
         np.ascontiguousarray(0.5 * (covariance + covariance.T)),
         _checked_memory(package, belief.memory),
         package.belief_names,
+        package.transforms,
     )
 
 

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symdual.common.arrays import Array
-from symdual.common.display import first_few
+from symdual.common.display import first_few, shown
 from symdual.common.errors import SymdualError, SymdualWarning
 from symdual.common.named import held
+from symdual.common.named_arrays import named
 from symdual.common.numbers import natural_order, root
 from symdual.controllers import COSTS, NAMES, knows_truth
 from symdual.entries.decisions import EpisodeLogArrays
@@ -89,11 +90,12 @@ class Episodes(NamedTuple):
     remembered at the end of Gaussian processes, (N, DATA) or (N, 0), and the constraints g <= 0 at the true states,
     (N, T+1, NC). Numbers that belong to one are relative to its
     prior, and have no variance (NaN); `symdual.runtime.posterior` turns the last belief into the function.
+    The last axis of states, inputs, means, variances and truths has names: `means["strength"]` is (N, T+1).
     `belief_names` and `truth_names` are those along the last axes of means and variances, and of truths.
 
     >>> episodes = symdual.simulate(problem, "ce", runs=2)["ce"]
-    >>> episodes.states.shape, episodes.last_belief(0).mean.shape
-    ((2, 3, 1), (2,))
+    >>> episodes.states.shape, episodes.means["b"].shape
+    ((2, 3, 1), (2, 3))
     """
 
     states: Array
@@ -113,6 +115,10 @@ class Episodes(NamedTuple):
         runs, steps = self.inputs.shape[:2]
         names = f"belief on {first_few(self.belief_names)}; truths of {first_few(self.truth_names) or 'nothing'}"
         return f"<Episodes: {runs} runs of {steps} steps; {names}>"
+
+    def _repr_html_(self) -> str:
+        """What was run and how it ended, for notebooks."""
+        return str(shown("episodes in a notebook", self))
 
     def last_belief(self, run: int) -> Belief:
         """The belief at the end of a run."""
@@ -340,19 +346,20 @@ def _run_part(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Se
     for n in range(count):
         finals[n] = package.records.read_covariance(episode_log.finals[n : n + 1])
     finals[episode_log.outcomes != 0] = np.nan
+    believed, known = package.belief_names, own.plant.belief_names[own.plant.NX :]
     return Episodes(
-        episode_log.states,
-        episode_log.inputs,
-        episode_log.means,
-        episode_log.variances,
+        named(episode_log.states, tuple(package.STATES)),
+        named(episode_log.inputs, tuple(package.INPUTS)),
+        named(episode_log.means, believed),
+        named(episode_log.variances, believed),
         finals,
         episode_log.steps,
         episode_log.outcomes,
-        noise_draws.truths,
+        named(noise_draws.truths, known),
         episode_log.memories,
         episode_log.constraints if constraints_of(package) else np.zeros((count, steps + 1, 0)),
-        package.belief_names,
-        own.plant.belief_names[own.plant.NX :],
+        believed,
+        known,
     )
 
 

@@ -7,6 +7,7 @@ package's own controller; here arguments are checked, a state goes in and out of
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,21 +15,27 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from symdual.common.arrays import Array
+from symdual.common.display import first_few, shown
 from symdual.common.errors import SymdualError, did_you_mean
 from symdual.common.named import Given
+from symdual.common.named_arrays import NamedArray, named
 from symdual.common.words import refuse_unknown
 from symdual.controllers import NAMES, knows_truth
 from symdual.runtime.belief import Belief, checked_belief
 from symdual.runtime.evaluate import argument
 from symdual.runtime.info import Info, State, Statistics
+from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.options import USUAL, Options
 from symdual.runtime.problem import Problem
 from symdual.runtime.signals import Forecast
 from symdual.runtime.solver import Solver
 from symdual.runtime.standby import with_standby
 
+#: what was measured: a vector, numbers by the names of measurements, or nothing
+Measurement = ArrayLike | Mapping[Any, float | None] | None
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Controller:
     """A controller for a problem.
 
@@ -83,6 +90,20 @@ class Controller:
         arguments = (self.problem, self.name, self.order, self.window, self.options)
         return _restored, (arguments, tuple(self._live), self._tools.forecast_problem)
 
+    def __repr__(self) -> str:
+        window = "" if self.window is None else f", {self.window} steps ahead"
+        place = f"step {self.k} of {self.problem.horizon}{window}"
+        return f"<Controller {self.name} of {self.problem.name}: {place}, {self.belief!r}>"
+
+    def _repr_html_(self) -> str:
+        """Where it is and what it believes, for notebooks."""
+        return str(shown("a controller in a notebook", self))
+
+    @property
+    def k(self) -> int:
+        """The step of the next decision of `act`."""
+        return self._live[0].k if self._live else 0
+
     def init(self, belief: Belief | None = None, guess: ArrayLike | None = None) -> State:
         """The state before the first step, from a belief or from the problem's prior.
 
@@ -91,23 +112,22 @@ class Controller:
         start = self.problem.prior if belief is None else checked_belief(self.problem.package, belief)
         return State(0, start, None, None if guess is None else self._tools.guessed(guess))
 
-    def step(
-        self, state: State, y: ArrayLike | None = None, signals: Forecast | None = None
-    ) -> tuple[State, Array, Info]:
+    def step(self, state: State, y: Measurement = None, signals: Forecast | None = None) -> tuple[State, Array, Info]:
         """Take the measurement of this step and choose its input; returns the next state, the input and its `Info`.
 
-        The first measurement, if there is one, updates the belief without predicting. NaN entries of y, or None, mean
-        that nothing was measured. `signals` is a forecast as in `act`.
+        The first measurement, if there is one, updates the belief without predicting. `y` is a vector, or a mapping
+        from names of measurements to numbers; what is NaN or left out was not measured. `signals` is a forecast as in
+        `act`.
         """
         self._tools.set_forecast(state.k, signals)
         informed, statistics = self.update(state, y)
         u, status, plans = self._tools.decide(informed)
         info = self._tools.info(state.k, state.belief, informed.belief, statistics, u, status)
-        return State(state.k + 1, informed.belief, u, plans), u.copy(), info
+        return State(state.k + 1, informed.belief, u, plans), self._named(u), info
 
-    def update(self, state: State, y: ArrayLike | None = None) -> tuple[State, Statistics]:
+    def update(self, state: State, y: Measurement = None) -> tuple[State, Statistics]:
         """Take the measurement of this step without choosing an input: predict with the input before, then update."""
-        belief, statistics = self._tools.observe(state, self._measurement(y))
+        belief, statistics = self._tools.observe(state, self.measurement(y))
         return State(state.k, belief, None, state.plans), statistics
 
     def choose(self, state: State) -> tuple[State, Array]:
@@ -115,10 +135,12 @@ class Controller:
         if state.u is not None:
             raise SymdualError(f"the input before step {state.k} is not in the belief yet: call update first")
         u, _, plans = self._tools.decide(state)
-        return State(state.k + 1, state.belief, u, plans), u.copy()
+        return State(state.k + 1, state.belief, u, plans), self._named(u)
 
-    def act(self, y: ArrayLike | None = None, signals: Forecast | None = None) -> Array:
+    def act(self, y: Measurement = None, signals: Forecast | None = None) -> Array:
         """Take a measurement and return the input to apply; the controller remembers its own state (see `reset`).
+
+        `y` is a vector, or a mapping from names of measurements to numbers: what is NaN or left out was not measured.
 
         `signals` maps the names of signals to a forecast each: its value now and at the times that follow, or one
         number; a list that is shorter than the plan keeps its last value. It holds until another one is given.
@@ -127,13 +149,13 @@ class Controller:
         """
         state = self._live[0] if self._live else self.init()
         self._tools.set_forecast(state.k, signals)
-        belief, statistics = self._tools.observe(state, self._measurement(y))
+        belief, statistics = self._tools.observe(state, self.measurement(y))
         u, status, plans = self._tools.decide(State(state.k, belief, None, state.plans))
         self._tools.warn_of_doubts(state.k, belief, statistics, u, status)
         self._live[:] = [State(state.k + 1, belief, u, plans)]
-        return u.copy()
+        return self._named(u)
 
-    def observe(self, y: ArrayLike | None = None) -> Belief:
+    def observe(self, y: Measurement = None) -> Belief:
         """Take a measurement into the belief that `act` holds, without choosing an input, and return it.
 
         For the last measurement of an episode, or for a further one of the same step; `act()` then chooses the input.
@@ -161,11 +183,12 @@ class Controller:
         """The belief that `act` holds at this moment."""
         return self._live[0].belief if self._live else self.problem.prior
 
-    def _measurement(self, y: ArrayLike | None) -> Array:
-        shape = self._tools.measurement_shape
-        if y is None:
-            return np.full(shape, np.nan)
-        return argument(unmasked(y), shape, "the measurement y")
+    def measurement(self, y: Measurement) -> Array:
+        """A measurement as a vector (NY,), in which NaN stands for what was not measured."""
+        return measured(self.problem.package, y)
+
+    def _named(self, u: Array) -> NamedArray:
+        return named(u.copy(), tuple(self.problem.package.INPUTS))
 
 
 def _restored(arguments: tuple[Any, ...], live: tuple[State, ...], forecast_problem: Problem | None) -> Controller:
@@ -174,6 +197,22 @@ def _restored(arguments: tuple[Any, ...], live: tuple[State, ...], forecast_prob
     if forecast_problem is not None:
         copied._tools.use(forecast_problem)
     return copied
+
+
+def measured(package: LoadedPackage, y: Measurement) -> Array:
+    """A measurement that is given as a vector or by names, as a vector in which NaN was not measured."""
+    if y is not None and not hasattr(y, "keys"):
+        return argument(unmasked(y), (package.NY,), "the measurement y")
+    vector, known = np.full(package.NY, np.nan), package.MEASUREMENTS
+    given: Any = {} if y is None else y
+    for key, value in dict(given).items():
+        name = str(key)
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise SymdualError(f'nothing that is measured is called "{name}", only {first_few(list(known))}{hint}')
+        if value is not None:
+            vector[known[name]] = argument(value, (1,), f'the measurement "{name}"')[0]
+    return vector
 
 
 def unmasked(y: ArrayLike) -> ArrayLike:

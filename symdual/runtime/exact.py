@@ -1,7 +1,8 @@
-"""`exact`: the optimal dual controller of the smallest problem, whose cost is a nested quadrature.
+"""`exact`: the optimal dual controller of the smallest problem, and what can be reached in a larger one.
 
-The cost is a function pointer with the same signature as those of a generated package: the same search and the same
-episodes run it.
+For up to three steps the cost is a nested quadrature, as a function pointer with the same signature as those of a
+generated package: the same search and the same episodes run it. Where inputs cost nothing, `optimum` knows the least
+cost of up to 30 steps and what any input costs beyond it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from numba import cfunc
 
 from symdual.common.errors import SymdualError
 from symdual.entries.types import Pointer
-from symdual.runtime import evaluate
+from symdual.runtime import evaluate, unknown_gain
 from symdual.runtime.nested_quadrature import LONGEST, certain_cost, certain_input, cost
 
 if TYPE_CHECKING:
@@ -56,12 +57,47 @@ def cost_pointer(problem: Problem, steps: int) -> Pointer:
 
 def coefficient(problem: Problem, steps: int) -> float:
     """The number a of a model x' = a x + b u that `exact` can treat, or a sentence that says why it cannot."""
+    return _coefficient(
+        problem,
+        {
+            f"at most {LONGEST} steps can be treated, not {steps}": steps <= LONGEST,
+            "the input cost must be positive": bool(np.all(problem.input_cost > 0.0)),
+        },
+    )
+
+
+def optimum(problem: Problem) -> unknown_gain.UnknownGain:
+    """What can be reached in a problem of up to 30 steps whose inputs cost nothing, by dynamic programming.
+
+    >>> best = exact.optimum(problem)
+    >>> best.cost(6, x=1.0, m=0.5, P=1.0)       # the least expected cost of this state and six more
+    >>> best.loss(0.2, 6, x=1.0, m=0.5, P=1.0)  # what the input 0.2 costs beyond it
+    """
+    longest = unknown_gain.LONGEST
+    weights = problem.state_cost[1:, 0, 0]
+    a = _coefficient(
+        problem,
+        {
+            f"at most {longest} steps can be treated, not {problem.horizon}": problem.horizon <= longest,
+            "inputs must cost nothing": not np.any(problem.input_cost),
+            "the reference must be zero": not np.any(problem.reference),
+            "the weight of the state must be positive and always the same": bool(
+                np.ptp(problem.state_cost) == 0.0 and weights[0] > 0.0
+            ),
+            "there must be process noise": bool(problem.package.numbers["process_noise"][0, 0] > 0.0),
+        },
+    )
+    noise = float(problem.package.numbers["process_noise"][0, 0])
+    return unknown_gain.UnknownGain(a, noise, float(weights[0]))
+
+
+def _coefficient(problem: Problem, further: dict[str, bool]) -> float:
+    """The number a, if what is said of every problem holds, and further reasons do."""
     package = problem.package
     reasons = {
         "the model must have one state, one input, one unknown and one measurement": (
             (package.NX, package.NU, package.NTHETA, package.NY) == (1, 1, 1, 1)
         ),
-        f"at most {LONGEST} steps can be treated, not {steps}": steps <= LONGEST,
         "the state itself must be measured, without noise": (
             package.H_SELECTS == (0,) and not np.any(package.numbers["measurement_noise"])
         ),
@@ -69,7 +105,7 @@ def coefficient(problem: Problem, steps: int) -> float:
         "the input must have no bounds": bool(np.all(np.isinf(problem.bounds))),
         "the start must be known": problem.prior.covariance[0].max() == 0.0,
         "its cost must be quadratic without cross terms": problem.objective is None,
-        "the input cost must be positive": bool(np.all(problem.input_cost > 0.0)),
+        **further,
     }
     for reason, holds in reasons.items():
         if not holds:

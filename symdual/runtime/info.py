@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from symdual.common.arrays import Array
+from symdual.common.display import shown
+from symdual.common.named_arrays import NamedArray
 from symdual.entries.types import Records
 from symdual.runtime.belief import Belief
 from symdual.runtime.options import Planned
@@ -22,6 +24,13 @@ class State(NamedTuple):
     belief: Belief
     u: Array | None
     plans: Records | None = None
+
+    def __repr__(self) -> str:
+        return f"<State step {self.k}: {self.belief!r}>"
+
+    def _repr_html_(self) -> str:
+        """What is believed, for notebooks."""
+        return self.belief._repr_html_()
 
 
 class Statistics(NamedTuple):
@@ -67,11 +76,11 @@ class Info(NamedTuple):
     log_likelihood: float
     nis: float
     measured: int
-    candidates: Array
+    candidates: NamedArray
     costs: Array
     parts: Parts
-    planned_states: Array
-    planned_inputs: Array
+    planned_states: NamedArray
+    planned_inputs: NamedArray
     status: str
     evaluations: int
     fallbacks: int
@@ -79,3 +88,12 @@ class Info(NamedTuple):
     order: int
     planned: Planned | None = None
     doubts: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{name} {value:.4g}" for name, value in self.parts._asdict().items() if value)
+        doubts = "".join(f"; {sentence}" for sentence in self.doubts)
+        return f"<Info step {self.k}: {self.status}, cost {sum(self.parts):.4g} ({parts}){doubts}>"
+
+    def _repr_html_(self) -> str:
+        """What the decision costs and what was believed, for notebooks."""
+        return str(shown("a decision in a notebook", self))

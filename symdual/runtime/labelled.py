@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from symdual.common.arrays import Array
 from symdual.common.display import shown
 from symdual.common.errors import SymdualError, did_you_mean
+from symdual.common.named_arrays import named
 from symdual.controllers import knows_truth
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from symdual.runtime.summary import Summary
 
 VIEWS = ("steps", "runs")
+_NAMED = ("state", "input", "belief", "parameter")
 _BY_TIME = {"cost": "step_costs", "NIS": "nis", "log-likelihood": "log_likelihood"}
 _BY_RUN = {"cost": "costs", "NEES state": "nees_state", "NEES parameters": "nees_parameters"}
 
@@ -38,7 +40,10 @@ class Labelled(ABC):
 
     @abstractmethod
     def array(self, controller: str, field: str) -> NDArray[Any]:
-        """A field of a controller, by its name in `symdual.runtime.results.FIELDS`; the first axis is the run."""
+        """A field of a controller, by its name in `symdual.runtime.results.FIELDS`; the first axis is the run.
+
+        A last axis of states, inputs, beliefs or parameters has their names: `array("dual", "states")["x"]`.
+        """
 
     @abstractmethod
     def problem(self, name: str) -> Array:
@@ -59,6 +64,10 @@ class Labelled(ABC):
             key = {"belief": "belief", "parameter": "parameters"}.get(axis, f"{axis}s")
             names = list(known.get(key, []))
         return [str(name) for name in names] if len(names) == size else [f"{axis} {i}" for i in range(size)]
+
+    def _with_names(self, controller: str, axis: str, values: NDArray[Any]) -> NDArray[Any]:
+        """A field whose last axis is this one, with the names that it has."""
+        return named(values, self.names(controller, axis)) if axis in _NAMED else values
 
     def to_pandas(self, what: str = "steps") -> pandas.DataFrame:
         """A table of all numbers under the user's names.

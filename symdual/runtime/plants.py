@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError
-from symdual.runtime.controller import Controller, unmasked
+from symdual.common.named_arrays import named
+from symdual.runtime.controller import Controller, Measurement
 from symdual.runtime.costs import settings_of, stage_costs_of
 from symdual.runtime.info import State
 from symdual.runtime.problem import Problem
@@ -23,11 +24,11 @@ from symdual.runtime.problem import Problem
 class Plant(Protocol):
     """The true system, as seen through its inputs and measurements."""
 
-    def reset(self, seed: int) -> ArrayLike | None:
+    def reset(self, seed: int) -> Measurement:
         """Begin an episode; returns the first measurement, or None if there is none before the first input."""
         ...
 
-    def step(self, u: Array) -> ArrayLike | None:
+    def step(self, u: Array) -> Measurement:
         """Apply an input and return the measurement that follows; NaN entries, or None, were not measured.
 
         Raises PlantEnded when there is no further step, and anything else when the plant has failed.
@@ -117,13 +118,10 @@ class _Record:
         self.covariances: list[Array] = []
         self.statistics: list[tuple[float, int]] = []
 
-    def measured(self, state: State, y: ArrayLike | None) -> State:
+    def measured(self, state: State, y: Measurement) -> State:
         """Take a measurement into the belief and write both down."""
         state, statistics = self._controller.update(state, y)
-        ny = self._controller.problem.package.NY
-        self.measurements.append(
-            np.full(ny, np.nan) if y is None else np.array(unmasked(y), dtype=np.float64).reshape(ny)
-        )
+        self.measurements.append(self._controller.measurement(y).copy())
         self.means.append(state.belief.mean)
         self.covariances.append(state.belief.covariance)
         self.statistics.append((statistics.nis, statistics.measured))
@@ -137,10 +135,10 @@ class _Record:
         means = np.array(self.means).reshape(count, package.NZ)
         covariances = np.array(self.covariances).reshape(count, package.NZ, package.NZ)
         return ForeignEpisode(
-            inputs=inputs,
-            measurements=np.array(self.measurements).reshape(count, package.NY),
-            means=means,
-            variances=np.diagonal(covariances, axis1=1, axis2=2).copy(),
+            inputs=named(inputs, tuple(package.INPUTS)),
+            measurements=named(np.array(self.measurements).reshape(count, package.NY), tuple(package.MEASUREMENTS)),
+            means=named(means, package.belief_names),
+            variances=named(np.diagonal(covariances, axis1=1, axis2=2).copy(), package.belief_names),
             nis=np.array([nis for nis, _ in self.statistics]),
             measured=np.array([measured for _, measured in self.statistics], dtype=np.int64),
             cost=self._cost(means, covariances, inputs) if failure is None else np.nan,

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from symdual.common.arrays import Array
 from symdual.common.choices import choice_table, combinations, narrowed
+from symdual.common.display import shown
 from symdual.common.errors import PackageError, SymdualError, did_you_mean
 from symdual.common.lazy import cached_property
 from symdual.common.named import Given, held, matrix, schedule, singles, vector
@@ -107,6 +108,10 @@ class Problem:
         lists = [f"{what} {', '.join(names)}" for what, names in named.items() if names]
         plant = "the model itself" if self.plant_is_model else self.plant.name
         return f"<Problem {self.name}: {self.horizon} steps, model {p.name}, {', '.join(lists)}, plant {plant}>"
+
+    def _repr_html_(self) -> str:
+        """What is to be done and what is known before, for notebooks."""
+        return str(shown("a problem in a notebook", self))
 
     @property
     def horizon(self) -> int:

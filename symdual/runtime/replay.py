@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from symdual.common.arrays import Array
 from symdual.common.atomic_files import write_atomically
 from symdual.common.errors import SymdualError, did_you_mean
+from symdual.common.named_arrays import named
 from symdual.common.numbers import number_in
 from symdual.entries.recursions import FilterWorkspace
 from symdual.runtime.belief import Belief
@@ -114,6 +115,10 @@ class Replay(NamedTuple):
     def __repr__(self) -> str:
         ratio = f"log-likelihood {self.log_likelihood:.5g}, mean NIS {self.consistency.ratio:.3g}"
         return f"<Replay: {len(self.means)} rows, {ratio}; at the end {self.belief}>"
+
+    def _repr_html_(self) -> str:
+        """The belief at the end, for notebooks."""
+        return self.belief._repr_html_()
 
     @property
     def log_likelihood(self) -> float:
@@ -311,15 +316,17 @@ def _replay(problem: Problem, recording: Recording) -> Replay:
                 f"line {recording.lines[i]} of the recording has a measurement so far from what the filter expects "
                 "that the likelihood is not a number any more"
             )
-        held = Belief(mean, covariance, filter_workspace.settings["numbers"][0].copy(), package.belief_names)
+        held = Belief(mean, covariance, filter_workspace.settings["numbers"][0].copy())._replace(
+            names=package.belief_names, transforms=package.transforms
+        )
         shown = by_values(package, held)
         means.append(shown[0])
         deviations.append(shown[1])
         statistics.append(Statistics(float(stats[0]), float(stats[1]), int(stats[2])))
     return Replay(
         recording=recording,
-        means=np.array(means),
-        deviations=np.array(deviations),
+        means=named(np.array(means), package.belief_names),
+        deviations=named(np.array(deviations), package.belief_names),
         log_likelihoods=np.array([s.log_likelihood for s in statistics]),
         nis=np.array([s.nis for s in statistics]),
         measured=np.array([s.measured for s in statistics], dtype=np.int64),

@@ -86,6 +86,11 @@ FIELDS = (
 )
 
 
+def axis_of(field: str) -> str:
+    """What the last axis of a field goes over."""
+    return next(known.axes[-1] for known in FIELDS if known.name == field)
+
+
 class Chunk(NamedTuple):
     """The runs start .. stop-1 of one controller, which are computed and kept together."""
 
@@ -344,7 +349,7 @@ class Results(Labelled):
             raise self._damaged()
         if field == "outcomes" and not np.all((array >= 0) & (array < len(self.about["outcomes"]))):
             raise self._damaged()
-        return array
+        return self._with_names(controller, axis_of(field), array)
 
     def _read(self, name: str) -> NDArray[Any]:
         try:

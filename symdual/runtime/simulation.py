@@ -15,7 +15,7 @@ from symdual.runtime.closed_loop import Episodes, NoiseDraws, run
 from symdual.runtime.constraints import warn_of_start
 from symdual.runtime.labelled import Labelled
 from symdual.runtime.readiness import settle
-from symdual.runtime.results import SHARED
+from symdual.runtime.results import SHARED, axis_of
 from symdual.runtime.sweep import Sweep
 
 
@@ -58,7 +58,7 @@ class Simulation(Labelled, Mapping[str, Episodes]):
         if controller not in self._fields:
             episodes = self._episodes[controller]
             self._fields[controller] = result_fields.fields(self.plan.problem, controller, self.noise_draws, episodes)
-        return self._fields[controller][field]
+        return self._with_names(controller, axis_of(field), self._fields[controller][field])
 
     def problem(self, name: str) -> Array:
         """`reference`, `state_cost` or `input_cost`; the first axis is the time."""

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from symdual.common.arrays import Array
 from symdual.common.errors import DoubtWarning, SymdualError, SymdualWarning
+from symdual.common.named_arrays import named
 from symdual.controllers import COSTS
 from symdual.entries.decisions import Table
 from symdual.entries.recursions import Workspace
@@ -93,6 +94,9 @@ class Solver:
         self._priors, self._doubted = Priors(problem), set[str]()
         self._get_ready()
 
+    def __repr__(self) -> str:
+        return f"<Solver of {self._problem.name}: cost {self._kind}, compiled by {self._package.backend}>"
+
     def _get_ready(self) -> None:
         """Compile or load, now, all that is asked besides inputs: nobody waits for it later."""
         prior, u = self._problem.prior, np.zeros(self._nu)
@@ -167,9 +171,9 @@ class Solver:
             raise self._lost(state, status)
         mean, covariance = held["z"][0].copy(), self._records.read_covariance(held)
         likelihood, nis, measured = own.stats.tolist()
-        return Belief(mean, covariance, self._remembered(), self._package.belief_names), Statistics(
-            likelihood, nis, int(measured)
-        )
+        return Belief(
+            mean, covariance, self._remembered(), self._package.belief_names, self._package.transforms
+        ), Statistics(likelihood, nis, int(measured))
 
     def _lost(self, state: State, status: int) -> SymdualError:
         """What is wrong with a measurement that could not be taken."""
@@ -293,6 +297,7 @@ class Solver:
         candidates, out, report = table.candidates[used][order], table.out[used][order], table.report.copy()
         row = self._row(k, after, u, int(report[module.REPORT_ORDER]))
         states, inputs = self._plan(k, after, u, row)
+        inputs_of = tuple(self._package.INPUTS)
         return Info(
             k=k,
             before=before,
@@ -300,11 +305,11 @@ class Solver:
             log_likelihood=statistics.log_likelihood,
             nis=statistics.nis,
             measured=statistics.measured,
-            candidates=candidates,
+            candidates=named(candidates, inputs_of),
             costs=out[:, :3].copy(),
             parts=self._parts(report, row),
-            planned_states=states,
-            planned_inputs=inputs,
+            planned_states=named(states, tuple(self._package.STATES)),
+            planned_inputs=named(inputs, inputs_of),
             status=STATUS[status],
             evaluations=int(report[module.REPORT_EVALUATIONS]),
             fallbacks=int(report[module.REPORT_FALLBACKS]),

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-import matplotlib.image
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -21,6 +20,8 @@ from symdual.commands import main
 from symdual.common.errors import SymdualError
 from symdual.paper import checking
 from symdual.paper.experiments import captions, command, extra, timing, words
+from symdual.paper.experiments import crew as crew_module
+from symdual.paper.experiments.crew import Crew
 from symdual.paper.experiments.curves import cost_curve, exact_curve, sampled_costs, with_prior
 from symdual.paper.experiments.figures import density, flow
 from symdual.paper.experiments.figures import toy as toy_module
@@ -45,7 +46,7 @@ def written(tmp_path_factory: pytest.TempPathFactory, toy_package: LoadedPackage
     """The toy, six runs, both truths: generated, compiled, run, drawn and written once."""
     folder = tmp_path_factory.mktemp("paper")
     (folder / "generated").symlink_to(toy_package.folder.parent)  # where other tests may have compiled it already
-    return command.execute(command.request((1,), 6, 0, None, folder, quick=True), None, lambda what, fraction: None)
+    return command.execute(command.request((1,), 6, 0, None, folder, quick=True))
 
 
 @pytest.fixture(scope="session")
@@ -75,6 +76,9 @@ def fabricated(costs: dict[str, list[float]]) -> dict[str, Recorded]:
             truths=np.full((runs, 1), 2.0),
         )
     return result
+
+
+PAIRS = {key: [1.0, 1.0] for key in ("oracle", "cautious", "beb", "exact")}
 
 
 def toy_table(toy: Problem, **costs: list[float]) -> Table:
@@ -255,6 +259,15 @@ def test_dual_on_the_toy_is_close_to_exact(toy: Problem) -> None:
     assert [item.holds for item in words.toy_expectations(toy)] == [True, True]
 
 
+def test_one_sentence_says_what_is_saved_in_percent_of_ce(toy: Problem) -> None:
+    """Costs a step: ce 2 and 4, dual 1 and 2, so 1 and 2 are saved: half, with an error of 0.5 in 3."""
+    prior = replace(toy_table(toy, ce=[4.0, 8.0], dual=[2.0, 4.0], **PAIRS), truth="prior")
+    other = toy_table(toy, ce=[4.0, 8.0], dual=[8.0, 16.0], **PAIRS)
+    said = words.in_one_sentence({(1, "paper"): other, (1, "prior"): prior})
+    assert "saves 50 ± 17 % in Exp 1 of the cost (2 runs, truths drawn from the prior)" in said
+    assert "saves \N{MINUS SIGN}100 ± 33 %" in words.in_one_sentence({(1, "paper"): other})
+
+
 # ------------------------------------------------------------ costs
 
 
@@ -362,11 +375,8 @@ def test_more_runs_begin_with_the_same_runs(toy: Problem, tmp_path: Path) -> Non
 def test_json_has_the_same_bytes_again_and_after_resuming(written: command.Written, tmp_path: Path) -> None:
     first = json.dumps(outcome_json(written.outcome), allow_nan=False)
     for resume in (True, False):
-        again = command.execute(
-            replace(written.outcome.request, resume=resume), tmp_path / "page.html", lambda what, fraction: None
-        )
+        again = command.execute(replace(written.outcome.request, resume=resume), tmp_path / "page.html")
         assert json.dumps(outcome_json(again.outcome), allow_nan=False) == first
-        assert [p.png for p in again.outcome.pictures] == [p.png for p in written.outcome.pictures]
         assert [p.svg for p in again.outcome.pictures] == [p.svg for p in written.outcome.pictures]
 
 
@@ -417,17 +427,50 @@ def test_the_command_prints_the_table_and_says_where_the_page_is(written: comman
     assert [line["controller"] for line in content["tables"][0]["lines"]] == [arm.key for arm in TOY.arms]
 
 
+def test_the_demo_ends_with_what_came_out_where_it_is_and_what_to_type_next(
+    written: command.Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "execute", lambda *arguments: written)
+    result = CliRunner().invoke(main, ["demo", "--json", "out.json"])
+    assert result.exit_code == 0, result.output
+    sentence, page, further = result.output.splitlines()[-3:]
+    assert sentence == words.in_one_sentence(written.outcome.tables)
+    assert str(written.page) in page and further.startswith("Next: symdual new")
+    assert json.loads(Path("out.json").read_text())["runs"] == 6
+
+
+# ------------------------------------------------------------ processes side by side
+
+
+def test_what_a_process_says_is_heard_and_what_it_raises_is_raised() -> None:
+    heard: list[tuple[Any, ...]] = []
+    with Crew(lambda *said: heard.append(said), lambda sentence: heard.append((sentence,))) as crew:
+        (call,) = crew.finished([crew.call(crew_module.report, "here", "working", 0.5)])
+        list(crew.finished([crew.call(crew_module.tell, "A sentence.")]))
+        assert call.result() is None
+        with pytest.raises(SymdualError, match="there is no controller"):
+            list(crew.finished([crew.call(refuse)]))
+    assert heard == [("here", "working", 0.5), ("A sentence.",)]
+
+
+def refuse() -> None:
+    raise SymdualError("there is no controller")
+
+
+def test_a_process_that_is_killed_is_one_sentence() -> None:
+    with Crew(lambda *said: None, print) as crew, pytest.raises(SymdualError, match="ended from outside"):
+        list(crew.finished([crew.call(os._exit, 9)]))
+
+
 # ------------------------------------------------------------ figures and page
 
 
 def test_figures_lie_there_and_are_not_empty(written: command.Written) -> None:
-    assert [item.name for item in written.outcome.pictures] == ["fig1-toy"]
+    assert [item.name for item in written.outcome.pictures] == ["gains", "fig1-toy"]
     for item in written.outcome.pictures:
-        assert (written.figures / f"{item.name}.png").read_bytes() == item.png
-        shades = matplotlib.image.imread(io.BytesIO(item.png))[:, :, :3]
-        assert shades.shape[1] > 1000 and 0.01 < float(np.mean(shades < 0.9)) < 0.6
         root = ElementTree.fromstring((written.figures / f"{item.name}.svg").read_bytes())
-        assert sum(node.tag.endswith("path") for node in root.iter()) > 50
+        assert sum(node.tag.endswith("path") for node in root.iter()) > 30
 
 
 def test_the_boxes_of_the_flow_add_up_to_the_decision(toy: Problem) -> None:
@@ -483,6 +526,7 @@ def test_the_page_has_everything_and_needs_nothing(written: command.Written) -> 
         "x0 = 1",
         "Fig. 1",
         "Time on this",
+        "What came out",
     ):
         assert words_there in text
     assert "<script" not in text and "http://" not in text.replace("http://www.w3.org", "") and "https://" not in text

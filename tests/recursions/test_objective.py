@@ -74,8 +74,8 @@ def test_the_kernels_of_a_cost_agree_with_many_digits(packages: dict[str, tuple[
     ("name", "module", "function"),
     [
         ("saddle", "objective", "make_convex"),
-        ("two_inputs", "curvature", "add_hessian_of_end"),
-        ("two_inputs", "curvature", "add_hessian_of_stage"),
+        ("two_inputs", "dual_cost", "add_hessian_of_end"),
+        ("two_inputs", "dual_cost", "add_hessian_of_stage"),
     ],
 )
 def test_a_cost_without_its_curvature_is_a_miss(
@@ -222,16 +222,16 @@ def _bent() -> Specification:
     ("module", "name"),
     [
         ("trajectory", "set_signals"),
-        ("covariances", "observe_planned"),
+        ("riccati", "observe_planned"),
         ("objective", "set_signals"),
-        ("curvature", "set_signals"),
+        ("dual_cost", "set_signals"),
         ("lowrank", "observe_planned"),
     ],
 )
 def test_a_signal_of_the_wrong_time_is_a_miss(
     interpret: Callable[[Model], Any], monkeypatch: pytest.MonkeyPatch, module: str, name: str
 ) -> None:
-    model = (_bent() if module == "curvature" else _heated()).named(f"late_{module}")
+    model = (_bent() if module == "dual_cost" else _heated()).named(f"late_{module}")
     package = interpret(model)
     sound = getattr(package.signals, name)
     monkeypatch.setattr(getattr(package, module), name, lambda k, *rest: sound(max(k - 1, 0), *rest))

@@ -31,7 +31,7 @@ def _behind(c: Any, workspace: Any, place: int, first: np.ndarray) -> tuple[floa
     """J and inputs of a kept plan with another first input."""
     kept = workspace.stored_plans[place].copy()
     workspace.stored_plans[place, 0]["u"] = first
-    nominal = c.package.stored_plans.warm_start(place, 0, 4, 0, workspace)
+    nominal = c.package.trajectory.warm_start(place, 0, 4, 0, workspace)
     cost = c.package.planner.total_cost(0, 4, 0, nominal, c.held, workspace)
     workspace.stored_plans[place] = kept
     return cost, workspace.plan["u"][0, :4].copy()

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import sympy as sp
 
+import symdual
 from symdual import Belief, Model, Scenario, features, unknown
+from tests.goldens import ROOT
 
 x, v, u = sp.symbols("x v u")
 
@@ -44,3 +50,22 @@ def test_what_is_long_is_cut_and_said() -> None:
     assert "and 20 more" in many._repr_html_() and "and 52 more" in repr(many)
     long = sp.Add(*(sp.sin(x * i) ** i for i in range(1, 400)))
     assert "operations" in Model([x], [u], [long + u])._repr_html_()
+
+
+def test_what_a_program_works_with_shows_itself(shared_models: Callable[[Path], Path]) -> None:
+    task = symdual.problem(symdual.load(shared_models(ROOT / "symdual/paper/models/toy.py") / "toy"))
+    dual = symdual.controller(task, "dual")
+    state, _, info = dual.step(dual.init(), {"x": 0.3})
+    episodes = symdual.simulate(task, "ce", runs=3)["ce"]
+    shown: list[tuple[Any, list[str]]] = [
+        (task, ["2 steps", "u -inf to inf", "the model itself", "<td>b</td>"]),
+        (dual, ["0 of 2", "to the end", "<td>b</td>"]),
+        (info, ["converged", "certainty equivalent", "caution", "<td>b</td>"]),
+        (state, ["standard deviation", "<td>b</td>"]),
+        (episodes, ["3 of 2 steps", "3 x 3 x 2", "x, b", "+-"]),
+    ]
+    for value, words in shown:
+        assert [word for word in words if word not in value._repr_html_()] == []
+        assert len(repr(value)) < 200
+    dual.act()
+    assert repr(dual) == "<Controller dual of toy: step 1 of 2, <Belief x = 1 +- 0, b = 1 +- 3.2>>"

@@ -24,7 +24,7 @@ def test_a_belief_is_asked_by_name_or_symbol(pair_package: LoadedPackage) -> Non
     assert (prior["d"].mean, prior["d"].deviation) == (-0.5, pytest.approx(2.0**0.5)) and prior["q"].mean == -1.0
     assert prior[sp.Symbol("d")].mean == -0.5
     assert repr(prior["d"]) == "<d = -0.5 +- 1.4>"
-    assert prior[0] is prior.mean and prior[-1] is prior.names and prior[np.int64(0)] is prior.mean
+    assert prior[0] is prior.mean and prior[3] is prior.names and prior[np.int64(0)] is prior.mean
     with pytest.raises(SymdualError, match='the belief says nothing of "e", only of p, q, b, c, d'):
         prior["e"]
 
@@ -35,8 +35,10 @@ def test_the_name_of_a_family_stands_for_its_weights() -> None:
     assert weights.samples(7).shape == (7, 3)
     lower, upper = weights.interval()
     assert np.all((lower <= weights.mean) & (weights.mean <= upper)) and lower[1] == upper[1] == -0.2
-    assert repr(weights) == "<v: 3 weights>"
+    assert repr(weights) == "<v: 3 numbers>"
     assert REACTOR["v[2]"].mean == 0.3
+    two_kinds = REACTOR._replace(names=("x", "v_sin[0]", "v_other_sin[0]", "v_cos[0]", "v_scale"))
+    assert two_kinds["v"].mean.tolist() == [7e10, -0.2] and two_kinds["v_other"].mean.tolist() == [0.1]
 
 
 def test_draws_have_the_moments_of_the_belief_in_any_units() -> None:

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
+import sympy as sp
 
 from symdual.common.errors import SymdualError
 from symdual.controllers import NAMES
@@ -175,6 +177,32 @@ def test_a_measurement_may_be_missing_in_part(pair_package: LoadedPackage) -> No
     state, statistics = chosen.update(chosen.init(wide), [np.nan, 0.5])
     assert statistics.measured == 1
     np.testing.assert_allclose(np.diag(state.belief.covariance)[:2], [1.0, 0.01 / 1.01], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("y", "same"),
+    [
+        ({"p": 0.4, "q": -0.2}, [0.4, -0.2]),
+        ({"q": -0.2, "p": 0.4}, [0.4, -0.2]),
+        ({sp.Symbol("q"): -0.2}, [np.nan, -0.2]),
+        ({"q": -0.2, "p": None}, [np.nan, -0.2]),
+        ({}, None),
+        (pandas.Series([-0.2, 0.4], index=["q", "p"]), [0.4, -0.2]),
+    ],
+)
+def test_a_measurement_may_be_given_by_names(pair_package: LoadedPackage, y: Any, same: Any) -> None:
+    task = problem(pair_package)
+    u, other = controller(task, "ce").act(y), controller(task, "ce").act(same)
+    assert np.array_equal(u, other) and (u["u"], u["v"]) == tuple(u)
+
+
+def test_a_name_that_nothing_measured_has_is_refused(pair_package: LoadedPackage) -> None:
+    with pytest.raises(SymdualError, match='nothing that is measured is called "r", only p, q'):
+        controller(problem(pair_package), "ce").act({"p": 0.1, "r": 0.2})
+    with pytest.raises(SymdualError, match='the measurement "p" must be an array of numbers'):
+        controller(problem(pair_package), "ce").act({"p": "high"})
+    with pytest.raises(SymdualError, match="the measurement is infinite at step 0"):
+        controller(problem(pair_package), "ce").act({"p": np.inf})
 
 
 def test_observe_then_act_is_act(toy: Problem) -> None:

@@ -25,7 +25,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-blocks, kernels, filter, trajectory, nominal, ce_plan, dual_cost = (
+blocks, kernels, filter, trajectory, nominal, ce_solver, dual_cost = (
     importlib.import_module("{package}." + name)
     for name in (
         "blocks.blocks",
@@ -33,7 +33,7 @@ blocks, kernels, filter, trajectory, nominal, ce_plan, dual_cost = (
         "filters.filter",
         "planning.trajectory",
         "planning.nominal",
-        "planning.ce_plan",
+        "planning.ce_solver",
         "planning.dual_cost",
     )
 )
@@ -41,7 +41,7 @@ dynamics, dynamics_jacobian, dynamics_hessian = (
     kernels.dynamics, kernels.dynamics_jacobian, kernels.dynamics_hessian
 )
 filter_step, restore = filter.step, blocks.copy
-certainty_equivalent, plan_through, follow = ce_plan.certainty_equivalent, nominal.plan_through, trajectory.follow
+certainty_equivalent, plan_through, follow = ce_solver.certainty_equivalent, nominal.plan_through, trajectory.follow
 jd_structured = dual_cost.jd_structured
 jd_lowrank = dual_cost.jd_lowrank if dual_cost.LOWRANK else None
 JIT = {{"cache": True, "fastmath": {{"contract", "reassoc"}}, "error_model": "numpy"}}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from symdual.common.arrays import Array
-from symdual.paper.experiments import prepare
 from symdual.paper.experiments.curves import with_prior
 from symdual.paper.experiments.plan import (
     BEB,
@@ -28,6 +27,7 @@ from symdual.paper.experiments.run import Job, Runner
 from symdual.paper.experiments.study import Study
 from symdual.paper.experiments.table import Estimate, estimate, estimate_json, number, per_step
 from symdual.paper.experiments.terminal import difference
+from symdual.paper.experiments.trial import ready
 from symdual.runtime import evaluate, exact
 from symdual.runtime.belief import Belief
 from symdual.runtime.closed_loop import simulate
@@ -36,7 +36,9 @@ from symdual.runtime.posterior import posterior
 from symdual.runtime.problem import Problem
 
 if TYPE_CHECKING:
-    from symdual.paper.experiments.outcome import Report, Request
+    from symdual.paper.experiments.outcome import Request
+
+Report = Callable[[str, float], None]
 
 CLASSIC_RUNS = 100
 LENGTHSCALES = (2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0)
@@ -55,11 +57,12 @@ WEIGHTS = (
 
 def all_studies(request: Request, runner: Runner, report: Report) -> list[Study]:
     """Run the six studies."""
-    both = tuple(TRUTHS)
-    needs = [prepare.Need(e.file, (*e.arms, *WEIGHTS, *OTHERS, PLANNED), both) for e in EXPERIMENTS]
-    needs.append(prepare.Need(MODELS / "schedule_gp.py", NONPARAMETRIC, ("paper",)))
-    needs.append(prepare.Need(MODELS / "tse_bar_shalom.py", (ORACLE, *OTHERS, PLANNED), both))
-    problems = prepare.problems(needs, request.folder / "generated", report)
+    needs = {e.model: (*e.arms, *WEIGHTS, *OTHERS, PLANNED) for e in EXPERIMENTS}
+    needs |= {"schedule_gp": NONPARAMETRIC, "tse_bar_shalom": (ORACLE, *OTHERS, PLANNED)}
+    problems = {}
+    for done, (model, arms) in enumerate(needs.items()):
+        report(f"deriving {model}", done / len(needs))
+        problems[model] = ready(MODELS / f"{model}.py", arms, request.folder / "generated", request.backend)
     return [
         weights(request, problems, runner),
         priors(problems["toy"], report),

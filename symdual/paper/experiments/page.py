@@ -24,21 +24,21 @@ figcaption { font-size: .92rem; color: var(--soft); max-width: 44rem; }
 .name { white-space: nowrap; }
 @media print { figure { break-inside: avoid; } .sheet img { min-width: 0; } }
 """
-_OF_EXPERIMENT = {1: ("fig1",), 2: ("fig2", "fig3", "exp2"), 3: ("exp3",), 4: ("exp4",)}
+_OF_EXPERIMENT = {1: ("fig1",), 2: ("exp2", "fig2", "fig3"), 3: ("exp3",), 4: ("exp4",)}
 
 
 def render(outcome: Outcome) -> str:
-    """The whole page."""
+    """The whole page: what came out of the fair test, then every experiment, then what had to be assumed."""
     request = outcome.request
     links = [(f"exp{e.number}", f"Exp {e.number}") for e in request.experiments]
-    links += [("shows", "What it shows"), ("assumed", "What we assumed")]
+    links += [("table", "The paper's table"), ("shows", "What it shows"), ("assumed", "What we assumed")]
     links += [(study.key, study.short) for study in outcome.studies]
     body = join(
         [
-            opening("Dual control: the paper's experiments, run again", _lead(outcome), links),
-            _summary(outcome),
-            element("p", terminal.FOOTNOTE, class_="note"),
+            opening("Controllers that learn while they steer: the paper's experiments", _lead(outcome), links),
+            _fair(outcome),
             *(_experiment(e, outcome) for e in request.experiments),
+            _summary(outcome),
             _expected(outcome),
             *(_study(study) for study in outcome.studies),
             _assumed(),
@@ -51,8 +51,28 @@ def render(outcome: Outcome) -> str:
 def _lead(outcome: Outcome) -> str:
     request = outcome.request
     return (
-        f"{request.runs} runs of every controller with shared noise, seed {request.seed}. A dual controller chooses "
-        "inputs that steer and teach at the same time; the others do one of the two, or both without weighing them."
+        "A dual controller chooses inputs that steer and teach at the same time. The others do one of the two, or both "
+        f"without weighing them. Each was run {request.runs} times with the same noise (seed {request.seed})."
+    )
+
+
+def _fair(outcome: Outcome) -> Markup:
+    """The sentence, the picture and the table of the fair test."""
+    header, rows = terminal.fair_cells(outcome)
+    named = [[_named(key, key), *cells] for key, *cells in rows]
+    picture = next(p for p in outcome.pictures if p.name == "gains")
+    note = (
+        "Mean cost of a step, with its standard error. oracle knows the truth; ce acts as if its estimate were true; "
+        "cautious guards against what it does not know; beb pays itself a bonus for learning; dual weighs what "
+        "learning costs against what it will save."
+    )
+    return section(
+        "fair",
+        "What came out",
+        element("p", words.in_one_sentence(outcome.tables)),
+        _picture(picture),
+        table(header, named, range(1, len(header))),
+        element("p", note, class_="note"),
     )
 
 
@@ -72,25 +92,28 @@ def _summary(outcome: Outcome) -> Markup:
         rows.append(row)
     note = (
         "Mean / standard deviation of the cost per step. The paper leaves constants open, so its numbers cannot be "
-        "rebuilt one by one; below, every experiment says what comes out again and what does not."
+        "rebuilt one by one; above, every experiment says what comes out again and what does not."
     )
     return section(
         "table",
         "The paper's table and ours",
         table(header, rows, range(1, len(header))),
         element("p", note, class_="note"),
+        element("p", terminal.FOOTNOTE, class_="note"),
     )
 
 
 def _experiment(experiment: Experiment, outcome: Outcome) -> Markup:
-    own = [one for one in outcome.tables.values() if one.experiment.number == experiment.number]
-    pictures = [p for p in outcome.pictures if p.name.startswith(_OF_EXPERIMENT[experiment.number])]
+    own = outcome.of(experiment.number)
+    names = _OF_EXPERIMENT[experiment.number]
+    pictures = [p for name in names for p in outcome.pictures if p.name.startswith(name)]
     return section(
         f"exp{experiment.number}",
         f"Exp {experiment.number}: {experiment.title}",
         element("p", experiment.question),
-        *(_table(one) for one in own),
+        *(_table(one) for one in own[:1]),
         *(_picture(p) for p in pictures),
+        *(_table(one) for one in own[1:]),
         element("h3", "Assumed here"),
         element("ul", *(element("li", text) for text in experiment.assumptions)),
     )

@@ -98,10 +98,15 @@ class Runner:
 
             def report(doing: Doing, position: int = position, job: Job = members[0]) -> None:
                 fraction = (position + doing.done / max(doing.total, 1)) / len(sweeps)
-                self.progress(f"{job.group}, truth from the {job.truth}: {doing.what}", fraction)
+                self.progress(f"{job.sweep}: {doing.what}", fraction)
 
             self._sweep(name, members, runs, report)
         return [self._read(job) for job in jobs]
+
+    def know(self, jobs: Sequence[Job]) -> None:
+        """Take jobs for done that another runner of the same command has run."""
+        for job in jobs:
+            self._done[job.sweep] = tuple(dict.fromkeys((*self._done.get(job.sweep, ()), job.arm.controller)))
 
     def _sweep(self, name: str, members: Sequence[Job], runs: int, report: Callable[[Doing], None]) -> None:
         before = self._done.get(name, ())

@@ -13,6 +13,7 @@ from symdual.paper.experiments.outcome import Outcome, sentences
 from symdual.paper.experiments.plan import COMMON_ASSUMPTIONS
 from symdual.paper.experiments.table import Estimate, Line, Table
 from symdual.report.grid import grid
+from symdual.report.palette import LOOKS
 
 HEADER = ("controller", "paper", "mean", "std", "error", "minus ce", "NEES", "NIS")
 MARKS = {"yes": "green", "no": "yellow", "open": "dim"}
@@ -26,8 +27,7 @@ FOOTNOTE = (
 def show(console: Console, outcome: Outcome) -> None:
     """Print tables, words, expectations and times."""
     for experiment in outcome.request.experiments:
-        for truth in outcome.request.truths:
-            table = outcome.tables[experiment.number, truth]
+        for table in outcome.of(experiment.number):
             console.print(of_experiment(table))
             for sentence in sentences(table):
                 console.print(Padding(sentence, (0, 0, 0, 2)))
@@ -49,6 +49,27 @@ def show(console: Console, outcome: Outcome) -> None:
         for sentence in study.findings:
             console.print(Padding(sentence, (0, 0, 0, 2)))
     console.print("\nTime: " + ", ".join(f"{name} {value:.1f} s" for name, value in outcome.seconds.items()))
+
+
+def fair_table(outcome: Outcome) -> Grid:
+    """Mean cost per step of every controller in every experiment, in the fair test."""
+    header, rows = fair_cells(outcome)
+    runs = outcome.request.runs
+    return grid(header, rows, f"Mean cost of a step, {runs} runs\nwith a truth of its own each")
+
+
+def fair_cells(outcome: Outcome) -> tuple[list[str], list[list[str]]]:
+    """The header and the rows of the fair test."""
+    truth = words.fair_truth(outcome.tables)
+    own = [table for table in outcome.tables.values() if table.truth == truth]
+    lines = [{line.arm.key: line.cost for line in table.lines if line.arm.is_plain} for table in own]
+    keys = [key for key in LOOKS if any(key in line for line in lines)]
+    rows = [[key, *(_with_error(line[key]) if key in line else "" for line in lines)] for key in keys]
+    return ["", *(f"Exp {table.experiment.number}" for table in own)], rows
+
+
+def _with_error(value: Estimate) -> str:
+    return f"{shown(value.mean)} ± {shown(value.error)}"
 
 
 def of_experiment(table: Table) -> Grid:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
 
+from symdual.paper.experiments import crew
 from symdual.paper.experiments.captions import READING, of_relevance, of_schedule
 from symdual.paper.experiments.figures.beliefs import beliefs_figure
 from symdual.paper.experiments.figures.density import density_figure
@@ -15,54 +19,54 @@ from symdual.paper.experiments.run import Recorded
 from symdual.paper.experiments.timing import measure_apart
 from symdual.runtime.problem import Problem
 
+if TYPE_CHECKING:
+    from symdual.paper.experiments.outcome import Request
+
 SHOWN_RUNS = 50  # as in the paper
+SAMPLES = 6000  # draws of Fig. 1
+#: of the experiments whose trajectories are drawn: first and last step of each phase, and its name
+PHASES = {
+    2: ((0.0, 4.0, "tight"), (5.0, 10.0, "loose"), (11.0, 20.0, "very tight")),
+    3: ((0.0, 10.0, "free"), (11.0, 20.0, "tight")),
+}
+
+Sketch = Callable[[], Picture]  #: draws a figure; can be pickled
 
 
-def gallery(
-    problems: Mapping[str, Problem],
-    runs: Mapping[tuple[int, str], Mapping[str, Recorded]],
-    seed: int,
-    samples: int,
-    report: Callable[[str, float], None] = lambda what, fraction: None,
-) -> list[Picture]:
-    """Draw everything that can be drawn from what was run; `samples` is the number of draws of Fig. 1."""
-    found: list[Callable[[], Picture]] = []
-    phases: tuple[tuple[float, float, str], ...]
-    if "toy" in problems:
-        found.append(lambda: toy_figure(problems["toy"], seed, samples))
-    if "schedule" in problems:
-        found.append(lambda: flow_figure(measure_apart(problems["schedule"])))
-        found.append(lambda: kernel_figure(problems["schedule"].package, seed))
-    for number, truth in runs:
-        own = runs[number, truth]
-        if number == 2:
-            phases = ((0.0, 4.0, "tight"), (5.0, 10.0, "loose"), (11.0, 20.0, "very tight"))
-            found.append(_density(2, truth, of_schedule(own), problems["schedule"], own, phases))
-        if number == 3:
-            phases = ((0.0, 10.0, "free"), (11.0, 20.0, "tight"))
-            found.append(_density(3, truth, of_relevance(own), problems["relevance"], own, phases))
-        if number == 4 and truth == "paper":
-            found.append(lambda own=own: beliefs_figure(problems["drift"], own, own["dual"].truths[0]))  # type: ignore[misc]
-    pictures = []
+def sketches(
+    number: int, problem: Problem, runs: Mapping[str, Mapping[str, Recorded]], request: Request
+) -> list[Sketch]:
+    """The figures of an experiment, from its runs by truth and arm."""
+    found: list[Sketch] = []
+    if number == 1:
+        found.append(partial(toy_figure, problem, request.seed, SAMPLES // 6 if request.quick else SAMPLES))
+    if number == 2:
+        found += [partial(_measured_flow, problem), partial(kernel_figure, problem.package, request.seed)]
+    for truth in ("prior", "paper"):
+        if truth in runs and number in PHASES:
+            found.append(_density(number, truth, problem, runs[truth]))
+    if number == 4 and "paper" in runs:
+        found.append(partial(beliefs_figure, problem, runs["paper"], runs["paper"]["dual"].truths[0]))
+    return found
+
+
+def drawn(sketch: Sketch) -> Picture:
+    """The figure; to be called in a process of a crew."""
     with styled():
-        for position, draw in enumerate(found):
-            report("drawing", position / len(found))
-            pictures.append(draw())
-    return pictures
+        picture = sketch()
+    crew.report("figures", picture.title, math.nan)
+    return picture
 
 
-def _density(
-    number: int,
-    truth: str,
-    explanation: str,
-    problem: Problem,
-    runs: Mapping[str, Recorded],
-    phases: tuple[tuple[float, float, str], ...],
-) -> Callable[[], Picture]:
+def _measured_flow(problem: Problem) -> Picture:
+    return flow_figure(measure_apart(problem))
+
+
+def _density(number: int, truth: str, problem: Problem, runs: Mapping[str, Recorded]) -> Sketch:
     shown = {key: own.first(SHOWN_RUNS) for key, own in runs.items()}
-    count = len(shown["ce"].states)
-    title = f"Exp {number}: {count} trajectories of every controller"
+    title = f"Exp {number}: {len(shown['ce'].states)} trajectories of every controller"
+    explanation = {2: of_schedule, 3: of_relevance}[number](runs)
     if truth == "prior":
         title += ", truth from the prior"
-        explanation = READING + "The same with a truth of its own for every run, drawn from the model's prior."
-    return lambda: density_figure(f"exp{number}-{truth}", title, explanation, problem, shown, phases)
+        explanation = READING + "Every run has a truth of its own, drawn from the model's prior."
+    return partial(density_figure, f"exp{number}-{truth}", title, explanation, problem, shown, PHASES[number])

@@ -57,7 +57,6 @@ class Picture:
     title: str
     explanation: str
     alternative: str
-    png: bytes
     svg: bytes
 
 
@@ -74,22 +73,18 @@ def figure(height: float, width: float = WIDTH) -> Figure:
 
 
 def picture(drawn: Figure, name: str, title: str, explanation: str, alternative: str) -> Picture:
-    """Render a figure as PNG and SVG without dates or versions, so that the same numbers give the same bytes."""
+    """Render a figure as SVG without dates or versions, so that the same numbers give the same bytes."""
     FigureCanvasAgg(drawn)
-    drawn.draw_without_rendering()
-    drawn.set_layout_engine("none")  # the places are found now, once for both formats
-    png, svg = BytesIO(), BytesIO()
-    drawn.savefig(png, format="png", metadata={"Software": None})
+    svg = BytesIO()
     drawn.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-    return Picture(name, title, explanation, alternative, png.getvalue(), svg.getvalue())
+    return Picture(name, title, explanation, alternative, svg.getvalue())
 
 
 def save(pictures: list[Picture], folder: Path) -> None:
-    """Write every picture as PNG and SVG."""
+    """Write every picture as SVG."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for item in pictures:
-            write_atomically(folder / f"{item.name}.png", item.png)
             write_atomically(folder / f"{item.name}.svg", item.svg)
     except OSError as failure:
         raise SymdualError(f"cannot write to the folder {folder}: {failure.strerror}") from failure
