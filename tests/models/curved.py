@@ -1,4 +1,4 @@
-"""What the second-order filter can meet: weights inside functions, products of families, in motion and measurement."""
+"""What filters of second order can meet: weights inside functions, products of families, in motion and measurement."""
 
 import numpy as np
 import sympy as sp
@@ -11,7 +11,7 @@ one = features.fourier("one", x, count=4, lengthscale=2.0)
 other = features.fourier("other", v, count=4, lengthscale=2.0)
 WEIGHTS = 14
 
-# weights inside functions and products of two families, which are seen too; a factor of the covariance
+# weights inside functions and products of two families, which are seen too; iterated, with a factor of the covariance
 bent = Model(
     [x, v],
     [u],
@@ -21,7 +21,7 @@ bent = Model(
     measurement_noise=0.01,
     transition=0.99 * np.eye(WEIGHTS) + 0.001,
     drift=1e-4 * (np.eye(WEIGHTS) + 0.1),
-    filter="second_order",
+    filter="iterated_second_order",
     square_root=True,
 )
 
@@ -37,8 +37,8 @@ bent_noise = Model(
     filter="second_order",
 )
 
-# an iterated filter with moments, over weights inside functions and products of families in both equations
-bent_again = Model(
+# one update of second order is enough, covariances by blocks
+bent_once = Model(
     [x, v],
     [u],
     [x + 0.4 * v, v + net + one * other + u],
@@ -46,10 +46,10 @@ bent_again = Model(
     process_noise=0.01,
     measurement_noise=0.01,
     drift=1e-4 * (np.eye(WEIGHTS) + 0.1),
-    filter="iterated_second_order",
+    filter="second_order",
 )
 
-# the same with a factor, for a measurement that is a state and a signal
+# an iterated filter of second order for a measurement that is a state and a signal
 pushed_again = Model(
     [x, v],
     [u],
