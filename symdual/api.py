@@ -36,6 +36,7 @@ from symdual.runtime.simulation import Simulation, simulated
 from symdual.runtime.sweep import Sweep
 
 if TYPE_CHECKING:
+    from symdual.checks.filters import Comparison
     from symdual.checks.kernels import BlockResult
     from symdual.checks.steps import StepAccuracy
     from symdual.generation import Generated
@@ -109,6 +110,28 @@ def step_accuracy(source: Source) -> dict[str, StepAccuracy]:
 
     found = {one.name: accuracy_of(one.specification, one.scenarios) for one in wanted(contents_of(source))}
     return {name: accuracy for name, accuracy in found.items() if accuracy is not None}
+
+
+def compare_filters(
+    source: Source,
+    runs: int = 100,
+    seed: int = 0,
+    folder: str | Path | None = None,
+    backend: str | None = None,
+    report: Callable[[str, float], None] = lambda what, share: None,
+) -> dict[str, Comparison]:
+    """All filters side by side on systems that are drawn from the prior of each scenario, by scenario.
+
+    The same data for all: what `ce` with the model's own filter does. `report` hears what is done and how far it is.
+
+    >>> found = symdual.api.compare_filters(folder / "toy.py", runs=3, folder=folder / "generated")
+    >>> found["toy"].chosen in ("extended", "second_order")
+    True
+    """
+    from symdual.checks.filters import compare_filters as compared
+    from symdual.spec.loading import contents_of
+
+    return compared(contents_of(source), runs, seed, folder, backend, report)
 
 
 def load(name: str | Path | Model | Scenario, backend: str | None = None) -> LoadedPackage:

@@ -25,7 +25,8 @@ class DenseModel:
 
     `jacobian` returns df/d(z, u), shape (nx, nz + nu); `hessian` returns the second derivatives of lam' f with respect
     to (z, u), shape (nz + nu, nz + nu); `observation_jacobian` returns dh/dz, shape (ny, nz), `observation_hessian`
-    the second derivatives of mu' h, shape (nz, nz), which only the second-order filter asks for.
+    the second derivatives of mu' h, shape (nz, nz), which only the second-order filter asks for. With `second_order`
+    covariances along plans have the terms of that filter.
     """
 
     nx: int
@@ -38,6 +39,7 @@ class DenseModel:
     observation: Callable[[int, Array], Array]
     observation_jacobian: Callable[[int, Array], Array]
     observation_hessian: Callable[[int, Array, Array], Array] | None = None
+    second_order: bool = False
 
     @property
     def nz(self) -> int:
@@ -190,10 +192,26 @@ def moments(hessians: Array, P: Array) -> Moments:
     )
 
 
+def observation_hessians(model: DenseModel, time: int, z: Array) -> Array:
+    """The second derivatives of all rows of h; none where nobody gave them."""
+    if model.observation_hessian is None:
+        return np.zeros((0, model.nz, model.nz))
+    return np.array([model.observation_hessian(time, z, unit) for unit in np.eye(model.ny)])
+
+
+def motion_moments(model: DenseModel, time: int, z: Array, u: Array, P: Array) -> Moments:
+    """What the curvature of f adds around a point."""
+    return moments(np.array([model.hessian(time, z, u, unit)[: model.nz, : model.nz] for unit in np.eye(model.nx)]), P)
+
+
+def measurement_moments(model: DenseModel, time: int, z: Array, P: Array) -> Moments:
+    """What the curvature of h adds around a point."""
+    return moments(observation_hessians(model, time, z), P)
+
+
 def predict_second_order(model: DenseModel, noise: Noise, time: int, belief: Belief, u: Array) -> Belief:
     """z <- (f + 1/2 tr(H_i P), D theta),  P <- A~ P A~' + blkdiag(1/2 tr(H_i P H_j P) + Q, Xi)."""
-    rows = [model.hessian(time, belief.mean, u, unit)[: model.nz, : model.nz] for unit in np.eye(model.nx)]
-    more = moments(np.array(rows), belief.covariance)
+    more = motion_moments(model, time, belief.mean, u, belief.covariance)
     mean, covariance = predict(model, noise, time, belief, u)
     mean[: model.nx] += more.mean
     covariance[: model.nx, : model.nx] += more.covariance
@@ -204,9 +222,8 @@ def update_second_order(
     model: DenseModel, noise: Noise, time: int, belief: Belief, y: Array, *, learning: bool = True
 ) -> Belief:
     """The update with h + 1/2 tr(H_a P) expected and 1/2 tr(H_a P H_b P) more noise."""
-    assert model.observation_hessian is not None
     z, P = belief
-    more = moments(np.array([model.observation_hessian(time, z, unit) for unit in np.eye(model.ny)]), P)
+    more = measurement_moments(model, time, z, P)
     R = noise.of_measurement(time, z) + more.covariance
     held = noise._replace(measurement=R, measurement_at=None)
     return update(model, held, time, belief, y - more.mean, learning=learning)
@@ -373,12 +390,13 @@ def plan_covariances(
     """S_{j+1|j} and S_{j|j} with the measurements that the plan expects (the mean does not move)."""
     predicted: list[Array] = []
     filtered = [P]
+    step, correct = (predict_second_order, update_second_order) if model.second_order else (predict, update)
     for i, u in enumerate(inputs):
-        before = predict(model, noise, k + i, Belief(states[i], filtered[-1]), u)
+        before = step(model, noise, k + i, Belief(states[i], filtered[-1]), u)
         predicted.append(before.covariance)
         expected = model.observation(k + i + 1, states[i + 1])
         belief = Belief(states[i + 1], before.covariance)
-        filtered.append(update(model, noise, k + i + 1, belief, expected, learning=learning).covariance)
+        filtered.append(correct(model, noise, k + i + 1, belief, expected, learning=learning).covariance)
     return PlanCovariances(predicted, filtered)
 
 
@@ -494,21 +512,19 @@ def parts(
 ) -> Parts:
     """The same Jd written as caution + probing.
 
-    caution = tr[Hzz_k S_k|k + K_{k+1} S_{k+1|k} + sum_{j>k} K_{j+1} blkdiag(Q, Xi)]
+    caution = tr[Hzz_k S_k|k + K_{k+1} S_{k+1|k} + sum_{j>k} K_{j+1} (S_{j+1|j} - A~ S_j|j A~')]
     probing = sum_{j>k} tr[M G^-1 M' S_j|j]
     """
     states = forward_pass(model, noise, k, belief.mean, inputs)
     covariances = plan_covariances(model, noise, k, belief.covariance, states, inputs)
     to_go = cost_to_go(model, noise, cost, k, states, inputs, order)
     hessians = curvatures(model, noise, cost, k, states, inputs, order)
-    spread = np.zeros((model.nz, model.nz))
-    spread[: model.nx, : model.nx] = noise.process
-    spread[model.nx :, model.nx :] = noise.diffusion
     caution = float(np.sum(hessians[0].Hzz * covariances.filtered[0]))
     caution += float(np.sum(to_go.matrices[0] * covariances.predicted[0]))
     probing = 0.0
     for i in range(1, len(inputs)):
-        caution += float(np.sum(to_go.matrices[i] * spread))
+        A, _ = augmented(model, noise, k + i, states[i], inputs[i])
+        caution += float(np.sum(to_go.matrices[i] * (covariances.predicted[i] - A @ covariances.filtered[i] @ A.T)))
         probing += float(np.sum(to_go.reductions[i - 1] * covariances.filtered[i]))
     return Parts(caution, probing)
 

@@ -5,14 +5,16 @@
     Jd = sum_{j=0..T} tr W_j S_j + sum_{j=0..T-1} tr K_{j+1} (P_{j+1} - S_{j+1})
 
 Jacobians are differences of f and h, the slope is a difference of Jd: no derivative of symdual's is used. Q, R, W, N
-and U are those of each point (`exact_cost`). Only the `active` entries of z are uncertain; inputs at their bounds
-answer nothing.
+and U are those of each point (`exact_cost`). With a filter of second order Q and R have 1/2 tr(F_a S F_b S) on top,
+with second differences F of f and h. Only the `active` entries of z are uncertain; inputs at their bounds answer
+nothing.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import mpmath
@@ -50,9 +52,16 @@ class ExactPlan:
     """Jd of plans from one belief, with learning, as a function of the inputs."""
 
     def __init__(
-        self, around: ExactSurroundings, noise: dense.Noise, belief: dense.Belief, bounds: Array, active: Sequence[int]
+        self,
+        around: ExactSurroundings,
+        noise: dense.Noise,
+        belief: dense.Belief,
+        bounds: Array,
+        active: Sequence[int],
+        second_order: bool = False,
     ) -> None:
         self._around, self._model, self._active = around, around.model, list(active)
+        self._second_order = second_order
         self._belief, self._bounds, self._nx = belief, bounds, len(around.model.model.states)
         self._moving = [place - self._nx for place in active if place >= self._nx]
         self._D = mpmath.matrix(noise.transition.tolist()) if noise.transition.size else mpmath.matrix(0)
@@ -82,6 +91,8 @@ class ExactPlan:
             H = self._around.curvature(j, z[: self._nx], list(u))
             total += self._weighted(H, S)
             Q = self._around.process(j, z[: self._nx], list(u))
+            if self._second_order:
+                Q = Q + self._moments(partial(self._next, j, list(u)), z, S)
             z, A, B = self._linearised(j, z, list(u))
             P = self._shaken(A * S * A.T, Q)
             self._around.set_signals(j + 1)
@@ -118,11 +129,39 @@ class ExactPlan:
     def _weighted(self, H: Any, S: Any) -> Number:
         return mpmath.fsum(H[i, c] * S[c, i] for i, c in np.ndindex(self._nx, self._nx))
 
+    def _next(self, k: int, u: list[Number], z: list[Number]) -> list[Number]:
+        """f."""
+        return self._model.dynamics(k, z[: self._nx], u, z[self._nx :])
+
+    def _expected(self, k: int, z: list[Number]) -> list[Number]:
+        """h."""
+        return self._model.observation(k, z[: self._nx], z[self._nx :])
+
+    def _moments(self, function: Callable[[list[Number]], list[Number]], z: list[Number], S: Any) -> Any:
+        """1/2 tr(F_a S F_b S)."""
+        size = len(self._active)
+        bends = [
+            self._differences(partial(self._difference, function, place), z, self._active) for place in self._active
+        ]
+        rows = range(len(bends[0][0]))
+        spread = [mpmath.matrix([[bends[i][c][row] for c in range(size)] for i in range(size)]) * S for row in rows]
+        found = mpmath.zeros(len(spread))
+        for a, b in np.ndindex(len(spread), len(spread)):
+            product = spread[a] * spread[b]
+            found[a, b] = mpmath.fsum(product[i, i] for i in range(size)) / 2
+        return found
+
+    def _difference(
+        self, function: Callable[[list[Number]], list[Number]], place: int, at: list[Number]
+    ) -> list[Number]:
+        (found,) = self._differences(function, at, [place])
+        return found
+
     def _linearised(self, k: int, z: list[Number], u: list[Number]) -> tuple[list[Number], Any, Any]:
         """The next z, A by the active entries, and B."""
         nx, size = self._nx, len(self._active)
         x, theta = z[:nx], z[nx:]
-        by_z = self._differences(lambda p: self._model.dynamics(k, p[:nx], u, p[nx:]), z, self._active)
+        by_z = self._differences(partial(self._next, k, u), z, self._active)
         by_u = self._differences(lambda p: self._model.dynamics(k, x, p, theta), u, range(len(u)))
         A, B = mpmath.zeros(size), mpmath.zeros(size, len(u))
         for i in range(nx):
@@ -137,11 +176,12 @@ class ExactPlan:
         return [*self._model.dynamics(k, x, u, theta), *moved], A, B
 
     def _measured(self, k: int, z: list[Number], P: Any) -> Any:
-        nx = self._nx
-        columns = self._differences(lambda p: self._model.observation(k, p[:nx], p[nx:]), z, self._active)
+        columns = self._differences(partial(self._expected, k), z, self._active)
         C = mpmath.matrix(columns).T
         seen = C * P
-        R = self._around.measurement(k, z[:nx])
+        R = self._around.measurement(k, z[: self._nx])
+        if self._second_order:
+            R = R + self._moments(partial(self._expected, k), z, P)
         return P - seen.T * _inverse(seen * C.T + R) * seen
 
     def _stepped_back(self, K: Any, step: _Step, free: list[int]) -> Any:

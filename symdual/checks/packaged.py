@@ -13,8 +13,11 @@ from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 
 
-def dense_model(package: LoadedPackage, signals: Array | None = None) -> DenseModel:
-    """A package's f and h with their derivatives as plain functions of z and u, with signals (T + 1, S) by time."""
+def dense_model(package: LoadedPackage, signals: Array | None = None, second_order: bool = False) -> DenseModel:
+    """A package's f and h with their derivatives as plain functions of z and u, with signals (T + 1, S) by time.
+
+    With `second_order` covariances along plans have terms of second order.
+    """
     nx, nz = package.NX, package.NZ
     if signals is not None:
         package = cast(LoadedPackage, Tuned(package, signals))
@@ -44,4 +47,5 @@ def dense_model(package: LoadedPackage, signals: Array | None = None) -> DenseMo
         observation_hessian=lambda time, z, mu: evaluate.observation_hessian(
             at(package, time), z[:nx], z[nx:], mu, time
         ),
+        second_order=second_order,
     )

@@ -86,7 +86,7 @@ def sampler(
 ) -> Callable[[np.random.Generator], Sample]:
     """How random problems are made in these places, within the bounds of the model or others."""
     signals = _signals(package, np.random.default_rng(seed + 2))
-    reference = dense_model(package, signals)
+    reference = dense_model(package, signals, model.filter == "second_order")
 
     def sample(random: np.random.Generator) -> Sample:
         for attempt in range(PATIENCE):  # nearer to the middle of the place where a plan runs away
@@ -486,7 +486,8 @@ class Sample:
         direction = self._random.normal(size=self._inputs.shape) * self._home.u_spread * inside
         active = np.flatnonzero(np.diag(self._belief.covariance))
         around = ExactSurroundings(model, self._noise, self._cost, self._numbers, self._signals)
-        plan = ExactPlan(around, self._noise, self._belief, self._cost.bounds, list(active))
+        second_order = self._reference.second_order
+        plan = ExactPlan(around, self._noise, self._belief, self._cost.bounds, list(active), second_order)
         wanted, other, found = plan.slope(self._inputs, direction), self.with_other_last_bits(), {}
         for form, dual_gradient in self._forms_of_slopes().items():
             own, beside = (sample._slope_by_inputs(dual_gradient) for sample in (self, other))

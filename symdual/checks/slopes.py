@@ -5,7 +5,9 @@
     dK = E' dH E + F' dK+ F + F' K+ (dA + dB L) + (.)',      E = [I; L], F = A + B L, H = [W N'; N U]
     dJd = tr { sum_j W_j dS_j + dW_j S_j + dK_{j+1} (P - S) + K_{j+1} (dP - dS) }
 
-L is optimal, so its own change does not count. dH, dQ, dR and dC are differences of eighth order.
+L is optimal, so its own change does not count. dH, dQ, dR and dC are differences of eighth order. With a filter of
+second order Q stands for Q + E, E_ab = 1/2 tr(F_a S F_b S) with the second derivatives F_a of row a of f, and R for the
+same with h and P; to differences with S held come 1/2 tr(F_a dS F_b S) + 1/2 tr(F_a S F_b dS).
 
 The generated code goes the other way, back from Jd to all inputs at once (`adjoint`): the two share no formula.
 """
@@ -13,6 +15,7 @@ The generated code goes the other way, back from Jd to all inputs at once (`adjo
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +39,7 @@ class _Step(NamedTuple):
     B: Array
     hessians: Array
     C: Array
+    observation_hessians: Array
     S: Array
     P: Array
     after: Array
@@ -80,15 +84,19 @@ def _steps(
         K, P = to_go.matrices[j], spread.predicted[j]
         C = model.observation_jacobian(j + 1, states[j + 1])
         R, H = noise.of_measurement(j + 1, states[j + 1]), local[j].curvature
+        if model.second_order:
+            R = R + dense.measurement_moments(model, j + 1, states[j + 1], P).covariance
         G = np.asarray(np.linalg.solve(dense.innovation_covariance(C, P, R), C @ P).T, np.float64)
         hessians = np.stack([model.hessian(j, states[j], u, row) for row in np.eye(model.nx)])
+        seen = dense.observation_hessians(model, j + 1, states[j + 1])
         L = np.zeros((model.nu, model.nz))
         free = (u > cost.bounds[0]) & (u < cost.bounds[1])
         if j > 0 and free.any():
             own, M = B[:, free], B[:, free].T @ K @ A
             M[:, : model.nx] += H[model.nx :, : model.nx][free]
             L[free] = -np.linalg.solve(H[model.nx :, model.nx :][np.ix_(free, free)] + own.T @ K @ own, M)
-        found.append(_Step(states[j], u, H, A, B, hessians, C, spread.filtered[j], P, spread.filtered[j + 1], G, K, L))
+        S, after = spread.filtered[j : j + 2]
+        found.append(_Step(states[j], u, H, A, B, hessians, C, seen, S, P, after, G, K, L))
     return found
 
 
@@ -109,6 +117,12 @@ def _slope(
     def process_noise_at(time: int, v: Array) -> Array:
         return noise.of_step(time, v[:nz], v[nz:])
 
+    def curved_noise_at(time: int, v: Array, S: Array) -> Array:
+        return dense.motion_moments(model, time, v[:nz], v[nz:], S).covariance
+
+    def curved_error_at(time: int, z: Array, P: Array) -> Array:
+        return dense.measurement_moments(model, time, z, P).covariance
+
     dz, dS = np.zeros(nz), np.zeros((nz, nz))
     moved, total = [], 0.0
     for j, step in enumerate(steps):
@@ -121,10 +135,16 @@ def _slope(
         dH = _moved(hessian_at, j, here, way, scale)
         dP = dA @ step.S @ step.A.T + step.A @ step.S @ dA.T + step.A @ dS @ step.A.T
         dP[:nx, :nx] += _moved(process_noise_at, j, here, way, scale)
+        if model.second_order:
+            dP[:nx, :nx] += _moved(partial(curved_noise_at, S=step.S), j, here, way, scale)
+            dP[:nx, :nx] += _change_of_moments(step.hessians[:, :nz, :nz], step.S, dS)
         total += float(np.sum(step.H[:nx, :nx] * dS[:nx, :nx]) + np.sum(dH[:nx, :nx] * step.S[:nx, :nx]))
         dz = step.A @ dz + step.B @ way[nz:]
         dC = _moved(model.observation_jacobian, j + 1, states[j + 1], dz, following)
         dR = _moved(noise.of_measurement, j + 1, states[j + 1], dz, following)
+        if model.second_order:
+            dR = dR + _moved(partial(curved_error_at, P=step.P), j + 1, states[j + 1], dz, following)
+            dR += _change_of_moments(step.observation_hessians, step.P, dP)
         left = np.eye(nz) - step.G @ step.C
         change = step.after @ dC.T @ step.G.T
         dS = left @ dP @ left.T - change - change.T + step.G @ dR @ step.G.T
@@ -141,6 +161,12 @@ def _slope(
         change = closed.T @ step.K @ (dA + dB @ step.L)
         dK = E.T @ dH @ E + closed.T @ dK @ closed + change + change.T
     return total
+
+
+def _change_of_moments(hessians: Array, S: Array, dS: Array) -> Array:
+    """1/2 tr(F_a dS F_b S) + 1/2 tr(F_a S F_b dS)."""
+    half = 0.5 * np.einsum("iab,jba->ij", hessians @ dS, hessians @ S)
+    return np.asarray(half + half.T)
 
 
 def _sizes(z: Array, S: Array) -> Array:

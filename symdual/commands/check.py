@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from symdual.commands.json_file import write_json
-from symdual.commands.options import folder_option, json_option, model_file_argument
+from symdual.commands.options import backend_option, folder_option, json_option, model_file_argument
 from symdual.commands.terminal import headed, new_console
 from symdual.report.progress import new_progress
 
@@ -27,11 +27,40 @@ from symdual.report.progress import new_progress
 )
 @click.option("--kernels", is_flag=True, help="Only the kernels, which compile in seconds, without the recursions.")
 @click.option("--c", "as_c", is_flag=True, help="Check the translation to C instead; needs a C compiler.")
+@click.option(
+    "--belief",
+    is_flag=True,
+    help="Check the filters instead: side by side on systems that are drawn from the prior, and which one to take.",
+)
+@click.option("--runs", default=100, show_default=True, type=int, help="Of --belief: systems of each Scenario.")
+@click.option("--seed", default=0, show_default=True, type=int, help="Of --belief: what is drawn.")
+@backend_option
 @json_option
 def check(
-    model_file: Path, folder: Path | None, points: int, kernels: bool, as_c: bool, json_file: Path | None
+    model_file: Path,
+    folder: Path | None,
+    points: int,
+    kernels: bool,
+    as_c: bool,
+    belief: bool,
+    runs: int,
+    seed: int,
+    backend: str | None,
+    json_file: Path | None,
 ) -> None:
-    """Compare what is generated for every Model in MODEL.py with independent oracles; exit status 1 on a miss."""
+    """Compare what is generated for every Model in MODEL.py with independent oracles; exit status 1 on a miss.
+
+    With --belief a miss is a filter of the model that is overconfident.
+    """
+    if belief and (kernels or as_c):
+        raise click.UsageError("--belief compares filters, --kernels and --c are about code: give one of them")
+    if belief:
+        _check_belief(model_file, folder, runs, seed, backend, json_file)
+        return
+    if backend is not None:
+        raise click.UsageError(
+            "--backend is for --belief; the other checks are made with numba, and with --c through C"
+        )
     from symdual import api
     from symdual.report.terminal import check_table, verdict
 
@@ -81,4 +110,27 @@ def check(
     accuracy = {name: {**asdict(one), "noticed": one.noticed} for name, one in steps.items()}
     write_json(json_file, {"passed": not misses, "models": rows, "steps": accuracy})
     if misses:
+        sys.exit(1)
+
+
+def _check_belief(
+    model_file: Path, folder: Path | None, runs: int, seed: int, backend: str | None, json_file: Path | None
+) -> None:
+    from symdual import api
+    from symdual.report.filters import NOTE, filter_table
+    from symdual.report.progress import late_progress
+
+    console = new_console()
+    with late_progress() as report:
+        found = api.compare_filters(model_file, runs, seed, folder, backend, report)
+    for name, one in found.items():
+        drawn = f": {runs} systems drawn from the prior, steered by ce, seed {seed}"
+        console.print(headed(name, drawn))
+        console.print(filter_table(one))
+        console.print(NOTE, style="dim")
+        for sentence in one.sentences():
+            console.print(sentence, style="yellow")
+    passed = all(one.passed for one in found.values())
+    write_json(json_file, {"passed": passed, "scenarios": {name: one.to_json() for name, one in found.items()}})
+    if not passed:
         sys.exit(1)

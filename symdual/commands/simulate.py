@@ -14,7 +14,7 @@ import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import backend_option, json_option, model_file_argument, writable
-from symdual.commands.terminal import headed, new_console, shown
+from symdual.commands.terminal import headed, new_console, shown, try_other_filters
 from symdual.controllers import OPTIONS, listed
 from symdual.report.progress import late_progress, new_progress, show_compiling
 
@@ -162,6 +162,8 @@ def simulate(
         console.print(summary_table(summary))
         for sentence in summary.sentences():
             console.print(sentence, style="yellow")
+        if summary.overconfident:
+            console.print(try_other_filters(model_file), style="yellow")
         culprits = _culprits(model_file, results) if any(c.failed for c in summary.controllers) else []
         if not cluster:  # what runs there need not be compiled here
             culprits += _reasons(plan, results, [c.name for c in summary.controllers if c.failed])

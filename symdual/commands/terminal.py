@@ -48,6 +48,11 @@ def shown(folder: Path) -> str:
         return str(folder)
 
 
+def try_other_filters(model_file: Path) -> str:
+    """What to do about a filter that is too sure."""
+    return f"whether another filter is more honest here, or none: symdual check --belief {model_file}"
+
+
 def print_remarks(console: Console, remarks: Sequence[str]) -> None:
     """What a user should know about what was derived, a line each."""
     from rich.text import Text

@@ -22,7 +22,6 @@ from symdual.emit.contexts import (
     ControllerContext,
     CostBlocksContext,
     DecisionContext,
-    FilterCovarianceContext,
     FilterFactorContext,
     FilterMeanContext,
     GradientContext,
@@ -93,6 +92,7 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         File("kernels/kernels", facts.kernels()),
         File("records", RecordsContext(facts.size_lines(), records, workspace_fields(records), OPTIONS)),
         File("blocks/blocks", BlocksContext(text, motion_text(facts.transition, facts.diffusion), width)),
+        *([File("blocks/moments", SecondOrderContext(facts.moments))] if has.second_order else []),
         File("blocks/cost_blocks", CostBlocksContext(text, width, facts.hessian_tables())),
         *_optional(facts),
         _filter_covariance(facts),
@@ -134,7 +134,7 @@ def _plant() -> PlantContext:
 
 def _filter_covariance(facts: Facts) -> File:
     """How the filter keeps a covariance."""
-    context: NamedTuple = FilterCovarianceContext(facts.moments)
+    context: NamedTuple | None = None
     if facts.square_root:
         context = FilterFactorContext(facts.moments, facts.transition, facts.diffusion)
     return File("filters/filter_covariance", context, f"filters/{'square_root' if facts.square_root else 'covariance'}")
@@ -237,6 +237,7 @@ def _adjoint(facts: Facts, blocks: AdjointBlocksContext) -> list[File]:
         File("blocks/adjoint_blocks", blocks),
         *([] if facts.objective is None else [File("slopes/adjoint_cost", facts.objective)]),
         *([File("slopes/adjoint_noise")] if has.noise else []),
+        *([File("slopes/adjoint_moments", SecondOrderContext(facts.moments))] if has.second_order else []),
         File("slopes/adjoint_hessians", AdjointHessiansContext(s.curved_rows, seen)),
     ]
     if has.processes:

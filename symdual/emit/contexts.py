@@ -191,17 +191,10 @@ class SecondOrderText(NamedTuple):
         return max(self.dynamics.pairs, self.observation.pairs)
 
 
-class FilterCovarianceContext(NamedTuple):
-    """The covariance of a belief in the filter."""
-
-    moments: SecondOrderText
-
-
 class FilterFactorContext(NamedTuple):
-    """Its square-root form, which needs to know how parameters move."""
+    """The square root of a covariance in the filter, which needs to know how parameters move."""
 
     moments: SecondOrderText
-
     transition: str
     diffusion: str
 

@@ -62,10 +62,10 @@ class Facts:
         self.transition, self.diffusion = _form(model.transition, "identity"), _form(model.drift, "none")
         self.square_root = model.square_root
         self.selecting = -1 not in self.structure.h_selects  # every measurement is a state
-        used = self.structure.filter_in_use(model.filter, bool(self.processes))
+        used = self.structure.filter_in_use(model.filter)
         self.second_order, self.refinement = used in ("second_order", "iterated_second_order"), _refinement(used)
         # a Gaussian process remembers the points where it was: a step cannot be taken back
-        self.smooths = self.refinement == "iterated" and bool(self.structure.curved_rows) and not self.processes
+        self.smooths = self.refinement == "iterated" and bool(self.structure.curved_in_z) and not self.processes
         self.nr, self.nhr = len(self.structure.theta_rows), len(self.structure.h_theta_rows)
         still = self.transition == "identity" and self.diffusion == "none" and self.nr > 0
         self.state_dependent_noise = model.noise is not None
@@ -78,6 +78,7 @@ class Facts:
             g.has(Unknown) for g in constraints
         )  # the low-rank form knows unknowns only as the plan meets them
         self.lowrank = still and self.structure.ntheta >= MANY and unseen and not self.state_dependent_noise
+        self.lowrank = self.lowrank and not self.second_order  # which asks for all of S at every step
         # neither true functions nor noise that depends are drawn, and constraints and choices are not simulated
         self.has_rollouts = not (self.processes or self.state_dependent_noise or self.constrained or self.discrete)
         self.linear = self.structure.linear and (model.objective is None or model.objective.affine(model))

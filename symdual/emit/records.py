@@ -24,7 +24,7 @@ def records(needs: Needs) -> tuple[Record, ...]:
         _gradient(
             needs.observation_curved,
             needs.has_expression_cost and needs.exact,
-            needs.state_dependent_noise and needs.exact,
+            (needs.state_dependent_noise or needs.second_order) and needs.exact,
         ),
         _stored_plan(),
         _decision_log(needs.has_rollouts),
@@ -139,7 +139,7 @@ def _hessian() -> Record:
     )
 
 
-def _gradient(observation_curved: bool, curved_cost: bool, state_dependent_noise: bool) -> Record:
+def _gradient(observation_curved: bool, curved_cost: bool, noise_depends: bool) -> Record:
     fields = [
         Field("gain_x", ("NU", "NX"), "feedback on the estimate: states"),
         Field("gain_t", ("NU", "WIDTH"), "parameters"),
@@ -160,7 +160,7 @@ def _gradient(observation_curved: bool, curved_cost: bool, state_dependent_noise
             Field("N", ("NU", "NX"), "1/2 dJd/dN"),
             Field("U", ("NU", "NU"), "dJd/dU"),
         ]
-    if state_dependent_noise:
+    if noise_depends:
         fields += [
             Field("Q", ("NX", "NX"), "1/2 dJd/dQ"),
             Field("R", ("NY", "NY"), "1/2 dJd/dR, of the next time"),

@@ -21,6 +21,7 @@ def scratch(needs: Needs) -> Record:
         (needs.smooths and needs.signals, _former_signals),
         (needs.second_order, _second_order),
         (needs.second_order and needs.observation_curved, _second_order_observation),
+        (needs.second_order and needs.exact, _second_order_slopes),
         (needs.wide > 0, _second_order_rows),
         (needs.pairs > 0, _second_order_pairs),
         (needs.transition == "dense", _dense_transition),
@@ -180,6 +181,10 @@ def _second_order() -> tuple[Field, ...]:
 
 def _second_order_observation() -> tuple[Field, ...]:
     return (Field("curved_unit_y", ("NY",), "a unit vector"),)
+
+
+def _second_order_slopes() -> tuple[Field, ...]:
+    return (Field("moment_product", ("NZ", "NZ"), "S times second derivatives of some rows"),)
 
 
 def _second_order_rows() -> tuple[Field, ...]:

@@ -41,7 +41,7 @@ class Piece(NamedTuple):
 
 def second_order_text(derivation: Derivation, structure: Structure) -> SecondOrderText:
     """The tables of the filter for the curved rows of f and of h."""
-    curved, observed = structure.curved_rows, structure.observation_curved_rows
+    curved, observed = structure.curved_in_z, structure.observation_curved_rows
     seen = hessian_diagonals(derivation, derivation.observation_hessian)
     motion, measured = step_pattern(derivation), pattern(derivation, derivation.observation)
     own = [_pieces(derivation, _upper(derivation, motion, row), structure.hessian_diagonals) for row in curved]

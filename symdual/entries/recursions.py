@@ -103,6 +103,16 @@ class FilterModule(Protocol):
     def step(self, k: int, belief: Belief, u: Input, y: Measurement, filter_workspace: FilterWorkspace) -> int:
         """A prediction and a measurement."""
 
+    def steps(
+        self,
+        k: int,
+        beliefs: Annotated[Records, shaped(RUN_TIME, of="GAUSSIAN")],
+        inputs: Annotated[Array, shaped(RUN_TIME, RUN_TIME, "NU")],
+        measurements: Annotated[Array, shaped(RUN_TIME, RUN_TIME, "NY")],
+        filter_workspace: FilterWorkspace,
+    ) -> None:
+        """A prediction and a measurement for each row of many recordings."""
+
 
 class FilterMeanModule(Protocol):
     """What an update of the filter returns."""

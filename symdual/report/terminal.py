@@ -73,9 +73,10 @@ def summary_rows(model: Specification, structure: Structure) -> list[tuple[str, 
 
 def filter_text(model: Specification, structure: Structure) -> str:
     """Which filter runs; one that cannot differ from the extended one is not used."""
-    processes = any(family.process is not None for family in model.families)
-    used = structure.filter_in_use(model.filter, processes)
-    over = "the measurement" if processes or not structure.curved_rows else "the measurement and the step before"
+    used = structure.filter_in_use(model.filter)
+    over = (
+        "the measurement" if structure.processes or not structure.curved_in_z else "the measurement and the step before"
+    )
     words = {
         "extended": "extended, linearised at the mean",
         "second_order": "second order in what is uncertain",
@@ -86,7 +87,7 @@ def filter_text(model: Specification, structure: Structure) -> str:
     if used == model.filter:
         return words[used] + kept
     curved = "no measurement is curved, and Gaussian processes cannot go back a step"
-    why = curved if processes and structure.curved_rows else "nothing is curved"
+    why = curved if structure.processes and structure.curved_in_z else "nothing is curved"
     return f'{words[used]}{kept}; "{model.filter}" cannot differ from it, since {why}'
 
 

@@ -41,7 +41,7 @@ def fields(problem: Problem, controller: str, noise_draws: NoiseDraws, episodes:
     # the plant's parameters are those of the belief only if both are the same model
     same = knows_truth(controller) or problem.plant_is_model
     theta_error = episodes.means[:, -1, nx:] - noise_draws.last_truths if same else None
-    usual = _usual_variances(problem)
+    usual = usual_variances(problem)
     known = np.zeros(0) if knows_truth(controller) else usual[nx:]  # an oracle is sure of its parameters
     arrays: dict[str, NDArray[Any]] = {
         "states": episodes.states,
@@ -59,7 +59,7 @@ def fields(problem: Problem, controller: str, noise_draws: NoiseDraws, episodes:
     return arrays | {name: episodes.steps[:, :, column] for column, name in enumerate(_STEPS)}
 
 
-def _usual_variances(problem: Problem) -> Array:
+def usual_variances(problem: Problem) -> Array:
     """Of each entry of z, the first variance that is not zero: of the prior, or of what noise makes of it soon after.
 
     Noise may reach a state through others only, at the latest in as many steps as there are states.

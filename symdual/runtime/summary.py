@@ -116,6 +116,14 @@ class ControllerSummary:
             return False
         return self.difference.mean > BEYOND_CHANCE * self.difference.error and self.excess > MATTERS
 
+    @property
+    def overconfident(self) -> bool:
+        """Whether the filter claims to know much more than it does."""
+        return any(
+            found is not None and found.verdict == "overconfident"
+            for found in (self.nees_parameters, self.nees_state, self.nis)
+        )
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -125,6 +133,11 @@ class Summary:
     baseline: str
     controllers: tuple[ControllerSummary, ...]
     failure_cost: float | None = None  # L of an episode that fails
+
+    @property
+    def overconfident(self) -> bool:
+        """Whether the filter of a controller claims to know much more than it does."""
+        return any(c.overconfident for c in self.controllers)
 
     def sentences(self) -> list[str]:
         """What a reader must not miss, such as failures, or a filter that claims to know more than it does."""

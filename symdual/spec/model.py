@@ -172,7 +172,7 @@ class Model(System):
         put(lower=lower, upper=upper)
         entries = () if noise is None else noise.expressions
         put(**remembering(self, depths((*motion, *measured, *entries), inputs)).__dict__)
-        _require_fit_for_processes(self)
+        require_fit_for_processes(self)
         if known is not None:
             known.prior(self.unknown_names, *self._own_prior)  # a name that the model does not know is an error
 
@@ -269,7 +269,7 @@ def _refuse_processes(expression: sp.Expr, row: int) -> None:
             )
 
 
-def _require_fit_for_processes(model: Model) -> None:
+def require_fit_for_processes(model: System) -> None:
     """Refuse what a belief relative to its prior does not allow: a square root, and a drift that differs by index.
 
     The drift of a Gaussian process is another process with the same kernel, scaled.

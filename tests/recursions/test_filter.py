@@ -140,6 +140,22 @@ def test_iterated_steps_equal_the_dense_filter(case: Make, name: str) -> None:
         assert (P == P.T).all()
 
 
+@pytest.mark.parametrize("name", ["toy", "lit_robust"])
+def test_many_recordings_at_once_are_one_after_the_other(case: Make, name: str) -> None:
+    c = case(name)
+    one, random = Filter(c), np.random.default_rng(5)
+    inputs, seen = random.normal(size=(2, 3, c.package.NU)), random.normal(size=(2, 3, c.package.NY))
+    start, alone = one.belief.copy(), []
+    for u, y in zip(inputs, seen, strict=True):
+        one.belief[:] = start
+        for k in range(3):
+            one.step(2 + k, u[k], y[k])
+        alone.append(one.belief.copy())
+    beliefs = np.repeat(start, 2)
+    one.module.steps(2, beliefs, inputs, seen, one.filter_workspace)
+    np.testing.assert_array_equal(beliefs, np.concatenate(alone))
+
+
 @pytest.mark.parametrize("name", ["values", "robust"])
 def test_innovation_statistics(case: Make, name: str) -> None:
     from scipy.stats import multivariate_normal

@@ -10,6 +10,9 @@ import pytest
 import sympy as sp
 
 from symdual.checks import dense
+from symdual.checks.recursions import check_recursions
+from symdual.checks.slopes import SLOPE
+from symdual.spec.specification import specified
 
 from .conftest import Case
 from .test_filter import Filter
@@ -79,3 +82,31 @@ def test_moments_agree_with_a_million_samples(case: Make) -> None:
     assert np.abs(generated.z[:2] - values.mean(axis=0)).max() < 5 * spread.max() / np.sqrt(runs)
     own = (generated.covariance[:2, :2] - c.noise.process) / np.outer(spread, spread)
     assert np.abs(own - np.corrcoef(values.T)).max() < 0.02
+
+
+@pytest.mark.parametrize("name", ["second_network", "second_product", "rooted_quadratic", "second_lit"])
+def test_plans_count_what_the_filter_counts(case: Make, name: str) -> None:
+    """Covariances, dual cost and its slope: dense, and the slope against differences of the model in 50 digits."""
+    c = case(name)
+    results = check_recursions(specified(c.model), c.package)
+    assert [r for r in results if not r.passed] == []
+    assert {r.oracle for r in results if r.block == SLOPE} == {"dense", "50 digits"}
+
+
+def test_the_cost_of_a_step_is_exact_but_for_the_square_of_the_drift(case: Make) -> None:
+    """E (x - r)' W (x - r) = Jbar + Jd + d' W d, for f of second degree, order 2, and d = 1/2 tr(H_i S)."""
+    c = case("quadratic", horizon=1)
+    c.belief = dense.Belief(np.array(MEAN, dtype=float), np.array(ROOT * ROOT.T, dtype=float))
+    u = np.array([float(INPUT)])
+    motion = [sp.nsimplify(f.xreplace({c.model.inputs[0]: INPUT})) for f in c.model.dynamics]
+    mean, covariance = exact_moments(motion, [*c.model.states, *c.model.unknowns])
+    W, off = c.cost.state[1], mean - c.cost.reference[1]
+    begin = c.cost.at(0, c.belief.mean, u).value + np.sum(c.cost.state[0] * c.belief.covariance[:2, :2])
+    expected = begin + off @ W @ off + np.sum(W * (covariance + c.noise.process))
+    drift = mean - c.reference.dynamics(0, c.belief.mean, u)
+    nominal, uncertain, fallback = c.cost_of("second_order", 0, u[None])
+    assert not fallback
+    assert nominal + uncertain + drift @ W @ drift == pytest.approx(expected, rel=1e-12)
+    _, first_order, _ = c.cost_of("structured", 0, u[None])
+    slope = W @ (c.reference.dynamics(0, c.belief.mean, u) - c.cost.reference[1])
+    assert first_order + 2 * slope @ drift == pytest.approx(uncertain, rel=1e-12)

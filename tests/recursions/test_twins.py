@@ -34,7 +34,7 @@ RECURSIONS = {
 }
 #: parts of others, and what splits Jd for an identity that a test holds it to
 NOBODYS = {
-    *("augmented", "semidefinite", "innovation_covariance", "parts"),
+    *("augmented", "semidefinite", "innovation_covariance", "observation_hessians", "parts"),
     *("most_probable", "_blocks", "_moments_of_step"),
 }
 
