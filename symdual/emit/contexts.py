@@ -273,8 +273,8 @@ class PlannerContext(NamedTuple):
     slopes: str
 
 
-class CandidatesContext(NamedTuple):
-    """The table of a search."""
+class SearchContext(NamedTuple):
+    """The search over the input, with its table."""
 
     search_limits: tuple[str, ...]
 
