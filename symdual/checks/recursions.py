@@ -181,14 +181,6 @@ def _apart(got: Array, exact: Array) -> float:
     return float(np.max(np.abs(got - exact), initial=0.0)) / size
 
 
-#: what a filter does where it differs from the extended one
-_PREDICT = {"second_order": dense.predict_second_order}
-_UPDATE: dict[str, Callable[[dense.DenseModel, dense.Noise, int, dense.Belief, Array], dense.Belief]] = {
-    "iterated": dense.update_iterated,
-    "second_order": dense.update_second_order,
-}
-
-
 class Sample:
     """One random problem: a belief, a cost, inputs, and both ways to compute with them."""
 
@@ -359,29 +351,34 @@ class Sample:
 
     def _filter(self) -> Iterator[Comparison]:
         u = self._inputs[0]
-        expected = _PREDICT.get(self._filter_form, dense.predict)(self._reference, self._noise, 0, self._belief, u)
+        second_order = self._filter_form in ("second_order", "iterated_second_order")
+        predict = dense.predict_second_order if second_order else dense.predict
+        expected = predict(self._reference, self._noise, 0, self._belief, u)
         predicted = self._filtered(self._belief, u, None, "update")
         yield from self._both("predicted", "", predicted, expected)
         y = self._reference.observation(1, expected.mean) + self._surprise
         for name, learning in (("update", True), ("update_consider", False)):
-            exact = self._updated(expected, y) if learning else self._considered(expected, y)
+            exact = self._updated(expected, u, y) if learning else self._considered(expected, y)
             got = self._filtered(self._belief, u, y, name)
             label = "updated" if learning else "considered"
             yield from self._both(label, "", got, exact)
         y[0] = np.nan
         if len(y) > 1:
-            exact = self._updated(expected, y)
+            exact = self._updated(expected, u, y)
             got = self._filtered(self._belief, u, y, "update")
             yield from self._both("updated", ", one entry missing", got, exact)
 
-    def _updated(self, belief: dense.Belief, y: Array) -> dense.Belief:
-        """What the filter should make of a measurement."""
-        update = _UPDATE.get(self._filter_form, dense.update)
-        return update(self._reference, self._noise, 1, belief, y)
+    def _updated(self, belief: dense.Belief, u: Array, y: Array) -> dense.Belief:
+        """What the filter should make of a measurement after a step with the input u."""
+        given = self._reference, self._noise, 1, belief, y
+        if self._filter_form.startswith("iterated"):
+            second_order = self._filter_form == "iterated_second_order"
+            return dense.update_iterated(*given, dense.Departure(self._belief, u), second_order=second_order)
+        return dense.update_second_order(*given) if self._filter_form == "second_order" else dense.update(*given)
 
     def _considered(self, belief: dense.Belief, y: Array) -> dense.Belief:
         """The same where nothing is learned about the parameters."""
-        second_order = self._filter_form == "second_order"
+        second_order = self._filter_form in ("second_order", "iterated_second_order")
         update = dense.update_second_order if second_order else dense.update
         return update(self._reference, self._noise, 1, belief, y, learning=False)
 

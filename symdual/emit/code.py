@@ -21,10 +21,10 @@ from symdual.emit.contexts import (
     ControllerContext,
     CostBlocksContext,
     DecisionContext,
-    FilterCovarianceContext,
     FilterFactorContext,
     FilterMeanContext,
     GradientContext,
+    JointCostContext,
     NarrowingContext,
     NominalContext,
     ObjectiveContext,
@@ -84,7 +84,8 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
     records = facts.records()
     alone = tuple(kind.name for kind in EXPORTED if kind.part in ("", *facts.parts))
     addable = {kind.name: kind.part for kind in EXPORTED if kind.name not in alone}
-    own = tuple(name for name, cost in COSTS.items() if cost.own_module)
+    asked = {kind.cost for kind in EXPORTED if kind.name in alone}
+    own = tuple(name for name, cost in COSTS.items() if cost.own_module and name in asked)
     found = (
         File("__init__", facts.init(digest_placeholder)),
         File("options", OptionsContext(TESTED)),
@@ -97,7 +98,8 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         *_optional(facts),
         _filter_covariance(facts),
         File("filters/filter_mean", FilterMeanContext(facts.selecting)),
-        File("filters/filter_step", _filter_step(facts), f"filters/{facts.filter}"),
+        _filter_step(facts),
+        *_refinement(facts),
         File("filters/filter"),
         File("planning/trajectory"),
         File("planning/backward"),
@@ -107,7 +109,7 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         File("planning/dual_cost"),
         *([File("constraints/uncertain_cost")] if has.constraints else []),
         *(_planned(facts, slopes, AdjointBlocksContext(facts.selecting, width, rows)) if has.planned else []),
-        File("blocks/random_numbers"),
+        *([File("blocks/random_numbers")] if own or (has.planned and has.selection) else []),
         File("calls", CallsContext(slopes)),
         File("search/search", SearchContext(_search_limits(search, has.discrete_inputs)), f"search/{search}"),
         *([File("search/discrete_inputs")] if has.discrete_inputs else []),
@@ -131,15 +133,28 @@ def _plant() -> PlantContext:
 
 def _filter_covariance(facts: Facts) -> File:
     """How the filter keeps a covariance."""
-    context: NamedTuple = FilterCovarianceContext(facts.moments)
+    context: NamedTuple | None = None
     if facts.square_root:
         context = FilterFactorContext(facts.moments, facts.transition, facts.diffusion)
     return File("filters/filter_covariance", context, f"filters/{'square_root' if facts.square_root else 'covariance'}")
 
 
-def _filter_step(facts: Facts) -> NamedTuple | None:
-    """What the filter needs to know besides `has`."""
-    return SecondOrderContext(facts.moments) if facts.filter == "second_order" else None
+def _filter_step(facts: Facts) -> File:
+    """How the filter approximates f and h."""
+    if facts.second_order:
+        return File("filters/filter_step", SecondOrderContext(facts.moments), "filters/second_order")
+    return File("filters/filter_step", None, "filters/extended")
+
+
+def _refinement(facts: Facts) -> list[File]:
+    """What an iterated filter adds to it."""
+    if facts.refinement != "iterated":
+        return []
+    return [
+        File("filters/former"),
+        File("filters/joint_cost", JointCostContext(facts.diffusion)),
+        File("filters/iterated"),
+    ]
 
 
 def _optional(facts: Facts) -> list[File]:
