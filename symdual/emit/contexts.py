@@ -211,6 +211,15 @@ class SecondOrderContext(NamedTuple):
     moments: SecondOrderText
 
 
+class AdjointMomentsContext(NamedTuple):
+    """Slopes of the terms of second order in covariances."""
+
+    moments: SecondOrderText
+    states: tuple[int, ...]
+    inputs: tuple[int, ...]
+    seen: tuple[int, ...]
+
+
 class CostBlocksContext(NamedTuple):
     """Products of the Riccati recursion, with those of second derivatives."""
 
