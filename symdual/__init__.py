@@ -10,7 +10,7 @@ Model files are made of
 and programs use them, or a model file in their place, with
 
     generate, check, load                    write packages, check them, and load them
-    problem, controller                      a scenario with its package, and a controller that is asked for inputs
+    problem, controller, load_controller     a scenario with its package, and a controller that is asked for inputs
     simulate, sweep, open_results            episodes by the thousand, in memory or in files
     run_foreign, GymPlant                    a plant that is not a model
     replay, read_recording                   recorded data through the filter
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from symdual.api import explain as explain
     from symdual.api import generate as generate
     from symdual.api import load as load
+    from symdual.api import load_controller as load_controller
     from symdual.api import problem as problem
     from symdual.api import replay as replay
     from symdual.api import simulate as simulate
@@ -99,6 +100,7 @@ _PLACES = {
     "generate": "symdual.api",
     "identify": "symdual.identification.identify",
     "load": "symdual.api",
+    "load_controller": "symdual.api",
     "logistic": "symdual.spec.symbols",
     "open_results": "symdual.runtime.results",
     "plot": "symdual.report",

@@ -267,6 +267,26 @@ def controller(
 
 
 @spelled
+def load_controller(path: str | Path, given: LoadedPackage | Model | Scenario | str | Path | None = None) -> Controller:
+    """Go on with a controller that `Controller.save` has written: its next input is what it would have been.
+
+    Args:
+        path: the file.
+        given: the package of its model, or what `load` makes one of; by default the one that is found by its name. Its
+            equations must be those that the controller was saved with.
+
+    >>> dual = symdual.controller(problem, "dual")
+    >>> u = dual.act()
+    >>> dual.save(folder / "dual.npz")
+    >>> again = symdual.load_controller(folder / "dual.npz", problem.package)
+    >>> bool(again.act([0.4]) == dual.act([0.4]))
+    True
+    """
+    package = given if given is None or isinstance(given, LoadedPackage) else load(given)
+    return controllers_module.load_controller(path, load_package, package)
+
+
+@spelled
 def simulate(
     given: ProblemLike,
     controllers: str | Sequence[str] = ("dual", "ce"),

@@ -62,10 +62,10 @@ class _Decision:
         self._dual_costs = getattr(package.calls, form)
         self._plan_all = repeated.plan_all
         self._cost = package.decision.cost_pointer(form)  # kept: its code must outlive the calls
-        self._all = package.candidates.table()
+        self._all = package.search.table()
         self._input = np.zeros(1)
         self.search(1)
-        self.candidates = int(self._all.report[package.candidates.REPORT_EVALUATIONS])
+        self.candidates = int(self._all.report[package.search.REPORT_EVALUATIONS])
         self._table = np.sort(self._all.candidates[: self.candidates], axis=0)
         self._out = np.zeros((self.candidates, package.dual_cost.OUT))
 

@@ -55,7 +55,7 @@ workspace = records.make_workspace(steps, weights, task)
 cost = package.decision.cost_pointer(package.dual_cost.choose_form(steps))
 """
 _DECISION: Final = """
-package.decision.decide_at(cost.address, True, np.ones(1), 0, steps, belief, workspace, package.candidates.table(), u)
+package.decision.decide_at(cost.address, True, np.ones(1), 0, steps, belief, workspace, package.search.table(), u)
 """
 _EPISODE: Final = """
 from symdual.runtime.closed_loop import _episode_log

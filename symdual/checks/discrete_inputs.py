@@ -91,10 +91,10 @@ class _Decision:
 
     def compared(self, random: np.random.Generator) -> _Found:
         """Decide, and count every combination again."""
-        package, table, u = self._package, self._package.candidates.table(), np.zeros(self._package.NU)
+        package, table, u = self._package, self._package.search.table(), np.zeros(self._package.NU)
         held, workspace, floor = self._sample.on_workspace
         package.decision.decide_at(self._address, True, floor, 0, HORIZON, held, workspace, table, u)
-        rows = slice(package.candidates.DISCRETE_ROWS, package.candidates.DISCRETE_ROWS + len(self._tried))
+        rows = slice(package.search.DISCRETE_ROWS, package.search.DISCRETE_ROWS + len(self._tried))
         candidates, got = table.candidates[rows].copy(), table.out[rows, package.dual_cost.OUT_COST].copy()
         exact, beside = np.array([self._dense(candidate) for candidate in candidates]).T
         if not np.all(np.isfinite(exact)):

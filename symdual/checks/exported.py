@@ -303,7 +303,7 @@ class _Sample:
             if not self._fits(kind):
                 continue
             self._settings["order"] = 2.0 if kind == "second_order" else 1.0
-            table, u = package.candidates.table(), np.zeros(package.NU)
+            table, u = package.search.table(), np.zeros(package.NU)
             pointer = calls["decision", "cost_pointer"](kind)
             address = getattr(pointer, "address", pointer)
             searching = kind == "ce" or COSTS[kind].searched  # as controllers do: others would make a thousand plans

@@ -15,7 +15,7 @@ CONTENT = '''"""{name}: a cart whose motor and friction are not known.
 
 This file runs as it is:
 
-    symdual simulate {file} --runs 50 --html decisions.html
+    symdual simulate {file}
 
 Change what you like: the equations, what is unknown in them, and what is to be done.
 """
@@ -24,38 +24,37 @@ import sympy as sp
 
 from symdual import Model, Scenario, unknown
 
-# What the system is described by: states, and inputs that you choose.
+# What describes the system: its states, and the inputs that you choose.
 position, velocity, force = sp.symbols("position velocity force")
 
-# What is not known, with what you would bet on before the first measurement: a mean and a
-# variance. Be honest with the variance. For whole functions see symdual.features.
-gain = unknown("gain", mean=1.0, variance=0.5)  # of the motor, perhaps even backwards
-friction = unknown("friction", mean=0.3, variance=0.05)
+# What you do not know: your best guess, and how far off it may be, as a variance.
+# Be honest with the variance. For whole unknown functions see symdual.features.
+strength = unknown("strength", mean=1.0, variance=0.1)  # of the motor
+friction = unknown("friction", mean=0.3, variance=0.02)
 
 # The equations, in continuous time.
 # For a model in steps give dynamics=[the next state, ...] and no step.
 model = Model(
     states=[position, velocity],
     inputs=[force],
-    derivatives=[velocity, gain * force - friction * velocity],
+    derivatives=[velocity, strength * force - friction * velocity],
     step=0.2,  # seconds from one input to the next
-    process_noise=[1e-4, 1e-3],  # variances of what disturbs each state in a step
+    process_noise=[1e-6, 1e-4],  # variances of what disturbs each state in a step
     observation=[position],  # what is measured; without this, the states themselves
     measurement_noise=1e-3,  # and the variance of its errors
     bounds={{"force": (-3.0, 3.0)}},
 )
 
-# What is to be done: bring the cart to position 1 within 25 steps, and keep it there.
+# What is to be done. The cart has 18 steps to get to 2, on whatever way; then it has to stay.
 scenario = Scenario(
     model,
     horizon=25,
-    state_cost=[1.0, 0.1],  # weights of squared distances from the reference
-    input_cost=0.01,
-    reference=[1.0, 0.0],
-    start=[0.0, 0.0],
-    start_covariance=[1e-2, 1e-2],
-    # To simulate one system, and not such that are drawn from the prior:
-    # truth={{"gain": 0.6, "friction": 0.4}},
+    reference=[2.0, 0.0],
+    state_cost=lambda k: [30.0, 3.0] if k >= 18 else [0.0, 0.0],  # of squared distances from it
+    input_cost=0.005,
+    start_covariance=[1e-3, 1e-3],
+    # To simulate one system, instead of many that are drawn from the prior:
+    # truth={{"strength": 0.6, "friction": 0.4}},
 )
 '''
 
@@ -76,5 +75,5 @@ def new(name: str, json_file: Path | None) -> None:
         raise SymdualError(f"{file} is there already; choose another name, or delete it first") from failure
     except OSError as failure:
         raise SymdualError(f"cannot write {file}: {failure.strerror}") from failure
-    click.echo(f"{shown(file)} written; run it with: symdual simulate {file} --runs 50")
+    click.echo(f"{shown(file)} written; run it with: symdual simulate {file}")
     write_json(json_file, {"file": str(file)})

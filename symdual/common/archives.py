@@ -10,6 +10,7 @@ import io
 import math
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
@@ -65,11 +66,12 @@ def data_offsets(members: Sequence[Member]) -> list[int]:
     return offsets
 
 
-def stored_arrays(arrays: Mapping[str, Array]) -> bytes:
-    """An archive of arrays of numbers, sorted by name."""
+def stored_arrays(arrays: Mapping[str, Array], texts: Mapping[str, bytes] = MappingProxyType({})) -> bytes:
+    """An archive of arrays of numbers, sorted by name, after texts."""
     buffer = io.BytesIO()
-    contiguous = {name: np.ascontiguousarray(arrays[name], dtype="<f8") for name in sorted(arrays)}
-    write_archive(buffer, [_whole(name, array) for name, array in contiguous.items()])
+    numbers = {name: np.asarray(arrays[name], dtype="<f8", order="C") for name in sorted(arrays)}
+    heads = [text_member(name, content) for name, content in texts.items()]
+    write_archive(buffer, [*heads, *(_whole(name, array) for name, array in numbers.items())])
     return buffer.getvalue()
 
 

@@ -16,16 +16,15 @@ from symdual.emit.contexts import (
     AdjointHessiansContext,
     BlocksContext,
     CallsContext,
-    CandidatesContext,
     ClosedLoopCovarianceContext,
     ConstraintsContext,
     ControllerContext,
     CostBlocksContext,
     DecisionContext,
-    FilterCovarianceContext,
     FilterFactorContext,
     FilterMeanContext,
     GradientContext,
+    JointCostContext,
     NarrowingContext,
     NominalContext,
     ObjectiveContext,
@@ -36,6 +35,7 @@ from symdual.emit.contexts import (
     RecordsContext,
     RiccatiContext,
     RolloutsContext,
+    SearchContext,
     SecondOrderContext,
     SettingsContext,
     StartsContext,
@@ -97,7 +97,8 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         *_optional(facts),
         _filter_covariance(facts),
         File("filters/filter_mean", FilterMeanContext(facts.selecting)),
-        File("filters/filter_step", _filter_step(facts), f"filters/{facts.filter}"),
+        _filter_step(facts),
+        *_refinement(facts),
         File("filters/filter"),
         File("planning/trajectory"),
         File("planning/backward"),
@@ -109,13 +110,11 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         *(_planned(facts, slopes, AdjointBlocksContext(facts.selecting, width, rows)) if has.planned else []),
         File("blocks/random_numbers"),
         File("calls", CallsContext(slopes)),
-        File("search/candidates", CandidatesContext(_search_limits(search, has.discrete_inputs))),
-        File("search/search", template=f"search/{search}"),
+        File("search/search", SearchContext(_search_limits(search, has.discrete_inputs)), f"search/{search}"),
         *([File("search/discrete_inputs")] if has.discrete_inputs else []),
         *(File(f"controllers/{name}") for name in own),
         File("search/decision", DecisionContext(costs, own, signature(Cost, "types."))),
         File("settings", SettingsContext(CONTROLLERS, COSTS, alone)),
-        File("control_step"),
         File("controller", ControllerContext(alone, addable)),
         File("plant", _plant()),
         File("episode"),
@@ -133,15 +132,28 @@ def _plant() -> PlantContext:
 
 def _filter_covariance(facts: Facts) -> File:
     """How the filter keeps a covariance."""
-    context: NamedTuple = FilterCovarianceContext(facts.moments)
+    context: NamedTuple | None = None
     if facts.square_root:
         context = FilterFactorContext(facts.moments, facts.transition, facts.diffusion)
     return File("filters/filter_covariance", context, f"filters/{'square_root' if facts.square_root else 'covariance'}")
 
 
-def _filter_step(facts: Facts) -> NamedTuple | None:
-    """What the filter needs to know besides `has`."""
-    return SecondOrderContext(facts.moments) if facts.filter == "second_order" else None
+def _filter_step(facts: Facts) -> File:
+    """How the filter approximates f and h."""
+    if facts.second_order:
+        return File("filters/filter_step", SecondOrderContext(facts.moments), "filters/second_order")
+    return File("filters/filter_step", None, "filters/extended")
+
+
+def _refinement(facts: Facts) -> list[File]:
+    """What an iterated filter adds to it."""
+    if facts.refinement != "iterated":
+        return []
+    return [
+        File("filters/former"),
+        File("filters/joint_cost", JointCostContext(facts.diffusion)),
+        File("filters/iterated"),
+    ]
 
 
 def _optional(facts: Facts) -> list[File]:

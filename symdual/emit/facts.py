@@ -63,7 +63,10 @@ class Facts:
         self.transition, self.diffusion = _form(model.transition, "identity"), _form(model.drift, "none")
         self.square_root = model.square_root
         self.selecting = -1 not in self.structure.h_selects  # every measurement is a state
-        self.filter = self.structure.filter_in_use(model.filter)
+        used = self.structure.filter_in_use(model.filter)
+        self.second_order, self.refinement = used in ("second_order", "iterated_second_order"), _refinement(used)
+        # a Gaussian process remembers the points where it was: a step cannot be taken back
+        self.smooths = self.refinement == "iterated" and bool(self.structure.curved_in_z) and not self.processes
         self.nr, self.nhr = len(self.structure.theta_rows), len(self.structure.h_theta_rows)
         still = self.transition == "identity" and self.diffusion == "none" and self.nr > 0
         self.state_dependent_noise = model.noise is not None
@@ -76,7 +79,7 @@ class Facts:
             g.has(Unknown) for g in constraints
         )  # the low-rank form knows unknowns only as the plan meets them
         self.lowrank = still and self.structure.ntheta >= MANY and unseen and not self.state_dependent_noise
-        self.lowrank = self.lowrank and self.filter != "second_order"  # which asks for all of S at every step
+        self.lowrank = self.lowrank and not self.second_order  # which asks for all of S at every step
         # neither true functions nor noise that depends are drawn, and constraints and choices are not simulated
         self.has_rollouts = not (self.processes or self.state_dependent_noise or self.constrained or self.discrete)
         self.linear = self.structure.linear and (model.objective is None or model.objective.affine(model))
@@ -97,9 +100,10 @@ class Facts:
             constraints=self.constrained,
             discrete_inputs=self.discrete,
             square_root=self.square_root,
-            filter=self.filter,
-            second_order=self.filter == "second_order",
-            curved_innovation=self.filter == "second_order" and bool(self.structure.observation_curved_rows),
+            second_order=self.second_order,
+            curved_innovation=self.second_order and bool(self.structure.observation_curved_rows),
+            refinement=self.refinement,
+            smooths=self.smooths,
             lowrank=self.lowrank,
             exact_slopes="planned" in self.parts and not self.constrained and (self.lowrank or not self.processes),
             selection=self.has_rollouts,
@@ -111,7 +115,9 @@ class Facts:
         """The records of the package."""
         needs = Needs(
             square_root=self.square_root,
-            filter=self.filter,
+            second_order=self.second_order,
+            refinement=self.refinement,
+            smooths=self.smooths,
             wide=self.moments.wide,
             pairs=self.moments.pairs,
             processes=bool(self.processes),
@@ -159,7 +165,7 @@ class Facts:
     @cached_property
     def moments(self) -> SecondOrderText:
         """Where f and h have second derivatives, as far as the filter asks for them."""
-        if self.filter != "second_order":
+        if not self.second_order:
             return NO_MOMENTS
         return second_order_text(self.derivation, self.structure)
 
@@ -168,7 +174,7 @@ class Facts:
         return adjoint_moments_context(self.derivation, self.moments)
 
     def _moment_lines(self) -> tuple[str, ...]:
-        if self.filter != "second_order":
+        if not self.second_order:
             return ()
         text = self.moments
         return (
@@ -306,6 +312,11 @@ class Facts:
     def _size_names(self) -> Lines:
         names = ("NX", "NU", "NY", "NS", "NTHETA", "NZ", "NR", "NHR", "NPAIRS", "DATA", "WORK")
         return tuple(f"{name} = {self._sizes[name]}" for name in names)
+
+
+def _refinement(filter: str) -> str:
+    """How an update of a filter goes on after its first correction; empty where it is done."""
+    return "iterated" if filter in ("iterated", "iterated_second_order") else ""
 
 
 def _objective_context(derivation: Derivation) -> ObjectiveContext | None:

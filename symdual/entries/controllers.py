@@ -50,7 +50,7 @@ class SettingsModule(Protocol):
 class EmittedController(Protocol):
     """`controller.Controller`: a controller with its workspaces, where it is in its problem, and what it believes.
 
-    Its methods return a status below zero, see `control_step`, where something is lost.
+    Its methods return a status of the module, below zero, where something is lost.
     """
 
     k: int
@@ -101,14 +101,9 @@ class MakeController(Protocol):
 
 
 class ControllerModule(Protocol):
-    """The implementation of all controllers."""
+    """The implementation of all controllers: what one does at a step, and the status that is returned."""
 
     Controller: MakeController
-
-
-class ControlStepModule(Protocol):
-    """What a controller does at a step."""
-
     FINE: int
     ENDED: int
     INFINITE_MEASUREMENT: int

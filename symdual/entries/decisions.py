@@ -29,15 +29,15 @@ from symdual.entries.types import (
 
 
 class Table(Protocol):
-    """`candidates.Table`: what a search has tried."""
+    """`search.Table`: what a search has tried."""
 
-    candidates: Annotated[Array, shaped("candidates.CANDIDATES", "NU")]
-    out: Annotated[Array, shaped("candidates.CANDIDATES", "dual_cost.OUT")]
-    report: Annotated[Array, shaped("candidates.REPORT")]
+    candidates: Annotated[Array, shaped("search.CANDIDATES", "NU")]
+    out: Annotated[Array, shaped("search.CANDIDATES", "dual_cost.OUT")]
+    report: Annotated[Array, shaped("search.REPORT")]
     limits: Annotated[Array, shaped("2", "NU")]
 
 
-class CandidatesModule(Protocol):
+class SearchModule(Protocol):
     """The table of a search and its report."""
 
     REPORT_EVALUATIONS: int

@@ -6,9 +6,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, get_type_hints
 
-from symdual.entries.controllers import ControllerModule, ControlStepModule, SettingsModule
+from symdual.entries.controllers import ControllerModule, SettingsModule
 from symdual.entries.decisions import (
-    CandidatesModule,
     DecisionModule,
     EpisodeControls,
     EpisodeLogArrays,
@@ -16,6 +15,7 @@ from symdual.entries.decisions import (
     EpisodeNoiseDraws,
     EpisodePlant,
     PlantModule,
+    SearchModule,
     Table,
     ThreadWorkspace,
 )
@@ -93,10 +93,9 @@ class Offered(Constants):
     nominal: NominalModule
     dual_cost: DualCostModule
     calls: CallsModule
-    candidates: CandidatesModule
+    search: SearchModule
     decision: DecisionModule
     settings: SettingsModule
-    control_step: ControlStepModule
     controller: ControllerModule
     process: ProcessModule
     plant: PlantModule
@@ -113,7 +112,7 @@ MODULES: Mapping[str, type] = {name: kind for name, kind in get_type_hints(Offer
 CLASSES: Mapping[type, tuple[str, str]] = {
     Workspace: ("records", "Workspace"),
     FilterWorkspace: ("filter", "FilterWorkspace"),
-    Table: ("candidates", "Table"),
+    Table: ("search", "Table"),
     EpisodePlant: ("episode", "Plant"),
     EpisodeControls: ("episode", "Controls"),
     EpisodeNoiseDraws: ("episode", "NoiseDraws"),

@@ -68,7 +68,7 @@ def export(problem: Problem, settings: Settings) -> Exported:
         raise SymdualError(f"window must be at least 1, not {steps}")
     longer = problem if settings.window is None else problem.extended(settings.window)
     work = source.translated(
-        Program(package.files), str(package.folder), prefix, settings.real, further={"control_step": STEP_ARGUMENTS}
+        Program(package.files), str(package.folder), prefix, settings.real, further={"controller": STEP_ARGUMENTS}
     )
     choices, left_out = _choices(problem, settings, steps, work)
     workspace = work.program.module("records").make_workspace(
@@ -157,7 +157,7 @@ def _name_of(work: Translator, array: Any) -> str:
 
 def _parts(work: Translator, steps: int, workspace: Any, inputs: int) -> dict[str, Kind]:
     """The arrays of the controller, with their sizes."""
-    table = work.program.module("candidates").table()
+    table = work.program.module("search").table()
     nu, ny = (int(getattr(work.program.module("records"), name)) for name in ("NU", "NY"))
     parts: dict[str, Kind] = {
         "belief": Record("GAUSSIAN"),
@@ -222,7 +222,7 @@ def _context(
     task["tolerance"] = work.numbers.tolerance(float(task["tolerance"][0]))
     if problem.prior.memory is not None:
         task["numbers"][0] = problem.prior.memory
-    candidates = work.program.module("candidates")
+    candidates = work.program.module("search")
     table = {f"table_{name}": array.shape for name, array in candidates.table()._asdict().items()}
     return ControllerContext(
         p=prefix,
@@ -262,7 +262,7 @@ def _context(
         matrices=matrices,
         options=option_setters(one.name for one in choices),
         statuses={
-            name: int(value) for name, value in vars(work.program.module("control_step")).items() if name in _STATUSES
+            name: int(value) for name, value in vars(work.program.module("controller")).items() if name in _STATUSES
         },
         chosen=tuple(f"c->settings.{name} = settings[controller][{i}];" for i, name in enumerate(choices[0].settings)),
         doubts=_doubts(work, package),

@@ -11,7 +11,7 @@ import numpy as np
 
 from symdual.common.arrays import Array
 from symdual.report.drawing import new_figure, save
-from symdual.report.palette import LOOKS
+from symdual.report.palette import HIGHLIGHT, INK, LOOKS
 from symdual.runtime.labelled import Labelled
 from symdual.runtime.summary import Summary
 
@@ -66,29 +66,61 @@ def _left_out(names: Mapping[str, Sequence[str]]) -> str:
 def _trajectories(figure: Any, results: Labelled, rows: Sequence[tuple[str, int, str]]) -> None:
     """Median over runs and the band that holds 80 % of them, for each state and input, and what is still unknown."""
     axes = figure.subplots(len(rows) + 1, 1, sharex=True, squeeze=False)[:, 0]
-    reference = results.problem("reference")
-    weighed = np.any(results.problem("state_cost"))  # a cost by expressions alone knows of no reference
+    length = results.about.get("step", 1.0)
     for ax, (field, index, name) in zip(axes, rows, strict=False):
         for controller in results.description.controllers:
             values = results.array(controller, field)[:_BAND_RUNS, :, index]
-            _band(ax, controller, values)
-        if field == "states" and weighed:
-            times = np.arange(results.about["horizon"] + 1)
-            held = reference[np.minimum(times, len(reference) - 1), index]
-            ax.plot(times, held, color="black", linewidth=0.8, linestyle=(0, (1, 2)), label="reference")
+            _band(ax, controller, values, length)
+        if field == "states":
+            _reference(ax, results, index, length)
+            for limit in limits(results, index):
+                ax.axhline(limit, color=HIGHLIGHT, linewidth=1.0, label="constraint")
         ax.set_title(f"{name} (median, 80 % of the runs)" if index == 0 and field == "states" else name)
     _uncertainty(axes[-1], results)
-    axes[-1].set_xlabel("step")
+    axes[-1].set_xlabel(f"time (a step is {length:g})" if "step" in results.about else "step")
     axes[-1].xaxis.get_major_locator().set_params(integer=True)
-    figure.legend(*axes[0].get_legend_handles_labels(), fontsize=8, ncols=7, frameon=False, loc="outside upper left")
+    named = {label: line for ax in axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    figure.legend(named.values(), named.keys(), fontsize=8, ncols=7, frameon=False, loc="outside upper left")
 
 
-def _band(ax: Axes, controller: str, values: Array) -> None:
+def _reference(ax: Axes, results: Labelled, index: int, length: float) -> None:
+    """The reference of a state, at the times at which its distance costs something."""
+    held, weights = results.problem("reference"), results.problem("state_cost")
+    times = np.arange(results.about["horizon"] + 1)
+    weighed = weights[np.minimum(times, len(weights) - 1), index, index] != 0.0
+    if weighed.any():
+        shown = np.where(weighed, held[np.minimum(times, len(held) - 1), index], np.nan)
+        ax.plot(length * times, shown, color=INK, linewidth=1.2, linestyle=(0, (1, 2)), label="reference")
+
+
+def limits(results: Labelled, index: int) -> list[float]:
+    """Where the constraints that concern this state alone begin: the zeros of each g that is a straight line in it.
+
+    Which constraints these are is read from the values of the first controller's runs.
+    """
+    controller = results.description.controllers[0]
+    states = results.array(controller, "states")[:_BAND_RUNS].reshape(-1, len(results.about["names"]["states"]))
+    values = results.array(controller, "constraints")[:_BAND_RUNS].reshape(len(states), -1)
+    x, found = states[:, index], []
+    for g in values.T:
+        known = np.isfinite(g) & np.isfinite(x)
+        low, high = (
+            (np.flatnonzero(known)[pick(x[known])] for pick in (np.argmin, np.argmax)) if known.any() else (0, 0)
+        )
+        if x[high] > x[low] and g[high] != g[low]:
+            slope = (g[high] - g[low]) / (x[high] - x[low])
+            off = np.abs(g[known] - g[low] - slope * (x[known] - x[low])).max()
+            if off < 1e-9 * np.abs(g[known]).max():
+                found.append(float(x[low] - g[low] / slope))
+    return found
+
+
+def _band(ax: Axes, controller: str, values: Array, length: float) -> None:
     known = values[np.isfinite(values).all(axis=1)]
     if not len(known):
         return
     low, middle, high = np.quantile(known, [0.1, 0.5, 0.9], axis=0)
-    times = np.arange(values.shape[1])
+    times = length * np.arange(values.shape[1])
     colour = LOOKS[controller].colour
     ax.fill_between(times, low, high, color=colour, alpha=0.13, linewidth=0)
     ax.plot(times, middle, color=colour, linestyle=LOOKS[controller].line, linewidth=1.5, label=controller)
@@ -101,7 +133,7 @@ def _uncertainty(ax: Axes, results: Labelled) -> None:
         variances = results.array(controller, "variances")[:_BAND_RUNS, :, states:].sum(axis=2)
         begun = variances[:, :1]
         if np.any(begun > 0):
-            _band(ax, controller, variances / np.where(begun > 0, begun, np.nan))
+            _band(ax, controller, variances / np.where(begun > 0, begun, np.nan), results.about.get("step", 1.0))
     ax.set_title("variance of the parameters, relative to the prior")
     ax.set_ylim(bottom=0)
 

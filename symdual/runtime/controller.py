@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,13 @@ from symdual.common.named_arrays import NamedArray, named
 from symdual.common.words import refuse_unknown
 from symdual.controllers import NAMES, knows_truth
 from symdual.runtime.belief import Belief, checked_belief
+from symdual.runtime.constraints import warn_of_start
 from symdual.runtime.evaluate import argument
 from symdual.runtime.info import Info, State, Statistics
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.options import USUAL, Options
 from symdual.runtime.problem import Problem
+from symdual.runtime.saved import Find, read, save
 from symdual.runtime.signals import Forecast
 from symdual.runtime.solver import Solver
 from symdual.runtime.standby import with_standby
@@ -67,6 +70,11 @@ class Controller:
 
     def __post_init__(self) -> None:
         """Check the choice and load the compiled decision."""
+        self._check()
+        self._equip()
+        warn_of_start(self.problem, stacklevel=3)
+
+    def _check(self) -> None:
         if self.name not in NAMES:
             raise SymdualError(
                 f'there is no controller "{self.name}"{did_you_mean(self.name, NAMES)}; known: {", ".join(NAMES)}'
@@ -79,7 +87,6 @@ class Controller:
             raise SymdualError(
                 'the oracle needs a problem without uncertain parameters; use controller(problem, "oracle")'
             )
-        self._equip()
 
     def _equip(self) -> None:
         packages = (self.problem.package, self.problem.plant)
@@ -164,10 +171,48 @@ class Controller:
         return self._live[0].belief
 
     def change(self, **numbers: Any) -> None:
-        """Go on with other numbers, by the arguments of `Problem.changed`: references, weights, bounds."""
+        """Go on with other numbers from the next input on: references, weights, bounds, constraints, the horizon.
+
+        They are the arguments of `Problem.changed`, and `window`. What was learned, forecasts and plans are kept; start
+        and prior hold from the next `reset`. Nothing is compiled, and nothing is changed where a number is refused.
+
+        >>> dual = symdual.controller(problem, "dual")
+        >>> dual.change(reference={"x": 2.0}, bounds={"u": (-0.5, 0.5)}, horizon=4)
+        >>> dual.problem.horizon, abs(float(dual.act()["u"])) <= 0.5
+        (4, True)
+        """
+        window = numbers.pop("window", self.window)
         refuse_unknown("Controller.change", numbers, Problem.changed)
-        object.__setattr__(self, "problem", self.problem.changed(**numbers))
-        self._equip()
+        problem = self.problem.changed(**numbers)
+        if window is None and self.k > problem.horizon:
+            raise SymdualError(f"the horizon cannot be {problem.horizon}: the controller is at step {self.k}")
+        live = [self._with_constants(state, numbers.get("constants")) for state in self._live]
+        before = self.problem, self.window, self._tools
+        try:
+            self._put(problem, window)
+            self._check()
+            self._equip()
+        except BaseException:
+            self._put(*before[:2])
+            raise
+        said = {str(name) for key in ("signals", "forecasts") for name in numbers.get(key) or ()}
+        self._tools.continue_from(before[2], said)
+        self._live[:] = live
+
+    def _put(self, problem: Problem, window: int | None) -> None:
+        object.__setattr__(self, "problem", problem)
+        object.__setattr__(self, "window", window)
+
+    def _with_constants(self, state: State, constants: Mapping[Any, ArrayLike] | None) -> State:
+        """A state whose belief knows other constants, which are kept with what is remembered of Gaussian processes."""
+        if constants is None or state.belief.memory is None:
+            return state
+        told = replace(self.problem, prior=state.belief).changed(constants=constants)
+        return state._replace(belief=told.prior)
+
+    def save(self, path: str | Path) -> None:
+        """Write the controller to a file, in one go; `symdual.load_controller` goes on with it where it is now."""
+        save(self, self._live[0] if self._live else None, self._tools.forecast_problem, Path(path))
 
     def reset(self, belief: Belief | None = None, guess: ArrayLike | None = None) -> None:
         """Forget what `act` has learned; the arguments are those of `init`."""
@@ -197,6 +242,15 @@ def _restored(arguments: tuple[Any, ...], live: tuple[State, ...], forecast_prob
     if forecast_problem is not None:
         copied._tools.use(forecast_problem)
     return copied
+
+
+def load_controller(path: str | Path, find: Find, package: LoadedPackage | None = None) -> Controller:
+    """The controller in a file, with a package that is given, or found under its name."""
+    saved = read(Path(path))
+    problem, name, order, window, options = saved.arguments(find, package)
+    live = saved.state(problem.package)
+    given = (problem, name, order, window, options)
+    return _restored(given, () if live is None else (live,), saved.forecasts(problem))
 
 
 def measured(package: LoadedPackage, y: Measurement) -> Array:

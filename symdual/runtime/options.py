@@ -157,10 +157,13 @@ def _race(decision_log: Any) -> tuple[Contestant, ...]:
 
 
 def lay_out(workspace: Workspace, plans: Records | None) -> None:
-    """Store the plans that a controller has kept, with its own times."""
+    """Store the plans that a controller has kept, with its own times; what is longer than the horizon now is cut."""
     workspace.stored_plans["steps"] = 0.0
     if plans is not None:
-        workspace.stored_plans[: len(plans)] = plans
+        stored = workspace.stored_plans[: len(plans)]
+        room = min(stored.shape[1], plans.shape[1])
+        stored[:, :room] = plans[:, :room]
+        stored["steps"][:, 0] = np.minimum(plans["steps"][:, 0], room - 1)
 
 
 def taken_up(workspace: Workspace, kind: str, shift: int) -> Records | None:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from symdual.common.arrays import Array
 from symdual.common.errors import DoubtWarning, SymdualError, SymdualWarning
+from symdual.common.named import held
 from symdual.common.named_arrays import named
 from symdual.controllers import COSTS
 from symdual.entries.decisions import Table
@@ -21,7 +22,6 @@ from symdual.entries.types import Records
 from symdual.runtime import faults
 from symdual.runtime.backend import BackendFailure
 from symdual.runtime.belief import Belief
-from symdual.runtime.constraints import warn_of_start
 from symdual.runtime.costs import (
     cost_kind,
     cost_pointer,
@@ -76,13 +76,12 @@ class Solver:
             require_search_width(problem)
         faults.require_finite(problem)
         require_noise(problem)
-        warn_of_start(problem, stacklevel=7)
         pointer = cost_pointer(problem, self._kind, steps)
         self._task = problem
         self._own = package.controller.Controller(
             controller.name, None, order, window, controller.options.numbers, given_of(problem), pointer
         )
-        self._status = package.control_step
+        self._status = package.controller
         self._settings_record = self._own.settings
         self._data: Array = self._settings_record["numbers"][0]
         self._forgetful = ""
@@ -111,6 +110,20 @@ class Solver:
         self._task = task
         self._own.lay_out(task.horizon)
         self._workspace.stage_costs["signals"] = task.signals.of(self._package)[0]  # type: ignore[union-attr]
+
+    def continue_from(self, other: Solver, changed: set[str]) -> None:
+        """Keep what another one was told of signals, but those named, and what it has warned of."""
+        self._said, self._doubted, self._forgetful = other._said, other._doubted, other._forgetful
+        said = other.forecast_problem
+        if said is None:
+            return
+        task = self._problem.extended(max(0, said.horizon - self._problem.horizon))
+        assert task.signals is not None and said.signals is not None
+        believed = task.signals.believed.copy()
+        for column, name in enumerate(task.signals.names):
+            if name not in changed:
+                believed[:, column] = held(said.signals.believed, len(believed))[:, column]
+        self.use(replace(task, signals=task.signals._replace(believed=believed)))
 
     @property
     def table(self) -> Table:
@@ -290,7 +303,7 @@ class Solver:
 
     def info(self, k: int, before: Belief, after: Belief, statistics: Statistics, u: Array, status: int) -> Info:
         """Collect what a decision has left behind."""
-        module, table = self._package.candidates, self._own.table
+        module, table = self._package.search, self._own.table
         doubts = self.doubts(k, after, statistics, u, status)
         used = np.isfinite(table.out[:, 0])
         order = np.lexsort(table.candidates[used].T[::-1])
@@ -376,7 +389,7 @@ class Solver:
                 self._settings_record[name] = number
 
     def _parts(self, report: Array, row: Array) -> Parts:
-        module, task = self._package.candidates, self._settings_record
+        module, task = self._package.search, self._settings_record
         nominal, uncertain = float(report[module.REPORT_NOMINAL]), float(report[module.REPORT_UNCERTAIN])
         if self._kind in ("ce", "exact"):
             return Parts(nominal, uncertain, 0.0, 0.0)

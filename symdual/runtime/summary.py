@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 from symdual.common.arrays import Array
 from symdual.common.display import shown
 from symdual.common.errors import SymdualError
+from symdual.controllers import knows_truth
 from symdual.runtime.consistency import judge
 from symdual.runtime.labelled import Labelled
 from symdual.runtime.posterior import loss_sentences
 
 BEYOND_CHANCE = 3.0  #: standard errors by which a difference is no chance
+MANY = 10_000  #: runs; who needs more to see a difference need not care about it
 MATTERS = 0.1  #: share of the baseline's cost from which a difference is worth a sentence
 
 
@@ -110,6 +112,27 @@ class ControllerSummary:
         return self.cost is not None and self.cost.runs < self.runs
 
     @property
+    def told(self) -> bool:
+        """Whether there is a difference with a standard error to be told of, and not that of `clearly_worse`."""
+        return (
+            self.difference is not None and bool(self.difference.error) and bool(self.excess) and not self.clearly_worse
+        )
+
+    def beside(self, baseline: str) -> str:
+        """What it saves, or how many runs would tell: its standard error falls with the square root of their number."""
+        assert self.difference is not None and self.difference.error and self.excess
+        ratio = self.difference.mean / self.difference.error
+        if abs(ratio) > BEYOND_CHANCE:
+            percent, error = 100 * abs(self.excess), 100 * abs(self.excess / ratio)
+            return f"{self.name} {'saves' if ratio < 0 else 'loses'} {percent:.0f} ± {error:.0f} % beside {baseline}"
+        if knows_truth(self.name):
+            counted = _counted(self.difference.runs, "run")
+            return f"{self.name} saves nothing beyond chance in {counted}: there is little that learning could gain"
+        runs = math.ceil(self.difference.runs * (BEYOND_CHANCE / ratio) ** 2)
+        enough = f"some {_rounded(runs)} runs would tell" if runs <= MANY else "it hardly matters which one you take"
+        return f"{_counted(self.difference.runs, 'run')} cannot tell {self.name} from {baseline}; {enough}"
+
+    @property
     def clearly_worse(self) -> bool:
         """Whether the baseline does better, beyond chance and by an amount that matters."""
         if self.difference is None or self.difference.error is None or self.excess is None:
@@ -144,6 +167,7 @@ class Summary:
         said = []
         if self.about["runs"] == 1:
             said.append("a single run has no standard error and no standard deviation")
+        said += [c.beside(self.baseline) for c in self.controllers if c.told]
         for c in self.controllers:
             for reason, count in c.failed.items():
                 said.append(f"{c.name}: {count} of {self.about['runs']} episodes failed: {reason}")
@@ -304,6 +328,12 @@ def _violations(results: Labelled, name: str, finished: NDArray[np.bool_]) -> tu
 def _finished_costs(results: Labelled, name: str) -> Array:
     """L by run, NaN where the episode failed."""
     return np.where(results.array(name, "outcomes") == 0, results.array(name, "costs"), np.nan)
+
+
+def _rounded(number: int) -> int:
+    """Two digits, rounded up."""
+    unit = int(10 ** max(0, len(str(number)) - 2))
+    return -(-number // unit) * unit
 
 
 def _counted(number: int, thing: str) -> str:

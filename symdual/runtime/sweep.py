@@ -108,6 +108,8 @@ class Sweep:
             "outcomes": list(result_fields.REASONS),
             "versions": versions() | ({"backend": "c"} if package.backend == "c" else {}),
         }
+        if "step_length" in package.numbers:
+            identity["step"] = float(package.numbers["step_length"][0])
         if has_objective(package):
             identity["cost"] = package.COST
         if constraints_of(package):

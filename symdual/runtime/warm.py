@@ -108,7 +108,7 @@ def _compile_decision(package: LoadedPackage) -> None:
     """Compile what calls a cost for the types that it is given; it cannot be tried without a cost, another part."""
     from numba import typeof, types
 
-    integer, (belief, workspace), table = types.int64, _belief_and_workspace(package), package.candidates.table()
+    integer, (belief, workspace), table = types.int64, _belief_and_workspace(package), package.search.table()
     held, place = typeof(belief), typeof(workspace)  # type: ignore[no-untyped-call]
     rows, line = types.float64[:, ::1], types.float64[::1]
     head = (integer, types.boolean, line, integer, integer)

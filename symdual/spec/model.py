@@ -38,7 +38,7 @@ from symdual.spec.past import depths
 from symdual.spec.symbols import Constant, FeatureSum, Unknown, one_for_each
 from symdual.spec.system import System, remembering
 
-FILTERS = ("extended", "second_order", "iterated")
+FILTERS = ("extended", "second_order", "iterated", "iterated_second_order")
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -68,8 +68,9 @@ class Model(System):
         time: the symbol that stands for the step number k in time-varying dynamics. In continuous time it is k + 1/2 at
             the middle of a step of `"rk4"`.
         filter: `"extended"`, which linearises at the mean; `"second_order"`, which takes mean and covariance to second
-            order in what is uncertain, for unknowns that are wide and measurements that are fine; `"iterated"` for
-            strongly curved measurements: each update then goes on to the most probable state.
+            order in what is uncertain, for unknowns that are wide and measurements that are fine; `"iterated"`, which
+            linearises again where a measurement leads, the step before it as well; `"iterated_second_order"`, which
+            does both. `docs/filters.md` says when which.
         square_root: whether the filter keeps a factor of the covariance, for ill-conditioned problems.
         fitted: the file that `symdual fit` wrote, or the same as a mapping: its numbers take the place of the priors
             and the noise given here.
@@ -286,8 +287,8 @@ def require_fit_for_processes(model: System) -> None:
                 raise ModelError(f'substeps are not for models with a Gaussian process ("{family.name}")')
             if model.square_root:
                 raise ModelError(f'square_root=True is not for models with a Gaussian process ("{family.name}")')
-            if model.filter == "second_order":
-                raise ModelError(f'filter="second_order" is not for models with a Gaussian process ("{family.name}")')
+            if model.filter in ("second_order", "iterated_second_order"):
+                raise ModelError(f'filter="{model.filter}" is not for models with a Gaussian process ("{family.name}")')
             for what, value in (("transition", model.transition), ("drift", model.drift)):
                 if value is not None and (value.ndim == 2 or np.ptp(value[own]) > 0):
                     raise ModelError(f'{what} must be the same number for all of the Gaussian process "{family.name}"')

@@ -48,7 +48,7 @@ def test_decisions_over_choices_agree_with_all_combinations(valved: LoadedPackag
 
 def _worst(package: LoadedPackage) -> Callable[..., int]:
     """Take the dearest combination."""
-    sound, rows = package.decision.decide_at, package.candidates.DISCRETE_ROWS
+    sound, rows = package.decision.decide_at, package.search.DISCRETE_ROWS
 
     def decide_at(*arguments: Any) -> int:
         status = int(sound(*arguments))
@@ -62,7 +62,7 @@ def _worst(package: LoadedPackage) -> Callable[..., int]:
 
 def _rounded(package: LoadedPackage) -> Callable[..., int]:
     """Do not find the free input beside the valve."""
-    sound, rows = package.decision.decide_at, package.candidates.DISCRETE_ROWS
+    sound, rows = package.decision.decide_at, package.search.DISCRETE_ROWS
 
     def decide_at(address: int, searching: bool, floor: float, *arguments: Any) -> int:
         status = int(sound(address, searching, floor, *arguments))

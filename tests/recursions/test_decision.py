@@ -31,8 +31,8 @@ def test_the_others_are_tried_where_only_what_uncertainty_costs_has_no_value(
             return int(own.write_row(out[0], nominal, 1.0, math.inf, 1, False, 0, 0))
         return int(own.write_row(out[0], 1.0 + (candidates[0, 0] - 0.25) ** 2, 1.0, 0.5, 0, False, 0, 0))
 
-    table, u = c.package.candidates.table(), np.zeros(1)
-    place = c.package.candidates.Case(0, c.horizon, c.held, c.make_workspace())
+    table, u = c.package.search.table(), np.zeros(1)
+    place = c.package.search.Case(0, c.horizon, c.held, c.make_workspace())
     status = decision.decide(cost, True, np.full(1, 0.1), place, table, u)
     assert (status == c.package.nominal.NOT_FINITE) is not found
     assert u[0] == pytest.approx(0.25 if found else 0.9, abs=1e-3)

@@ -57,18 +57,18 @@ def _decision(package: LoadedPackage) -> Numbers:
     costs = np.stack([np.eye(package.NX)] * (HORIZON + 1)), np.stack([0.3 * np.eye(package.NU)] * HORIZON)
     weights = records.make_stage_costs(*costs, wanted.reshape(HORIZON + 1, package.NX))
     workspace, belief = records.make_workspace(HORIZON, weights, _task(package)), records.make_belief(*_belief(package))
-    table, u, floor = package.candidates.table(), np.zeros(package.NU), np.full(package.NU, 0.3)
+    table, u, floor = package.search.table(), np.zeros(package.NU), np.full(package.NU, 0.3)
     if config.DISABLE_JIT:  # a function pointer cannot lead to code that is not compiled
-        case = package.candidates.Case(1, HORIZON, belief, workspace)
+        case = package.search.Case(1, HORIZON, belief, workspace)
         status = module.decide(module._COSTS["structured"], True, floor, case, table, u)
     else:
         address = module.cost_pointer("structured").address
         status = module.decide_at(address, True, floor, 1, HORIZON, belief, workspace, table, u)
     # the first half of the rows is filled before the search follows valleys, where rounding may part the ways
-    rows = slice(0, package.candidates.SIDE if package.NU == 1 else package.candidates.GLOBAL)
+    rows = slice(0, package.search.SIDE if package.NU == 1 else package.search.GLOBAL)
     return {
         "candidates": table.candidates[rows].ravel().tolist(),
         "dual costs": table.out[rows, : package.dual_cost.OUT_STATUS].ravel().tolist(),
         "decision": [status, *u],
-        "cost of the decision": [table.report[package.candidates.REPORT_COST]],
+        "cost of the decision": [table.report[package.search.REPORT_COST]],
     }

@@ -108,9 +108,9 @@ def test_combinations_cost_the_same_in_every_order(
     package, steps, settings = task.package, task.horizon, settings_of(task, name, 1)
     workspace = package.records.make_workspace(steps, stage_costs_of(task), settings, 1, planning=name == "planned")
     held, address = package.records.make_belief(*task.prior[:2]), cost_pointer(task, kind, steps).address
-    table, u = package.candidates.table(), np.zeros(package.NU)
+    table, u = package.search.table(), np.zeros(package.NU)
     package.decision.decide_at(address, name != "planned", task.floors[0], 0, steps, held, workspace, table, u)
-    tried = table.candidates[package.candidates.DISCRETE_ROWS :][:3].copy()
+    tried = table.candidates[package.search.DISCRETE_ROWS :][:3].copy()
     before = workspace.stored_plans.copy()
 
     def costs(order: tuple[int, ...]) -> list[float]:

@@ -92,10 +92,10 @@ def test_a_search_saves_work_only_where_that_changes_nothing(task: Problem, name
     planning = Planning(task, name)
     planning.begin()
     least = planning.costs(u[None])[0, 0]
-    assert table.report[package.candidates.REPORT_COST] == pytest.approx(least, rel=1e-4)
+    assert table.report[package.search.REPORT_COST] == pytest.approx(least, rel=1e-4)
     around = planning.costs(u + np.linspace(-0.03, 0.03, 13)[:, None])[:, 0]
     assert least <= around.min() * (1 + 1e-5)
-    grid = slice(0, 2 * package.candidates.SIDE + 1)
+    grid = slice(0, 2 * package.search.SIDE + 1)
     told, alone = table.out[grid, 0], planning.costs(table.candidates[grid])[:, 0]
     hopeless = np.isinf(told)
     assert hopeless.any() and np.all(alone[hopeless] > 5.0 * least)

@@ -6,7 +6,8 @@ import hashlib
 import io
 import json
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from rich.console import Console
 
 from symdual.common.errors import SymdualError
 from symdual.report import figures
-from symdual.report.figures import sweep_figure
+from symdual.report.figures import limits, sweep_figure
 from symdual.report.palette import LOOKS
 from symdual.report.sweeps import rows, summary_table
 from symdual.runtime.result_fields import REASONS, normalised_errors
@@ -89,6 +90,25 @@ def test_means_standard_errors_and_paired_differences(tmp_path: Path) -> None:
     assert dual.difference.error == pytest.approx(2 / np.sqrt(3))
     assert dual.better == pytest.approx(2 / 3)
     assert ce.difference is None and ce.better is None and not ce.failed
+
+
+def test_a_comparison_says_what_it_tells(tmp_path: Path) -> None:
+    """Nine runs. dual: 2 less than 8 in the mean, with an error of a sixth. planned: 0.1 less, error 0.31 / 3."""
+    ce = np.full(9, 8.0)
+    spread = np.array([-1.0, 1.0, 0.0, -1.0, 1.0, 0.0, -1.0, 1.0, 0.0]) * np.sqrt(8 / 6)  # a deviation of 1, so 1/3
+    path = stored(
+        tmp_path / "r.npz",
+        ce={"costs": ce},
+        dual={"costs": ce - 2.0 + 0.5 * spread},
+        planned={"costs": ce - 0.1 + 0.31 * spread},
+        cautious={"costs": ce - 1e-4 + 0.3 * spread},
+        oracle={"costs": ce - 0.1 + 0.3 * spread},
+    )
+    dual, planned, cautious, oracle = summary_of(path).sentences()[:4]
+    assert dual == "dual saves 25 ± 2 % beside ce"
+    assert planned == "9 runs cannot tell planned from ce; some 87 runs would tell"  # 9 (3 * 0.31 / 0.3)^2
+    assert cautious == "9 runs cannot tell cautious from ce; it hardly matters which one you take"
+    assert oracle == "oracle saves nothing beyond chance in 9 runs: there is little that learning could gain"
 
 
 def test_a_mean_of_survivors_is_marked_and_explained(tmp_path: Path) -> None:
@@ -278,6 +298,18 @@ def test_table_has_a_line_for_each_controller(tmp_path: Path) -> None:
     lines = out.getvalue().splitlines()
     assert [line.split()[0] for line in lines[1:]] == ["dual", "ce"]
     assert "2.00 ± 0.58" in lines[1] and "-1.0 ± 1.2" in lines[1] and "67 %" in lines[1]
+
+
+def test_a_limit_is_where_a_constraint_of_one_state_is_zero(tmp_path: Path) -> None:
+    """Constraints 2 x_0 - 3, of x_0 alone, and x_0 + x_1, of both."""
+    x = np.random.default_rng(0).standard_normal((3, 5, 2))
+    simulation = SimpleNamespace(
+        description=SimpleNamespace(controllers=("ce",)),
+        about={"names": {"states": ["x0", "x1"]}},
+        array=lambda _, field: x if field == "states" else np.stack([2.0 * x[..., 0] - 3.0, x.sum(axis=-1)], axis=-1),
+    )
+    assert limits(cast(Any, simulation), 0) == [pytest.approx(1.5)]
+    assert limits(cast(Any, simulation), 1) == []
 
 
 def test_figure_is_the_same_for_the_same_sweep(tmp_path: Path) -> None:

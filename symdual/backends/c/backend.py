@@ -26,8 +26,6 @@ FEW = 8  # states and unknowns, over which loops are short
 #: modules that are compiled by themselves, as is every cost; all else is compiled together
 _PARTS = {"kernels": "kernels", "calls": "calls", "plant": "episode", "episode": "episode"}
 _BY_THEMSELVES = ("kernels", "calls")  # whose functions are handed no pointers, so that numba's may take their place
-#: plain Python that calls compiled functions
-_ON_OTHERS = ("control_step", "controller")
 _NUMBAS = ("likelihood", "process", "options")
 
 
@@ -104,7 +102,7 @@ class CBackend:
         return self._modules[name]
 
     def _made(self, name: str) -> types.ModuleType:
-        if name in _ON_OTHERS:
+        if name == "controller":  # plain Python that calls compiled functions
             return self._program.run_again(name, self.module)
         module = copied(self._program.module(name))
         if name == "plant":

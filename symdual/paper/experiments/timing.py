@@ -49,7 +49,7 @@ def measure_apart(problem: Problem) -> Boxes:
 def measure(problem: Problem) -> Boxes:
     """Time the boxes; calls from Python cost a few microseconds each, which the small boxes contain."""
     package, end = problem.package, problem.horizon
-    planning, table, u = Planning(problem), package.candidates.table(), np.zeros(package.NU)
+    planning, table, u = Planning(problem), package.search.table(), np.zeros(package.NU)
     pointers = {name: cost_pointer(problem, name, end) for name in ("ce", planning.kind)}
 
     def decide(name: str) -> None:
@@ -57,7 +57,7 @@ def measure(problem: Problem) -> Boxes:
         package.decision.decide_at(*head, planning.belief, planning.workspace, table, u)
 
     decide(planning.kind)
-    count = int(table.report[package.candidates.REPORT_EVALUATIONS])
+    count = int(table.report[package.search.REPORT_EVALUATIONS])
     tried = np.sort(table.candidates[:count], axis=0)
 
     def plans(last: int) -> None:
