@@ -16,7 +16,6 @@ import mpmath
 import numpy as np
 
 from symdual.checks import dense, gram
-from symdual.checks.kernels import TOLERANCE
 from symdual.checks.places import Place
 from symdual.checks.slopes import EIGHTH_ORDER, SLOPE, slope_by_inputs
 from symdual.common.arrays import Array
@@ -75,17 +74,13 @@ class ProcessSample:
         inputs = home.u + home.u_spread * self._random.normal(size=(PAST + HORIZON, package.NU)) / 2
         self._inputs = np.clip(inputs, numbers["lower"], numbers["upper"])
 
-        self._bits, self._combined = 0.0, False
+        self._bits, self.combined = 0.0, False
 
     def with_other_last_bits(self) -> ProcessSample:
         """The same problem with a start that differs by rounding."""
         twin = copy(self)
         twin._bits = EPSILON
         return twin
-
-    def tolerance(self, name: str) -> float:
-        """What a deviation may be."""
-        return COMBINED if self._combined else TOLERANCE
 
     def comparisons(self) -> Iterator[Comparison]:
         """Pairs of computed and expected numbers, each with the name of what they are."""
@@ -195,7 +190,7 @@ class ProcessSample:
                 values.append(value)
                 columns.append(gain)
                 continue
-            self._combined = True
+            self.combined = True
             others = [value._replace(point=point) for point in self._remembered(value, data)]
             shares, rest = self._combination(value, others)
             values += others

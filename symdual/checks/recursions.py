@@ -20,7 +20,7 @@ from symdual.checks.kernels import EPSILON, TOLERANCE, BlockResult
 from symdual.checks.objective import local_cost
 from symdual.checks.packaged import dense_model
 from symdual.checks.places import Place, input_bounds, places
-from symdual.checks.processes import ProcessSample
+from symdual.checks.processes import COMBINED, ProcessSample
 from symdual.checks.slopes import SLOPE, slope_by_inputs, slopes
 from symdual.checks.tuned import Tuned, at
 from symdual.common.arrays import Array
@@ -112,7 +112,7 @@ def _exact_slope(model: Specification, package: LoadedPackage, sample: Sample) -
             found.append(BlockResult(form, "50 digits", 1, 0.0, True, undefined=1))
             continue
         error, inherent = (abs(a - b) / size for a, b in ((got, wanted), (got, beside)))
-        passed = bool(error <= max(sample.tolerance(form), CONDITION * inherent))
+        passed = bool(error <= max(_tolerance(sample, form), CONDITION * inherent))
         found.append(BlockResult(form, "50 digits", 1, error, passed))
     return found
 
@@ -151,7 +151,7 @@ def _judged(
         for name, got, exact in sample.comparisons():
             rows.append((name, got, exact, _apart(got, exact)))
             progress((number + len(rows) / 20) / PROBLEMS)
-        allowed = [sample.tolerance(name) for name, *_ in rows]  # which is known once all was compared
+        allowed = [_tolerance(sample, name) for name, *_ in rows]  # which is known once all was compared
         inherent = np.zeros(len(rows))
         if any(error > tolerance for (*_, error), tolerance in zip(rows, allowed, strict=True)):
             for _ in range(TWINS):
@@ -173,6 +173,13 @@ def _judged(
         )
         for name, rows in found.items()
     ]
+
+
+def _tolerance(sample: Sample | ProcessSample, name: str) -> float:
+    """What a deviation may be; third derivatives, in slopes of terms of second order, are taken by differences."""
+    if isinstance(sample, ProcessSample):
+        return COMBINED if sample.combined else TOLERANCE
+    return DIFFERENCES if sample.second_order and name.startswith(SLOPE) else TOLERANCE
 
 
 def _apart(got: Array, exact: Array) -> float:
@@ -292,9 +299,10 @@ class Sample:
         if constraints_of(self._package):
             yield from self._limits()
 
-    def tolerance(self, name: str) -> float:
-        """What a deviation may be; third derivatives, in slopes of terms of second order, are taken by differences."""
-        return DIFFERENCES if self._reference.second_order and name.startswith(SLOPE) else TOLERANCE
+    @property
+    def second_order(self) -> bool:
+        """Whether covariances have terms of second order."""
+        return self._reference.second_order
 
     def slopes_are_exact(self) -> bool:
         """Whether the package has slopes of the dual cost that are no differences of it."""
@@ -355,7 +363,7 @@ class Sample:
 
     def _filter(self) -> Iterator[Comparison]:
         u = self._inputs[0]
-        predict = dense.predict_second_order if self._reference.second_order else dense.predict
+        predict = dense.predict_second_order if self.second_order else dense.predict
         expected = predict(self._reference, self._noise, 0, self._belief, u)
         predicted = self._filtered(self._belief, u, None, "update")
         yield from self._both("predicted", "", predicted, expected)
@@ -381,7 +389,7 @@ class Sample:
 
     def _considered(self, belief: dense.Belief, y: Array) -> dense.Belief:
         """The same where nothing is learned about the parameters."""
-        update = dense.update_second_order if self._reference.second_order else dense.update
+        update = dense.update_second_order if self.second_order else dense.update
         return update(self._reference, self._noise, 1, belief, y, learning=False)
 
     def _both(self, label: str, condition: str, got: dense.Belief, exact: dense.Belief) -> Iterator[Comparison]:
@@ -488,8 +496,7 @@ class Sample:
         direction = self._random.normal(size=self._inputs.shape) * self._home.u_spread * inside
         active = np.flatnonzero(np.diag(self._belief.covariance))
         around = ExactSurroundings(model, self._noise, self._cost, self._numbers, self._signals)
-        second_order = self._reference.second_order
-        plan = ExactPlan(around, self._noise, self._belief, self._cost.bounds, list(active), second_order)
+        plan = ExactPlan(around, self._noise, self._belief, self._cost.bounds, list(active), self.second_order)
         wanted, other, found = plan.slope(self._inputs, direction), self.with_other_last_bits(), {}
         for form, dual_gradient in self._forms_of_slopes().items():
             own, beside = (sample._slope_by_inputs(dual_gradient) for sample in (self, other))
