@@ -1,13 +1,13 @@
 """What plans cost that count what each filter counts: ce, dual, dual at order 2 and planned with every filter.
 
-    python benchmarks/plans_by_filter.py [--runs 400] [--seconds 60] [--store FILE] [--table] [SYSTEM ...]
+    python benchmarks/plans_by_filter.py [--runs 400] [--seconds 60] [--filter NAME ...] [--store FILE] [--table] [SYSTEM ...]
 
 Every example, gallery system and model of belief_models on which filters differ. Truth, drift and noise are drawn, the
 same for all filters and controllers. A row has the mean cost with the first filter; the rows below it have the
 difference to that, run by run, with its standard error in percent, and how many episodes failed.
 
 What is done is kept in the store, a JSON file, in parts of PART episodes: the command goes on where it was interrupted.
-A system gets as many runs as its seconds allow, one part at least.
+A system gets as many runs as its seconds of processor time allow, one part at least.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ def main() -> None:
     parser.add_argument("systems", metavar="SYSTEM", nargs="*", help="names of systems [all]")
     parser.add_argument("--runs", type=int, default=400)
     parser.add_argument("--seconds", type=float, default=60.0, help="for each system, compilation aside")
+    parser.add_argument("--filter", action="append", default=[], help="beside the extended one [all that differ]")
     parser.add_argument("--store", type=Path, default=Path("results/plans_by_filter.json"))
     parser.add_argument("--table", action="store_true", help="only print what is there")
     given = parser.parse_args()
@@ -55,24 +56,29 @@ def main() -> None:
         place = given.store.parent / "packages" / file.stem
         place.mkdir(parents=True, exist_ok=True)
         try:
-            for name, versions in with_each_filter(file, place):
+            for name, versions in with_each_filter(file, place, given.filter):
                 settings = Settings("drift", window=WINDOWS.get(file.stem))
-                run_more(versions, settings, store.setdefault(name, {}), given.runs, given.seconds)
-                given.store.write_text(json.dumps(store))
+                found = store.setdefault(name, {})
+                for _ in run_more(versions, settings, found, given.runs, given.seconds):
+                    given.store.write_text(json.dumps(store))
                 print("\n".join(rows(name, store[name])), flush=True)
         except SymdualError as failure:
             print(f"{file.stem}: {failure}", file=sys.stderr, flush=True)
     print("\n".join(table(store)))
 
 
-def with_each_filter(file: Path, place: Path) -> Iterator[tuple[str, dict[str, Problem]]]:
-    """The problems of a file on which filters differ, each with every filter."""
+def with_each_filter(file: Path, place: Path, names: list[str]) -> Iterator[tuple[str, dict[str, Problem]]]:
+    """The problems of a file on which filters differ, each with every filter, or the extended one and those named."""
     contents = load_model_file(model_file(file, place))
     packages = {one.name: one for one in wanted(contents)}
     generated(contents, place)
     for name, scenario in contents.scenarios.items():
         asked = packages[scenario.model.name]
-        groups, _ = filters_of(asked)
+        groups = {
+            used: same
+            for used, same in filters_of(asked)[0].items()
+            if not names or {used, *same} & {"extended", *names}
+        }
         if len(groups) > 1:
             own = problems.problem(load(place / scenario.model.name), name)
             versions = {}
@@ -83,8 +89,13 @@ def with_each_filter(file: Path, place: Path) -> Iterator[tuple[str, dict[str, P
             yield name, versions
 
 
-def run_more(versions: dict[str, Problem], settings: Settings, found: Found, runs: int, seconds: float) -> None:
-    """Parts of episodes with every filter and controller, as long as there is time for a whole round of them."""
+def run_more(
+    versions: dict[str, Problem], settings: Settings, found: Found, runs: int, seconds: float
+) -> Iterator[None]:
+    """Parts of episodes with every filter and controller, as long as there is time for a whole round of them.
+
+    Yields after each part.
+    """
     ways = [(used, name) for used in versions for name in CONTROLLERS]
     for used, name in ways:
         found.setdefault(used, {}).setdefault(name, {"costs": [], "seconds": 0.0})
@@ -96,6 +107,7 @@ def run_more(versions: dict[str, Problem], settings: Settings, found: Found, run
         for used, name in ways:
             if len(found[used][name]["costs"]) == done:
                 add_part(versions[used], name, done // PART, settings, found[used][name])
+                yield
 
 
 def add_part(problem: Problem, name: str, part: int, settings: Settings, kept: dict[str, Any]) -> None:
