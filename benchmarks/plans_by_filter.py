@@ -1,6 +1,6 @@
 """What plans cost that count what each filter counts: ce, dual, dual at order 2 and planned with every filter.
 
-    python benchmarks/plans_by_filter.py [--runs 400] [--seconds 60] [--filter NAME ...] [--store FILE] [--table] [SYSTEM ...]
+    python benchmarks/plans_by_filter.py [--runs 400] [--seconds 60] [--filter NAME] [--store FILE] [--table] [SYSTEM]
 
 Every example, gallery system and model of belief_models on which filters differ. Truth, drift and noise are drawn, the
 same for all filters and controllers. A row has the mean cost with the first filter; the rows below it have the
