@@ -173,6 +173,7 @@ _KINDS = (
         "thompson",
         Look("#9a5b2f", "#8a4f26", "#d9a07a", (0, (4, 1, 1, 1, 1, 1)), "P", "posterior sampling (thompson)"),
         options=("hold", "seed"),
+        part="thompson",
         refuses=(
             ("processes", "draws parameters, and a Gaussian process is a function"),
             ("single", "draws its random numbers in double precision"),

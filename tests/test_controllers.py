@@ -33,9 +33,10 @@ def test_entries_refer_to_what_there_is() -> None:
     assert {name for kind in CONTROLLERS.values() for name in kind.options} == set(OPTIONS)
 
 
-def test_only_planned_needs_a_part() -> None:
-    assert parts_for("planned") == parts_for(["ce", "planned"]) == {"planned"} <= set(PARTS)
-    assert parts_for(name for name in NAMES if name != "planned") == frozenset()
+def test_planned_and_thompson_need_parts() -> None:
+    for name in ("planned", "thompson"):
+        assert parts_for(name) == parts_for(["ce", name]) == {name} <= set(PARTS)
+    assert parts_for(name for name in NAMES if name not in ("planned", "thompson")) == frozenset()
 
 
 def test_no_two_look_alike() -> None:

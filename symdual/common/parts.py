@@ -9,6 +9,7 @@ from symdual.common.errors import PackageError, SymdualError, did_you_mean
 #: what each part is for; the base has the other controllers, the filter and episodes
 PARTS = {
     "planned": "the controller `planned`",
+    "thompson": "the controller `thompson`",
     "likelihood": "fits to recordings, and what an experiment can tell",
 }
 

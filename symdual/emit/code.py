@@ -84,7 +84,8 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
     records = facts.records()
     alone = tuple(kind.name for kind in EXPORTED if kind.part in ("", *facts.parts))
     addable = {kind.name: kind.part for kind in EXPORTED if kind.name not in alone}
-    own = tuple(name for name, cost in COSTS.items() if cost.own_module)
+    asked = {kind.cost for kind in EXPORTED if kind.name in alone}
+    own = tuple(name for name, cost in COSTS.items() if cost.own_module and name in asked)
     found = (
         File("__init__", facts.init(digest_placeholder)),
         File("options", OptionsContext(TESTED)),
@@ -108,7 +109,7 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         File("planning/dual_cost"),
         *([File("constraints/uncertain_cost")] if has.constraints else []),
         *(_planned(facts, slopes, AdjointBlocksContext(facts.selecting, width, rows)) if has.planned else []),
-        File("blocks/random_numbers"),
+        *([File("blocks/random_numbers")] if own or (has.planned and has.selection) else []),
         File("calls", CallsContext(slopes)),
         File("search/search", SearchContext(_search_limits(search, has.discrete_inputs)), f"search/{search}"),
         *([File("search/discrete_inputs")] if has.discrete_inputs else []),

@@ -49,12 +49,12 @@ bent_once = Model(
     filter="second_order",
 )
 
-# an iterated filter of second order for a measurement that is a state and a signal
+# an iterated filter of second order beside a signal, where one measurement is a state and one a product
 pushed_again = Model(
     [x, v],
     [u],
     [x + 0.4 * v, v + gain * sp.sin(x) + signal("wind", usual=0.3) * gain + u],
-    observation=[v],
+    observation=[v, x * gain],
     process_noise=0.01,
     measurement_noise=0.01,
     drift=0.01,
