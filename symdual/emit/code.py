@@ -236,7 +236,7 @@ def _adjoint(facts: Facts, blocks: AdjointBlocksContext) -> list[File]:
         File("blocks/adjoint_blocks", blocks),
         *([] if facts.objective is None else [File("slopes/adjoint_cost", facts.objective)]),
         *([File("slopes/adjoint_noise")] if has.noise else []),
-        *([File("slopes/adjoint_moments", SecondOrderContext(facts.moments))] if has.second_order else []),
+        *([File("slopes/adjoint_moments", facts.adjoint_moments())] if has.second_order else []),
         File("slopes/adjoint_hessians", AdjointHessiansContext(s.curved_rows, seen)),
     ]
     if has.processes:

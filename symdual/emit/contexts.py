@@ -205,6 +205,15 @@ class SecondOrderContext(NamedTuple):
     moments: SecondOrderText
 
 
+class AdjointMomentsContext(NamedTuple):
+    """Slopes of the terms of second order in covariances."""
+
+    moments: SecondOrderText
+    states: tuple[int, ...]
+    inputs: tuple[int, ...]
+    seen: tuple[int, ...]
+
+
 class JointCostContext(NamedTuple):
     """What an iterated filter minimises."""
 

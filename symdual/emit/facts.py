@@ -12,6 +12,7 @@ from symdual.common.parts import PARTS
 from symdual.derive.derivation import Derivation
 from symdual.derive.structure import Structure, hessian_diagonals, structure
 from symdual.emit.contexts import (
+    AdjointMomentsContext,
     Has,
     InitContext,
     KernelsContext,
@@ -25,7 +26,7 @@ from symdual.emit.layout import functions_text, helpers_in, hessian_text, kernel
 from symdual.emit.processes import process_codes, process_pairs
 from symdual.emit.record import Needs, Record
 from symdual.emit.records import records
-from symdual.emit.second_order import NO_MOMENTS, second_order_text
+from symdual.emit.second_order import NO_MOMENTS, adjoint_moments_context, second_order_text
 from symdual.emit.sizes import arguments_of, shapes_text
 from symdual.spec.objective import Objective
 from symdual.spec.specification import Specification
@@ -167,6 +168,10 @@ class Facts:
         if not self.second_order:
             return NO_MOMENTS
         return second_order_text(self.derivation, self.structure)
+
+    def adjoint_moments(self) -> AdjointMomentsContext:
+        """The same for the slopes of covariances along plans."""
+        return adjoint_moments_context(self.derivation, self.moments)
 
     def _moment_lines(self) -> tuple[str, ...]:
         if not self.second_order:
