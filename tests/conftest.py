@@ -315,6 +315,15 @@ def _custom() -> Model:
 ZOO: dict[str, Callable[[], Model]] = {
     "linear": lambda: Model([x, v], [u], [x + 0.1 * v, 0.9 * v + u], name="linear"),
     "gain": lambda: Model([x], [u], [x + unknown("b", 1.0) * u], name="gain"),
+    "bounded": lambda: Model(
+        [x, v],
+        [u],
+        [
+            x + unknown("k", 2.0, 0.2, positive=True) * sp.sqrt(1 + v**2),
+            v * unknown("c", 0.3, 0.02, lower=0.0, upper=1.0) - u / unknown("m", -1.5, 0.1, upper=-0.5),
+        ],
+        name="bounded",
+    ),
     "waves": lambda: Model([x, v], [u], [x + 0.4 * v, v + _wave("g", x) + u], name="waves"),
     "network": lambda: Model([x, v], [u], [x + v, v + _network("net", x) + u], name="network"),
     "polynomial": lambda: Model(

@@ -229,37 +229,119 @@ def update_second_order(
     return update(model, held, time, belief, y - more.mean, learning=learning)
 
 
-def update_iterated(model: DenseModel, noise: Noise, time: int, belief: Belief, y: Array) -> Belief:
-    """The most probable z, by Gauss-Newton steps z <- m + K (y - h(z) - C (m - z)), halved while they do not help.
+class Departure(NamedTuple):
+    """The belief before a prediction, and the input of the step."""
 
-    The covariance is that of the linearisation there; NaN entries of y are missing.
-    """
-    measured = ~np.isnan(y)
-    whole = noise.of_measurement(time, belief.mean)  # that of the prediction: it stays while z moves
-    R = whole[np.ix_(measured, measured)]
-    if not (np.all(np.isfinite(belief.covariance)) and np.all(np.isfinite(R))):
-        return Belief(np.full_like(belief.mean, np.nan), np.full_like(belief.covariance, np.nan))
-    start, z = belief.mean, belief.mean
-    deviations = np.sqrt(np.diag(belief.covariance))
+    belief: Belief
+    u: Array
+
+
+def most_probable(
+    prior: Belief, measure: Callable[[Array], Array], slope: Callable[[Array], Array], y: Array, R: Array
+) -> Array:
+    """The most probable z, by Gauss-Newton steps z <- m + K (y - h(z) - C (m - z)), halved while they do not help."""
+    start, z = prior.mean, prior.mean
+    deviations = np.sqrt(np.diag(prior.covariance))
     units = np.where(deviations > 0.0, deviations, 1.0)  # without them lstsq would take small variances for zero
-    correlations = belief.covariance / np.outer(units, units)
+    correlations = prior.covariance / np.outer(units, units)
 
     def unlikely(at: Array) -> float:
-        error = (y - model.observation(time, at))[measured]
-        moved = (at - start) / units
+        error, moved = y - measure(at), (at - start) / units
         return float(moved @ np.linalg.lstsq(correlations, moved)[0] + error @ np.linalg.solve(R, error))
 
     for _ in range(100):
-        C = model.observation_jacobian(time, z)[measured]
-        gain = np.linalg.solve(innovation_covariance(C, belief.covariance, R), C @ belief.covariance).T
-        step = start + gain @ ((y - model.observation(time, z))[measured] - C @ (start - z)) - z
+        C = slope(z)
+        gain = np.linalg.solve(innovation_covariance(C, prior.covariance, R), C @ prior.covariance).T
+        step = start + gain @ (y - measure(z) - C @ (start - z)) - z
         share = 1.0
         while share > 1e-9 and unlikely(z + share * step) > unlikely(z) * (1 + 1e-12):
             share *= 0.5
         z = z + share * step
-    held = noise._replace(measurement=whole, measurement_at=None)
-    linearised = update(model, held, time, Belief(z, belief.covariance), y)
-    return Belief(z, linearised.covariance)
+        if np.all(np.abs(step) <= 1e-14 * (units + np.abs(z))):
+            break
+    return z
+
+
+def update_iterated(
+    model: DenseModel,
+    noise: Noise,
+    time: int,
+    belief: Belief,
+    y: Array,
+    departure: Departure | None = None,
+    *,
+    second_order: bool = False,
+) -> Belief:
+    """The update at the most probable (z0, w) with z = F(z0) + w, where z0 is what was predicted from; see `departure`.
+
+    Without it, z0 is z. The covariance is that of the linearisation there; NaN entries of y are missing. To second
+    order, F and h count the moments of what is left of the covariances of z0 and z, as in a fixed point.
+    """
+    n, measured = model.nz, ~np.isnan(y)
+    R = noise.of_measurement(time, belief.mean)  # that of the prediction: it stays while z moves
+    prior, N = belief, np.zeros((n, n))
+    if departure is not None:
+        prior, Q = departure.belief, noise.of_step(time - 1, departure.belief.mean, departure.u)
+        N[: model.nx, : model.nx], N[model.nx :, model.nx :] = Q, noise.diffusion
+    if not (np.all(np.isfinite(prior.covariance)) and np.all(np.isfinite(R)) and np.all(np.isfinite(N))):
+        return Belief(np.full_like(belief.mean, np.nan), np.full_like(belief.covariance, np.nan))
+
+    def move(z0: Array) -> Array:
+        if departure is None:
+            return z0
+        x = model.dynamics(time - 1, z0, departure.u)
+        return np.concatenate([x, noise.transition @ z0[model.nx :]])
+
+    def slope_of(z0: Array) -> Array:
+        own = np.eye(n) if departure is None else augmented(model, noise, time - 1, z0, departure.u)[0]
+        return np.hstack([own, np.eye(n)])
+
+    joint = Belief(np.concatenate([prior.mean, np.zeros(n)]), _blocks(prior.covariance, N))
+    left, before = joint.covariance, slope_of(prior.mean) @ joint.covariance @ slope_of(prior.mean).T
+    found, both = joint.mean, before
+    while True:
+        z0 = found[:n]
+        of_step, of_measurement = Moments(np.zeros(n), np.zeros((n, n))), Moments(np.zeros(len(y)), np.zeros_like(R))
+        if second_order and departure is not None:
+            of_step = _moments_of_step(model, time - 1, z0, departure.u, left[:n, :n])
+        if second_order:
+            if both is before:  # the prediction, which the step's moments widen
+                both = before + of_step.covariance
+            assert model.observation_hessian is not None
+            z = move(z0) + of_step.mean + found[n:]
+            rows = [model.observation_hessian(time, z, unit) for unit in np.eye(model.ny)]
+            of_measurement = moments(np.array(rows), both)
+        tried = joint._replace(covariance=_blocks(prior.covariance, N + of_step.covariance))
+        noisy = (R + of_measurement.covariance)[np.ix_(measured, measured)]
+
+        def reach(Z: Array, shift: Array = of_step.mean) -> Array:
+            return move(Z[:n]) + shift + Z[n:]
+
+        def measure(Z: Array, shift: Array = of_measurement.mean, reach: Callable[[Array], Array] = reach) -> Array:
+            return (model.observation(time, reach(Z)) + shift)[measured]
+
+        def slope(Z: Array, reach: Callable[[Array], Array] = reach) -> Array:
+            return model.observation_jacobian(time, reach(Z))[measured] @ slope_of(Z[:n])
+
+        found = most_probable(tried, measure, slope, y[measured], noisy)
+        C, known = slope(found), left
+        S = innovation_covariance(C, tried.covariance, noisy)
+        left = tried.covariance - tried.covariance @ C.T @ np.linalg.solve(S, C @ tried.covariance)
+        both = slope_of(found[:n]) @ left @ slope_of(found[:n]).T
+        if not second_order or np.all(np.abs(np.diag(left - known)) <= 1e-12 * np.diag(tried.covariance)):
+            return Belief(reach(found), both)
+
+
+def _blocks(one: Array, other: Array) -> Array:
+    zero = np.zeros((len(one), len(other)))
+    return np.block([[one, zero], [zero.T, other]])
+
+
+def _moments_of_step(model: DenseModel, time: int, z: Array, u: Array, P: Array) -> Moments:
+    """Those of (f, D theta), where D theta has none."""
+    rows = [model.hessian(time, z, u, unit)[: model.nz, : model.nz] for unit in np.eye(model.nx)]
+    own = moments(np.array(rows), P)
+    return Moments(np.pad(own.mean, (0, model.ntheta)), np.pad(own.covariance, (0, model.ntheta)))
 
 
 def forward_pass(model: DenseModel, noise: Noise, k: int, z: Array, inputs: Array) -> Array:

@@ -31,6 +31,9 @@ _TAIL = 9.0  # deviations beyond which a normal density is nothing in double pre
 _STEPS = 60  # of Newton's method, which takes five
 
 
+Sides = tuple[float | None, float | None]
+
+
 class Moments(NamedTuple):
     """A mean and a variance, as numbers or as arrays of one shape."""
 
@@ -56,6 +59,12 @@ class Transform:
         return math.isfinite(self.lower) or math.isfinite(self.upper)
 
     @property
+    def sides(self) -> Sides:
+        """Both bounds, None for an open side: as files have them, see `between`."""
+        low, high = (side if math.isfinite(side) else None for side in (self.lower, self.upper))
+        return low, high
+
+    @property
     def two_sided(self) -> bool:
         """Whether there are two bounds."""
         return math.isfinite(self.lower) and math.isfinite(self.upper)
@@ -72,6 +81,19 @@ class Transform:
         'logit_friction'
         """
         return f"{'logit' if self.two_sided else 'log'}_{name}" if self else name
+
+    def formula(self, name: str) -> str:
+        """Kappa in terms of k with this name, as text.
+
+        >>> Transform(0.0, 1.0).formula("friction"), Transform(lower=273.0).formula("T"), Transform().formula("b")
+        ('log(friction / (1 - friction))', 'log(T - 273)', 'b')
+        """
+        if not self:
+            return name
+        above, below = (name if self.lower == 0 else f"{name} - {self.lower:g}"), f"{self.upper:g} - {name}"
+        if self.two_sided:
+            return f"log({above if self.lower == 0 else f'({above})'} / ({below}))"
+        return f"log({above if self.sign > 0 else below})"
 
     def contains(self, k: ArrayLike) -> bool:
         """Whether all numbers lie strictly between the bounds."""
@@ -157,6 +179,12 @@ class Transform:
 IDENTITY = Transform()
 
 
+def between(sides: Sides) -> Transform:
+    """The transform with these bounds, None for an open side."""
+    low, high = sides
+    return Transform(-math.inf if low is None else low, math.inf if high is None else high)
+
+
 # ------------------------------------------------------------ of several quantities
 
 Transforms = Sequence[Transform]  # one for each entry; those that are missing have no bounds
@@ -175,6 +203,22 @@ def quantiles_of(transforms: Transforms, probability: float, mean: Array, varian
     """A quantile of quantities in users' units, along the last axis of mean and variance of the numbers kappa."""
     own = [*transforms, *[IDENTITY] * (np.shape(mean)[-1] - len(transforms))]
     return np.stack([t.quantile(probability, mean[..., i], variance[..., i]) for i, t in enumerate(own)], axis=-1)
+
+
+def band_of(transforms: Transforms, mean: Array, variance: Array, width: float) -> tuple[Array, Array]:
+    """The ends of a band of `width` deviations of the numbers kappa, for moments of quantities along the last axis."""
+    mean, reach = np.array(mean, dtype=np.float64), width * np.sqrt(np.maximum(variance, 0.0))
+    lower, upper = mean - reach, mean + reach
+    for i, one in enumerate(transforms):
+        for at in np.ndindex(mean.shape[:-1]) if one else ():
+            place = (*at, i)
+            if np.isfinite(mean[place]) and np.isfinite(variance[place]):
+                kappa = one.matched(float(mean[place]), float(variance[place]))
+                ends = one.to_user(kappa.mean + one.sign * width * math.sqrt(kappa.variance) * np.array([-1.0, 1.0]))
+                lower[place], upper[place] = ends
+            else:
+                lower[place] = upper[place] = np.nan
+    return lower, upper
 
 
 def values_of(transforms: Transforms, kappa: Array) -> Array:

@@ -8,9 +8,9 @@ import sympy as sp
 
 from symdual.derive.calculus import Calculus, Hessian, Vector, differentiate
 from symdual.derive.program import (
-    canonical_symbols,
     dynamics_program,
     observation_program,
+    scalar_symbol,
     slope_program,
     terms_program,
 )
@@ -71,8 +71,9 @@ class Loops:
 class Derivation:
     """A specification with its derivatives on the augmented state z = (x, theta).
 
-    theta is ordered: scalar unknowns first, then the weight arrays of the families one after another. `dynamics` is a
-    whole step, or the first of its substeps. `loops` is there for steps that are not written out.
+    theta is ordered: scalar unknowns first (those with bounds by their logarithms or logits), then the weight arrays of
+    the families one after another. `dynamics` is a whole step, or the first of its substeps. `loops` is there for steps
+    that are not written out.
     """
 
     model: Specification
@@ -129,10 +130,8 @@ def derive(system: System) -> Derivation:
     Output: its dynamics, its observation, and what scenarios ask of the code, as differentiated programs.
     """
     model = system if isinstance(system, Specification) else specified(system)
-    symbols = canonical_symbols(model)
-    states = tuple(symbols[s] for s in model.states)
-    inputs = tuple(symbols[s] for s in model.inputs)
-    scalars = tuple(symbols[s] for s in model.unknowns)
+    states, inputs = (tuple(sp.Symbol(s.name, real=True) for s in part) for part in (model.states, model.inputs))
+    scalars = tuple(map(scalar_symbol, model.unknowns))
     blocks: list[WeightBlock] = []
     start = len(scalars)
     for family in model.families:

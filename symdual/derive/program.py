@@ -23,7 +23,7 @@ import sympy as sp
 from symdual.derive.holes import Filled, filled
 from symdual.derive.order import in_order
 from symdual.derive.pieces import Limits, in_pieces
-from symdual.spec.symbols import Constant, Family, FeatureSum, power, tanh
+from symdual.spec.symbols import Constant, Family, FeatureSum, Unknown, logistic, power, tanh
 from symdual.spec.system import System
 
 DIFFERENTIATED = Limits(terms=sys.maxsize, depth=16)  # of an expression of which derivatives are found; sums are easy
@@ -70,16 +70,30 @@ class Program:
         return tuple(node for node in self.nodes if isinstance(node, Point))
 
 
-def canonical_symbols(model: System) -> dict[sp.Symbol, sp.Symbol]:
-    """Map each symbol of the model to a plain real one of the same name, free of the user's assumptions."""
-    scalars = [
-        *model.states,
-        *model.inputs,
-        *model.unknowns,
-        *model.constants,
-        *([model.time] if model.time else []),
-    ]
-    return {symbol: sp.Symbol(symbol.name, real=True) for symbol in scalars}
+def canonical_symbols(model: System) -> dict[sp.Symbol, sp.Expr]:
+    """What stands for each symbol of the model: a plain real one of the same name, free of the user's assumptions.
+
+    For an unknown with bounds it is the expression that keeps to them, in the symbol of what is normal.
+    """
+    scalars = [*model.states, *model.inputs, *model.constants, *([model.time] if model.time else [])]
+    found: dict[sp.Symbol, sp.Expr] = {symbol: sp.Symbol(symbol.name, real=True) for symbol in scalars}
+    return found | {symbol: _within_bounds(symbol) for symbol in model.unknowns}
+
+
+def scalar_symbol(unknown: Unknown) -> sp.Symbol:
+    """The symbol of an unknown in theta: that of its logarithm or logit where it has bounds."""
+    return sp.Symbol(unknown.transform.inner_name(unknown.name), real=True)
+
+
+def _within_bounds(unknown: Unknown) -> sp.Expr:
+    """An unknown in terms of its entry of theta, see `symdual.common.transforms`."""
+    one, kappa = unknown.transform, scalar_symbol(unknown)
+    if not one:
+        return kappa
+    if one.two_sided:
+        lower, upper = map(sp.sympify, (one.lower, one.upper))
+        return lower + (upper - lower) * logistic(kappa)
+    return sp.sympify(one.lower) + sp.exp(kappa) if one.sign > 0 else sp.sympify(one.upper) - sp.exp(kappa)
 
 
 def dynamics_program(model: System) -> Program:

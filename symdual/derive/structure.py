@@ -43,6 +43,7 @@ class Structure:
     curved_rows: tuple[int, ...]
     curved_in_z: tuple[int, ...]
     observation_curved_rows: tuple[int, ...]
+    processes: bool
 
     @property
     def nz(self) -> int:
@@ -50,9 +51,17 @@ class Structure:
         return self.nx + self.ntheta
 
     def filter_in_use(self, wanted: str) -> str:
-        """The filter that a model asks for, or the extended one where that is the same: nothing is curved."""
-        curved = bool(self.curved_in_z or self.observation_curved_rows)
-        useful = {"iterated": bool(self.observation_curved_rows), "second_order": curved}
+        """The filter that a model asks for, or the extended one where that is the same: nothing is curved.
+
+        Beside Gaussian processes, an iterated filter does not go back over the step before.
+        """
+        measured = bool(self.observation_curved_rows)
+        curved = measured or bool(self.curved_in_z)
+        useful = {
+            "second_order": curved,
+            "iterated": measured if self.processes else curved,
+            "iterated_second_order": curved,
+        }
         return wanted if useful.get(wanted, True) else "extended"
 
 
@@ -88,6 +97,7 @@ def structure(derivation: Derivation) -> Structure:
         curved_rows=tuple(sorted(step.second)),
         curved_in_z=tuple(i for i in sorted(step.second) if step.second[i][:first_input, :first_input].any()),
         observation_curved_rows=tuple(sorted(measured.second)),
+        processes=any(family.process is not None for family in derivation.model.families),
     )
 
 

@@ -21,10 +21,10 @@ from symdual.emit.contexts import (
     ControllerContext,
     CostBlocksContext,
     DecisionContext,
-    FilterCovarianceContext,
     FilterFactorContext,
     FilterMeanContext,
     GradientContext,
+    JointCostContext,
     NarrowingContext,
     NominalContext,
     ObjectiveContext,
@@ -98,7 +98,8 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         *_optional(facts),
         _filter_covariance(facts),
         File("filters/filter_mean", FilterMeanContext(facts.selecting)),
-        File("filters/filter_step", _filter_step(facts), f"filters/{facts.filter}"),
+        _filter_step(facts),
+        *_refinement(facts),
         File("filters/filter"),
         File("planning/trajectory"),
         File("planning/backward"),
@@ -132,15 +133,28 @@ def _plant() -> PlantContext:
 
 def _filter_covariance(facts: Facts) -> File:
     """How the filter keeps a covariance."""
-    context: NamedTuple = FilterCovarianceContext(facts.moments)
+    context: NamedTuple | None = None
     if facts.square_root:
         context = FilterFactorContext(facts.moments, facts.transition, facts.diffusion)
     return File("filters/filter_covariance", context, f"filters/{'square_root' if facts.square_root else 'covariance'}")
 
 
-def _filter_step(facts: Facts) -> NamedTuple | None:
-    """What the filter needs to know besides `has`."""
-    return SecondOrderContext(facts.moments) if facts.filter == "second_order" else None
+def _filter_step(facts: Facts) -> File:
+    """How the filter approximates f and h."""
+    if facts.second_order:
+        return File("filters/filter_step", SecondOrderContext(facts.moments), "filters/second_order")
+    return File("filters/filter_step", None, "filters/extended")
+
+
+def _refinement(facts: Facts) -> list[File]:
+    """What an iterated filter adds to it."""
+    if facts.refinement != "iterated":
+        return []
+    return [
+        File("filters/former"),
+        File("filters/joint_cost", JointCostContext(facts.diffusion)),
+        File("filters/iterated"),
+    ]
 
 
 def _optional(facts: Facts) -> list[File]:
@@ -222,7 +236,7 @@ def _adjoint(facts: Facts, blocks: AdjointBlocksContext) -> list[File]:
         File("blocks/adjoint_blocks", blocks),
         *([] if facts.objective is None else [File("slopes/adjoint_cost", facts.objective)]),
         *([File("slopes/adjoint_noise")] if has.noise else []),
-        *([File("slopes/adjoint_moments", SecondOrderContext(facts.moments))] if has.second_order else []),
+        *([File("slopes/adjoint_moments", facts.adjoint_moments())] if has.second_order else []),
         File("slopes/adjoint_hessians", AdjointHessiansContext(s.curved_rows, seen)),
     ]
     if has.processes:

@@ -29,9 +29,10 @@ class Has(NamedTuple):
     constraints: bool
     discrete_inputs: bool  # inputs with a finite set of values
     square_root: bool  # a filter that keeps a factor of the covariance
-    filter: str  # "extended", "second_order" or "iterated"
     second_order: bool  # a filter with terms of second order
-    curved_innovation: bool  # a second-order filter of curved measurements
+    curved_innovation: bool  # the same with curved measurements
+    refinement: str  # how an update of the filter goes on: "iterated", or "" where it is done
+    smooths: bool  # an iterated filter that linearises the step before again
     lowrank: bool  # a low-rank form of the dual cost
     exact_slopes: bool  # slopes of the dual cost by the adjoint recursion, not by differences
     selection: bool  # simulated rollouts that select among plans
@@ -190,17 +191,10 @@ class SecondOrderText(NamedTuple):
         return max(self.dynamics.pairs, self.observation.pairs)
 
 
-class FilterCovarianceContext(NamedTuple):
-    """The covariance of a belief in the filter."""
-
-    moments: SecondOrderText
-
-
 class FilterFactorContext(NamedTuple):
-    """Its square-root form, which needs to know how parameters move."""
+    """The square root of a covariance in the filter, which needs to know how parameters move."""
 
     moments: SecondOrderText
-
     transition: str
     diffusion: str
 
@@ -209,6 +203,21 @@ class SecondOrderContext(NamedTuple):
     """The second-order filter."""
 
     moments: SecondOrderText
+
+
+class AdjointMomentsContext(NamedTuple):
+    """Slopes of the terms of second order in covariances."""
+
+    moments: SecondOrderText
+    states: tuple[int, ...]
+    inputs: tuple[int, ...]
+    seen: tuple[int, ...]
+
+
+class JointCostContext(NamedTuple):
+    """What an iterated filter minimises."""
+
+    diffusion: str
 
 
 class CostBlocksContext(NamedTuple):

@@ -12,6 +12,7 @@ from symdual.common.parts import PARTS
 from symdual.derive.derivation import Derivation
 from symdual.derive.structure import Structure, hessian_diagonals, structure
 from symdual.emit.contexts import (
+    AdjointMomentsContext,
     Has,
     InitContext,
     KernelsContext,
@@ -25,7 +26,7 @@ from symdual.emit.layout import functions_text, helpers_in, hessian_text, kernel
 from symdual.emit.processes import process_codes, process_pairs
 from symdual.emit.record import Needs, Record
 from symdual.emit.records import records
-from symdual.emit.second_order import NO_MOMENTS, second_order_text
+from symdual.emit.second_order import NO_MOMENTS, adjoint_moments_context, second_order_text
 from symdual.emit.sizes import arguments_of, shapes_text
 from symdual.spec.objective import Objective
 from symdual.spec.specification import Specification
@@ -62,7 +63,10 @@ class Facts:
         self.transition, self.diffusion = _form(model.transition, "identity"), _form(model.drift, "none")
         self.square_root = model.square_root
         self.selecting = -1 not in self.structure.h_selects  # every measurement is a state
-        self.filter = self.structure.filter_in_use(model.filter)
+        used = self.structure.filter_in_use(model.filter)
+        self.second_order, self.refinement = used in ("second_order", "iterated_second_order"), _refinement(used)
+        # a Gaussian process remembers the points where it was: a step cannot be taken back
+        self.smooths = self.refinement == "iterated" and bool(self.structure.curved_in_z) and not self.processes
         self.nr, self.nhr = len(self.structure.theta_rows), len(self.structure.h_theta_rows)
         still = self.transition == "identity" and self.diffusion == "none" and self.nr > 0
         self.state_dependent_noise = model.noise is not None
@@ -75,7 +79,7 @@ class Facts:
             g.has(Unknown) for g in constraints
         )  # the low-rank form knows unknowns only as the plan meets them
         self.lowrank = still and self.structure.ntheta >= MANY and unseen and not self.state_dependent_noise
-        self.lowrank = self.lowrank and self.filter != "second_order"  # which asks for all of S at every step
+        self.lowrank = self.lowrank and not self.second_order  # which asks for all of S at every step
         # neither true functions nor noise that depends are drawn, and constraints and choices are not simulated
         self.has_rollouts = not (self.processes or self.state_dependent_noise or self.constrained or self.discrete)
         self.linear = self.structure.linear and (model.objective is None or model.objective.affine(model))
@@ -96,9 +100,10 @@ class Facts:
             constraints=self.constrained,
             discrete_inputs=self.discrete,
             square_root=self.square_root,
-            filter=self.filter,
-            second_order=self.filter == "second_order",
-            curved_innovation=self.filter == "second_order" and bool(self.structure.observation_curved_rows),
+            second_order=self.second_order,
+            curved_innovation=self.second_order and bool(self.structure.observation_curved_rows),
+            refinement=self.refinement,
+            smooths=self.smooths,
             lowrank=self.lowrank,
             exact_slopes="planned" in self.parts and not self.constrained and (self.lowrank or not self.processes),
             selection=self.has_rollouts,
@@ -110,7 +115,9 @@ class Facts:
         """The records of the package."""
         needs = Needs(
             square_root=self.square_root,
-            filter=self.filter,
+            second_order=self.second_order,
+            refinement=self.refinement,
+            smooths=self.smooths,
             wide=self.moments.wide,
             pairs=self.moments.pairs,
             processes=bool(self.processes),
@@ -158,12 +165,16 @@ class Facts:
     @cached_property
     def moments(self) -> SecondOrderText:
         """Where f and h have second derivatives, as far as the filter asks for them."""
-        if self.filter != "second_order":
+        if not self.second_order:
             return NO_MOMENTS
         return second_order_text(self.derivation, self.structure)
 
+    def adjoint_moments(self) -> AdjointMomentsContext:
+        """The same for the slopes of covariances along plans."""
+        return adjoint_moments_context(self.derivation, self.moments)
+
     def _moment_lines(self) -> tuple[str, ...]:
-        if self.filter != "second_order":
+        if not self.second_order:
             return ()
         text = self.moments
         return (
@@ -235,7 +246,7 @@ class Facts:
             known["NOISE"] = {what: _plain(e) for what, e in model.noise.named if e != 0}
         if model.combinations:
             known["COMBINATIONS"] = model.combinations
-        unknowns = [(symbol.name, i, 1) for i, symbol in enumerate(derivation.scalars)]
+        unknowns = [(symbol.name, i, 1) for i, symbol in enumerate(model.unknowns)]
         unknowns += [(block.symbol.name, block.start, block.count) for block in derivation.weights]
         return InitContext(
             digest_placeholder=digest_placeholder,
@@ -245,7 +256,7 @@ class Facts:
             measurements=_positions(measurement_names(derivation)),
             unknowns=_spans(unknowns),
             data_entries=_spans(self._layout.entries),
-            constants=tuple(f"{key} = {value!r}" for key, value in known.items()),
+            constants=(*(f"{key} = {value!r}" for key, value in known.items()), *_bounded_line(model)),
         )
 
     def kernels(self) -> KernelsContext:
@@ -301,6 +312,18 @@ class Facts:
     def _size_names(self) -> Lines:
         names = ("NX", "NU", "NY", "NS", "NTHETA", "NZ", "NR", "NHR", "NPAIRS", "DATA", "WORK")
         return tuple(f"{name} = {self._sizes[name]}" for name in names)
+
+
+def _bounded_line(model: Specification) -> Lines:
+    """The unknowns with bounds, for those who turn theta into a user's units."""
+    bounded = {s.name: s.transform.sides for s in model.unknowns if s.transform}
+    meaning = "of unknowns k: theta has log(k - lower), log(upper - k) or, with both, the log of their ratio"
+    return (f"BOUNDED = {bounded!r}  # {meaning}",) if bounded else ()
+
+
+def _refinement(filter: str) -> str:
+    """How an update of a filter goes on after its first correction; empty where it is done."""
+    return "iterated" if filter in ("iterated", "iterated_second_order") else ""
 
 
 def _objective_context(derivation: Derivation) -> ObjectiveContext | None:

@@ -197,6 +197,7 @@ def model_digest(model: Specification) -> str:
         parts += _spelled(e)
     parts.append(sp.srepr(model.time) if model.time else "")
     parts += [f"{s.name} {s.mean!r} {s.variance!r}" for s in model.unknowns]
+    parts += [f"{s.name} within {s.transform.sides!r}" for s in model.unknowns if s.transform]
     parts += [model.prior_mean.tobytes(), model.prior_covariance.tobytes()]
     parts += [f"{c.name} {c.value!r}" for c in model.constants]
     for family in model.families:

@@ -35,7 +35,9 @@ class Needs(NamedTuple):
     """What a model asks of the records of its package."""
 
     square_root: bool
-    filter: str
+    second_order: bool
+    refinement: str
+    smooths: bool
     wide: int
     pairs: int
     processes: bool

@@ -19,12 +19,12 @@ def records(needs: Needs) -> tuple[Record, ...]:
     return (
         _gaussian(needs.square_root),
         _step(needs.has_expression_cost, needs.constrained),
-        _stage(needs.processes, needs.constrained, needs.filter == "second_order" and needs.observation_curved),
+        _stage(needs.processes, needs.constrained, needs.second_order and needs.observation_curved),
         _hessian(),
         _gradient(
             needs.observation_curved,
             needs.has_expression_cost and needs.exact,
-            (needs.state_dependent_noise or needs.filter == "second_order") and needs.exact,
+            (needs.state_dependent_noise or needs.second_order) and needs.exact,
         ),
         _stored_plan(),
         _decision_log(needs.has_rollouts),

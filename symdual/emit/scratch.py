@@ -13,10 +13,15 @@ def scratch(needs: Needs) -> Record:
         (sloped, _slopes),
         (sloped and needs.observation_curved, _curved_observation),
         (needs.square_root, _square_root),
-        (needs.filter == "iterated", _iterated),
-        (needs.filter == "second_order", _second_order),
-        (needs.filter == "second_order" and needs.observation_curved, _second_order_observation),
-        (needs.filter == "second_order" and needs.exact, _second_order_slopes),
+        (needs.refinement == "iterated", _iterated),
+        (needs.refinement == "iterated" and not needs.square_root, _former_covariance),
+        (needs.refinement == "iterated" and needs.square_root, _former_factor),
+        (needs.refinement == "iterated" and needs.second_order, _iterated_moments),
+        (needs.smooths, _smoothing),
+        (needs.smooths and needs.signals, _former_signals),
+        (needs.second_order, _second_order),
+        (needs.second_order and needs.observation_curved, _second_order_observation),
+        (needs.second_order and needs.exact, _second_order_slopes),
         (needs.wide > 0, _second_order_rows),
         (needs.pairs > 0, _second_order_pairs),
         (needs.transition == "dense", _dense_transition),
@@ -105,14 +110,54 @@ def _square_root() -> tuple[Field, ...]:
 
 def _iterated() -> tuple[Field, ...]:
     return (
-        Field("start", ("NZ",), "mean before an update"),
-        Field("previous", ("NZ",), "mean of the iteration before"),
+        Field("former", ("NZ",), "mean of the belief from which an update starts"),
+        Field("former_deviation", ("NZ",), "its standard deviations"),
+        Field("start", ("NZ",), "mean before the measurement, as it is linearised"),
+        Field("z", ("NZ",), "the point so far"),
         Field("target", ("NZ",), "where the whole step leads"),
-        Field("dual", ("NZ",), "s of the point so far, z = start + P s"),
-        Field("dual_target", ("NZ",), "s of the target"),
+        Field("z0", ("NZ",), "the state before the last prediction, at the point"),
+        Field("z0_target", ("NZ",), "at the target"),
+        Field("z0_trial", ("NZ",), "on trial"),
+        Field("a", ("NZ",), "z0 = former + S0 a"),
+        Field("a_target", ("NZ",), ""),
+        Field("rows", ("NY", "NZ"), "L^-1 C"),
         Field("noise_root", ("NY", "NY"), "Cholesky factor of R"),
         Field("noise_pivots", ("NY",), "its inverse pivots"),
         Field("slack", ("NY",), "residuals on their way"),
+    )
+
+
+def _former_covariance() -> tuple[Field, ...]:
+    return (
+        Field("former_xx", ("NX", "NX"), "covariance of the belief from which an update starts"),
+        Field("former_xt", ("NX", "WIDTH"), ""),
+        Field("former_tt", ("NTHETA", "WIDTH"), ""),
+    )
+
+
+def _former_factor() -> tuple[Field, ...]:
+    return (Field("former_factor", ("NZ", "NZ"), "factor of the belief from which an update starts"),)
+
+
+def _former_signals() -> tuple[Field, ...]:
+    return (Field("former_signals", ("NSIGNALS",), "signals of the last prediction"),)
+
+
+def _smoothing() -> tuple[Field, ...]:
+    return (
+        Field("predicted", (), "1 from a prediction on to the next update: `former` is what was predicted from"),
+        Field("smoothing", (), "1 in such an update"),
+        Field("w", ("NZ",), "noise of the step, at the point"),
+        Field("w_target", ("NZ",), ""),
+        Field("b", ("NZ",), "w = N b"),
+        Field("b_target", ("NZ",), ""),
+    )
+
+
+def _iterated_moments() -> tuple[Field, ...]:
+    return (
+        Field("known", ("NY", "NZ"), "rows g: a measurement leaves S - g' g"),
+        Field("told", ("NZ",), "what it takes off each variance"),
     )
 
 

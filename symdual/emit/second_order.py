@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from symdual.derive.derivation import Derivation
 from symdual.derive.structure import Pattern, Structure, hessian_diagonals, pattern, step_pattern
-from symdual.emit.contexts import CurvedMap, SecondOrderText, ShapedTable
+from symdual.emit.contexts import AdjointMomentsContext, CurvedMap, SecondOrderText, ShapedTable
 
 _ALONG_ROW, _ALONG_DIAGONAL, _ALL_WEIGHTS = 0, 1, 2
 _OF_ROWS = -1  # entries that kernels write to rows of states and scalar unknowns
@@ -69,6 +69,19 @@ def second_order_text(derivation: Derivation, structure: Structure) -> SecondOrd
         CurvedMap(len(observed), bool(seen), len(derivation.observation_hessian.pairs)),
         max(values, 1),
         wide,
+    )
+
+
+def adjoint_moments_context(derivation: Derivation, moments: SecondOrderText) -> AdjointMomentsContext:
+    """Where second derivatives may change: a third derivative by a number asks for a second one by it."""
+    nx, first = len(derivation.states), len(derivation.core) + len(derivation.weights)
+    bent = step_pattern(derivation).bent, pattern(derivation, derivation.observation).bent
+    motion, seen = ([int(i) for i in np.flatnonzero((own | own.T).any(axis=0))] for own in bent)
+    return AdjointMomentsContext(
+        moments,
+        tuple(i for i in motion if i < nx),
+        tuple(i - first for i in motion if i >= first),
+        tuple(i for i in seen if i < nx),
     )
 
 

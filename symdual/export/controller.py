@@ -322,8 +322,9 @@ def _filling(name: str, shape: tuple[int, ...]) -> Lines:
 
 def _names(package: Any) -> Lines:
     """What the entries of x, u, y and theta are."""
+    formulas = {n: one.formula(n) for n, one in zip(package.belief_names, package.transforms, strict=False)}
     unknowns = [
-        f"{name} ({start} to {start + count - 1})" if count > 1 else name
+        f"{name} ({start} to {start + count - 1})" if count > 1 else formulas.get(name, name)
         for name, (start, count) in package.UNKNOWNS.items()
     ]
     found = {"x": package.STATES, "u": package.INPUTS, "y": package.MEASUREMENTS, "theta": unknowns}

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from symdual.common.arrays import Array
 from symdual.common.display import first_few
 from symdual.common.errors import SymdualError, did_you_mean
+from symdual.common.transforms import Transforms, moments_of
 from symdual.common.words import spelled
 from symdual.identification.experiment import best_experiment
 from symdual.identification.likelihood import Report, unreported
@@ -62,10 +63,11 @@ class Direction(NamedTuple):
 class Identification(NamedTuple):
     """What an experiment can tell.
 
-    For N unknowns with a prior: deviations before and after (N,); `information` (N, N) in units of the prior, its
-    eigenvalues (N,), largest first, and eigenvectors (N, N) in columns; `rank` and `condition` of it. `history`
-    (parts, N) are the deviations after the parts of the experiment that end at `times` (parts,). `ambiguities` hold for
-    every experiment. `inputs` (K, NU) are those of the experiment, `kind` is "recording", "plan" or "best".
+    For N unknowns with a prior: deviations before and after (N,), in your units; `information` (N, N) in units of the
+    prior, its eigenvalues (N,), largest first, and eigenvectors (N, N) in columns; `rank` and `condition` of it.
+    `history` (parts, N) are the deviations after the parts of the experiment that end at `times` (parts,).
+    `ambiguities` hold for every experiment. `inputs` (K, NU) are those of the experiment, `kind` is "recording", "plan"
+    or "best".
     """
 
     model: str
@@ -283,6 +285,8 @@ def _judged(about: PriorModel, applied: Recording, kind: str) -> Identification:
     known = eigenvalues > RANK * max(float(eigenvalues[0]), 1e-300)
     eigenvectors[:, ~known] = _plainest(eigenvectors[:, ~known])
     history = np.array([np.sqrt(np.diag(_after(root, part))) for part in gathered])
+    own_units = [package.transforms[nx + i] for i in kept] if package.transforms else []
+    before, history = (_in_own_units(own_units, mean[nx + kept], d) for d in (deviations, history))
     names = unknown_names(package)
     moving = np.diag(own.process_noise)[nx:] > 0
     open_ = (np.diag(about.prior.covariance)[:nx] > 0) | about.flat
@@ -292,7 +296,7 @@ def _judged(about: PriorModel, applied: Recording, kind: str) -> Identification:
         model=about.name,
         kind=kind,
         unknowns=tuple(names[i] for i in kept),
-        before=deviations,
+        before=before,
         after=history[-1],
         information=scaled,
         eigenvalues=np.maximum(eigenvalues, 0.0),
@@ -307,6 +311,11 @@ def _judged(about: PriorModel, applied: Recording, kind: str) -> Identification:
         ambiguities=ambiguities(about.written, begins),
         moving=tuple(names[i] for i, m in zip(kept, moving, strict=True) if m),
     )
+
+
+def _in_own_units(transforms: Transforms, mean: Array, deviations: Array) -> Array:
+    """Deviations in the user's units of unknowns that are still where they were believed to be."""
+    return np.asarray(np.sqrt(moments_of(transforms, np.broadcast_to(mean, deviations.shape), deviations**2).variance))
 
 
 def _plainest(basis: Array) -> Array:

@@ -96,11 +96,11 @@ class Fit(NamedTuple):
     """The outcome of a fit.
 
     `estimates` are all fitted numbers; `unknowns` the names of the fitted unknowns with `mean` (N,) and `covariance`
-    (N, N), which make the new prior; `setting` all numbers of the fitted model; `starts` the first state of each
-    recording, empty if it was not fitted; `open_states` the numbers of the states whose first value was open; the last
-    `remembering` states are inputs of the past; `drift_of` are the unknowns of the drift in `setting`. The likelihoods
-    are those of the recordings under the fitted model and under the model's own numbers. `psi` and `psi_covariance` are
-    the end of the search in the coordinates of `likelihood`, and `optimum` is all that is known of it.
+    (N, N) in your units, which make the new prior; `setting` all numbers of the fitted model; `starts` the first state
+    of each recording, empty if it was not fitted; `open_states` the numbers of the states whose first value was open;
+    the last `remembering` states are inputs of the past; `drift_of` are the unknowns of the drift in `setting`. The
+    likelihoods are those of the recordings under the fitted model and under the model's own numbers. `psi` and
+    `psi_covariance` are the end of the search in the coordinates of `likelihood`, and `optimum` is all that is known.
     """
 
     model: str

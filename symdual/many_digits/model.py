@@ -14,7 +14,7 @@ import mpmath
 import sympy as sp
 
 from symdual.many_digits.arithmetic import Arithmetic, Number
-from symdual.spec.symbols import Family, FeatureSum
+from symdual.spec.symbols import Family, FeatureSum, Unknown
 from symdual.spec.system import System
 
 STEP = mpmath.mpf(10) ** -25  #: difference step: errors of order STEP**2, far below 50 digits
@@ -116,7 +116,7 @@ class ExactModel:
         values = [
             *x,
             *u,
-            *theta[: len(model.unknowns)],
+            *(_in_users_units(s, kappa) for s, kappa in zip(model.unknowns, theta, strict=False)),
             *self._constants.values(),
             *([k] if model.time else []),
         ]
@@ -213,6 +213,17 @@ class ExactModel:
     def others(self, k: int, x: list[Number], u: list[Number], theta: list[Number]) -> list[Number]:
         """The values of the other expressions."""
         return self._evaluate(self._others, mpmath.mpf(k), x, u, theta)
+
+
+def _in_users_units(unknown: Unknown, kappa: Number) -> Number:
+    """An unknown for its entry of theta, which with bounds is the logarithm of its distance from one, or of a ratio."""
+    lower, upper = unknown.transform.lower, unknown.transform.upper
+    if not unknown.transform:
+        return kappa
+    if unknown.transform.two_sided:
+        ratio = mpmath.exp(kappa)  # (k - lower) / (upper - k)
+        return (mpmath.mpf(lower) + ratio * mpmath.mpf(upper)) / (1 + ratio)
+    return lower + mpmath.exp(kappa) if mpmath.isfinite(lower) else upper - mpmath.exp(kappa)
 
 
 def first_difference(

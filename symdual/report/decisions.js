@@ -76,10 +76,13 @@ class Chart {
     add(this.drawing, "path", { class: `line ${part}`, d: path }, null, SVG);
   }
   band(part, xs, middle, half) {
-    const kept = xs.map((x, i) => [x, middle[i], half[i]]).filter(([, m, h]) => Number.isFinite(m) && Number.isFinite(h));
+    this.between(part, xs, middle.map((m, i) => m - 2 * half[i]), middle.map((m, i) => m + 2 * half[i]));
+  }
+  between(part, xs, lower, upper) {
+    const kept = xs.map((x, i) => [x, lower[i], upper[i]]).filter(([, l, u]) => Number.isFinite(l) && Number.isFinite(u));
     if (!kept.length) return;
-    const up = kept.map(([x, m, h]) => `${this.px(x).toFixed(1)} ${this.py(m + 2 * h).toFixed(1)}`);
-    const down = kept.map(([x, m, h]) => `${this.px(x).toFixed(1)} ${this.py(m - 2 * h).toFixed(1)}`).reverse();
+    const up = kept.map(([x, , u]) => `${this.px(x).toFixed(1)} ${this.py(u).toFixed(1)}`);
+    const down = kept.map(([x, l]) => `${this.px(x).toFixed(1)} ${this.py(l).toFixed(1)}`).reverse();
     add(this.drawing, "path", { class: `band ${part}`, d: `M${[...up, ...down].join("L")}Z` }, null, SVG);
   }
   vertical(part, x) {
@@ -144,12 +147,13 @@ function driver(section, a) {
 }
 
 function unknown(section, j) {
-  const values = (c) => [...(c.unknowns[j] ? spread(c.unknowns[j].mean, c.unknowns[j].deviation) : []), ...(c.unknowns[j]?.truth || [])];
+  const values = (c) => [...(c.unknowns[j]?.lower || []), ...(c.unknowns[j]?.upper || []), ...(c.unknowns[j]?.truth || [])];
   return row(section, data.unknowns[j], [0, data.steps], "step", values, (chart, c, k) => {
     const own = c.unknowns[j], d = shownAt(c, k);
     if (!own) return;
-    if (d.learned[j]) chart.band("narrow", count(d.learned[j].length, d.k), d.learned[j].map(() => own.mean[d.k]), d.learned[j]);
-    chart.band("belief", count(k + 1), upTo(k, own.mean), upTo(k, own.deviation));
+    const later = d.learned[j];
+    if (later) chart.between("narrow", count(later.lower.length, d.k), later.lower, later.upper);
+    chart.between("belief", count(k + 1), upTo(k, own.lower), upTo(k, own.upper));
     if (own.truth) chart.line("reference", count(own.truth.length), own.truth);
     chart.line("mean", count(k + 1), upTo(k, own.mean));
     chart.vertical("now", k);

@@ -17,6 +17,7 @@ import numpy as np
 from markupsafe import Markup
 
 from symdual.common.arrays import Array
+from symdual.common.transforms import Transforms, moments_of, values_of
 from symdual.controllers import knows_truth
 from symdual.report.html import element, join, opening, page, section, write_page
 from symdual.runtime.belief import processes_of
@@ -166,6 +167,8 @@ def _controller(episode: ExplainedEpisode, entries: Sequence[int], functions: _F
     nx = episode.states.shape[1]
     mean = np.array([b.mean for b in episode.beliefs])
     deviation = np.sqrt(np.maximum([b.covariance.diagonal() for b in episode.beliefs], 0.0))
+    transforms = episode.beliefs[0].transforms if episode.beliefs else ()
+    shown, (lower, upper) = moments_of(transforms, mean, deviation**2).mean, _ends(transforms, mean, deviation)
     oracle = knows_truth(episode.controller) and not episode.problem.plant_is_model
     inputs = np.array([d.u for d in episode.decisions]).reshape(len(episode.decisions), -1)
     known = knows_truth(episode.controller) or episode.problem.plant_is_model
@@ -181,8 +184,9 @@ def _controller(episode: ExplainedEpisode, entries: Sequence[int], functions: _F
             None
             if oracle
             else {
-                "mean": _numbers(mean[:, i]),
-                "deviation": _numbers(deviation[:, i]),
+                "mean": _numbers(shown[:, i]),
+                "lower": _numbers(lower[:, i]),
+                "upper": _numbers(upper[:, i]),
                 "truth": _numbers(episode.truths[:, i - nx]) if known else None,
             }
             for i in entries
@@ -194,6 +198,7 @@ def _controller(episode: ExplainedEpisode, entries: Sequence[int], functions: _F
 
 def _decision(decision: Decision, entries: Sequence[int]) -> dict[str, Any]:
     nx = decision.plan_states.shape[1]
+    lower, upper = _ends(decision.belief.transforms, decision.belief.mean, decision.measured)
     return {
         "k": decision.k,
         "u": _numbers(decision.u),
@@ -202,7 +207,7 @@ def _decision(decision: Decision, entries: Sequence[int]) -> dict[str, Any]:
         "inputs": _columns(decision.plan_inputs),
         "wide": _columns(decision.unmeasured[:, :nx]),
         "narrow": _columns(decision.measured[:, :nx]),
-        "learned": [_numbers(decision.measured[:, i]) for i in entries],
+        "learned": [{"lower": _numbers(lower[:, i]), "upper": _numbers(upper[:, i])} for i in entries],
         "curves": [
             {
                 "values": _numbers(curve.values),
@@ -214,6 +219,11 @@ def _decision(decision: Decision, entries: Sequence[int]) -> dict[str, Any]:
             for curve in decision.curves
         ],
     }
+
+
+def _ends(transforms: Transforms, mean: Array, deviation: Array) -> list[Array]:
+    """The ends of bands of two deviations, in the user's units."""
+    return [values_of(transforms, mean + side * deviation) for side in (-2.0, 2.0)]
 
 
 class _Functions:

@@ -105,7 +105,7 @@ def page_of_file(
 def model_names(derivation: Derivation) -> Names:
     """How the names of a model are set."""
     model = derivation.model
-    symbols = [*model.states, *model.inputs, *model.unknowns, *model.constants]
+    symbols = [*model.states, *model.inputs, *model.unknowns, *derivation.scalars, *model.constants]
     symbols += [model.time] if model.time is not None else []
     symbols += [w.symbol for f in model.families for w in f.weights]
     symbols += [a.symbol for f in model.families for a in f.data]

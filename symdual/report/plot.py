@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError
+from symdual.common.transforms import moments_of, values_of
 from symdual.controllers import knows_truth
 from symdual.report.drawing import new_figure, save
 from symdual.report.palette import BELIEVED, LOOKS, PARTS, TRUE
@@ -58,7 +59,7 @@ def episode(results: Labelled, controller: str | None = None, run: int = 0, path
     if not 0 <= run < results.description.runs:
         raise SymdualError(f"there is no run {run}: runs are numbered from 0 to {results.description.runs - 1}")
     states, inputs = results.array(name, "states")[run], results.array(name, "inputs")[run]
-    means, spread = results.array(name, "means")[run], np.sqrt(results.array(name, "variances")[run])
+    means, (lower, upper) = results.array(name, "means")[run], results.band(name, run, WIDTH)
     truths, nx = results.array(name, "truths")[run], states.shape[1]
     same = knows_truth(name) or results.about["model"] == results.about["plant"]
     belief, drivers = results.names(name, "belief"), results.names(name, "input")
@@ -67,7 +68,7 @@ def episode(results: Labelled, controller: str | None = None, run: int = 0, path
         panels = _panels(figure, len(entries) + len(drivers))
         times, colour = np.arange(float(len(states))), LOOKS[name].colour
         for axes, i in zip(panels, entries, strict=False):
-            _band(axes, times, means[:, i], spread[:, i], colour)
+            _band(axes, times, means[:, i], lower[:, i], upper[:, i], colour)
             if i < nx:
                 axes.plot(times, states[:, i], color=TRUE, lw=1.0, label="true")
             elif same:
@@ -95,13 +96,14 @@ def plan(decision: Decision, path: str | Path | None = None) -> Figure:
     names, nx = decision.belief.names, decision.plan_states.shape[1]
     means = np.repeat(decision.belief.mean[None], len(decision.plan_states), axis=0)
     means[:, :nx] = decision.plan_states
+    wide, narrow = (_bands(decision.belief, means, spread) for spread in (decision.unmeasured, decision.measured))
     entries = range(min(len(names), _MOST))
     with new_figure((8.0, 0.6 + 1.5 * -(-(len(entries) + len(decision.u)) // 2))) as figure:
         panels = _panels(figure, len(entries) + len(decision.u))
         times = decision.k + np.arange(float(len(means)))
         for axes, i in zip(panels, entries, strict=False):
-            _band(axes, times, means[:, i], decision.unmeasured[:, i], BELIEVED, alpha=0.12)
-            _band(axes, times, means[:, i], decision.measured[:, i], BELIEVED, alpha=0.25)
+            for (middle, lower, upper), alpha in ((wide, 0.12), (narrow, 0.25)):
+                _band(axes, times, middle[:, i], lower[:, i], upper[:, i], BELIEVED, alpha)
             axes.set_title(names[i] if i < nx else f"{names[i]} (unknown)")
         for axes, a in zip(panels[len(entries) :], range(len(decision.u)), strict=True):
             axes.step(times[:-1], decision.plan_inputs[:, a], where="post", color=BELIEVED, lw=1.3)
@@ -175,7 +177,8 @@ def function(
     found = believed(model, load(folders[model.name]), belief, subject, at)
     with new_figure((5.5, 3.2)) as figure:
         axes = figure.subplots()
-        _band(axes, at, found.mean, found.deviation, BELIEVED)
+        reach = WIDTH * found.deviation
+        _band(axes, at, found.mean, found.mean - reach, found.mean + reach, BELIEVED)
         axes.set_title(subject.title)
         axes.set_xlabel(str(subject.argument))
     return _finished(figure, path)
@@ -187,8 +190,14 @@ def _panels(figure: Figure, count: int) -> Sequence[Any]:
     return [figure.add_subplot(grid[n // 2, n % 2]) for n in range(count)]
 
 
-def _band(axes: Axes, at: Array, mean: Array, deviation: Array, colour: str, alpha: float = 0.2) -> None:
-    axes.fill_between(at, mean - WIDTH * deviation, mean + WIDTH * deviation, color=colour, alpha=alpha, lw=0)
+def _bands(belief: Belief, means: Array, deviations: Array) -> tuple[Array, Array, Array]:
+    """Means and ends of bands in the user's units, for a path of beliefs on z."""
+    ends = (values_of(belief.transforms, means + side * WIDTH * deviations) for side in (-1.0, 1.0))
+    return moments_of(belief.transforms, means, deviations**2).mean, *ends
+
+
+def _band(axes: Axes, at: Array, mean: Array, lower: Array, upper: Array, colour: str, alpha: float = 0.2) -> None:
+    axes.fill_between(at, lower, upper, color=colour, alpha=alpha, lw=0)
     axes.plot(at, mean, color=colour, lw=1.3)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from symdual.common.transforms import band_of
 from symdual.report.drawing import new_figure, save
 from symdual.report.palette import BELIEVED, OTHER, TRUE
 from symdual.runtime.belief import Belief, processes_of
@@ -45,9 +46,11 @@ def replay_figure(result: Replay, package: LoadedPackage, path: Path) -> Path:
 
 
 def _entry(axes: Axes, result: Replay, package: LoadedPackage, name: str, i: int) -> None:
-    times, mean, spread = result.recording.times, result.means[:, i], 1.96 * result.deviations[:, i]
-    axes.fill_between(times, mean - spread, mean + spread, color=BELIEVED, alpha=0.2, lw=0, label="95 % of the belief")
-    axes.plot(times, mean, color=BELIEVED, lw=1.3, label="mean")
+    times, own = result.recording.times, slice(i, i + 1)
+    mean, variance = np.asarray(result.means)[:, own], np.asarray(result.deviations)[:, own] ** 2
+    lower, upper = band_of(package.transforms[own], mean, variance, 1.96)
+    axes.fill_between(times, lower[:, 0], upper[:, 0], color=BELIEVED, alpha=0.2, lw=0, label="95 % of the belief")
+    axes.plot(times, mean[:, 0], color=BELIEVED, lw=1.3, label="mean")
     if name in package.MEASUREMENTS:
         values = result.recording.measurements[:, package.MEASUREMENTS[name]]
         axes.plot(times, values, ".", color=TRUE, ms=3, label="measured")

@@ -17,7 +17,7 @@ from symdual.report.html import element, join, table
 from symdual.report.mathml import Typesetter, brackets, math, number, operator, row
 from symdual.report.names import identifier
 from symdual.spec.noise import lower, places
-from symdual.spec.symbols import WeightArray
+from symdual.spec.symbols import Unknown, WeightArray
 
 
 def augmented_state(derivation: Derivation, typesetter: Typesetter) -> Markup:
@@ -29,7 +29,8 @@ def augmented_state(derivation: Derivation, typesetter: Typesetter) -> Markup:
     start = len(d.states)
     for i, unknown in enumerate(d.model.unknowns):
         name = math(typesetter.name(unknown.name))
-        rows.append((str(start + i), name, "unknown", math(_normal(unknown.mean, unknown.variance))))
+        prior = math(_normal(unknown.mean, unknown.variance)) if not unknown.transform else _bounded(unknown)
+        rows.append((str(start + i), name, "unknown", prior))
     arrays = [(family, weight) for family in d.model.families for weight in family.weights]
     for block, (family, weight) in zip(d.weights, arrays, strict=True):
         first, last = start + block.start, start + block.start + block.count - 1
@@ -42,6 +43,13 @@ def augmented_state(derivation: Derivation, typesetter: Typesetter) -> Markup:
             kind = f"{block.count} coefficients of the covariances of {family.name} with its remembered values"
             rows.append((place, name, kind, "a Gaussian process; kept relative to it, from zero on"))
     return table(("index", "name", "what it is", "prior"), rows, numeric=(0,))
+
+
+def _bounded(unknown: Unknown) -> Markup:
+    """The prior of an unknown with bounds, and what of it is normal."""
+    kind = "logistic-normal" if unknown.transform.two_sided else "log-normal"
+    moments = join([kind, ", mean ", _rounded(unknown.mean), ", variance ", _rounded(unknown.variance)])
+    return join([moments, f", {unknown.transform}; in z by {unknown.transform.formula(unknown.name)}"])
 
 
 def _prior(weight: WeightArray) -> Markup:

@@ -47,11 +47,13 @@ def summary_rows(model: Specification, structure: Structure) -> list[tuple[str, 
     s = structure
     scalars = [u.name for u in model.unknowns]
     families = [f"{f.name} ({f.kind}, {f.count} x {len(f.weights)})" for f in model.families]
+    bounded = [f"{u.transform.formula(u.name)} is normal" for u in model.unknowns if u.transform]
     untouched = [model.states[i].name for i in range(s.nx) if i not in s.theta_rows]
     rows = [
         ("states", ", ".join(x.name for x in model.states)),
         ("inputs", ", ".join(u.name for u in model.inputs)),
         ("unknowns", f"{s.ntheta}: " + (", ".join([*scalars, *families]) or "none")),
+        *([("with bounds", ", ".join(bounded))] if bounded else []),
         ("z = (x, theta)", f"{s.nz} numbers"),
         ("f_theta", f"rows of {', '.join(untouched)} vanish" if untouched else "no row vanishes"),
         ("f", "affine in x and u: the nominal trajectory is exact" if s.linear else "not affine in x and u"),
@@ -74,16 +76,21 @@ def summary_rows(model: Specification, structure: Structure) -> list[tuple[str, 
 def filter_text(model: Specification, structure: Structure) -> str:
     """Which filter runs; one that cannot differ from the extended one is not used."""
     used = structure.filter_in_use(model.filter)
+    over = (
+        "the measurement" if structure.processes or not structure.curved_in_z else "the measurement and the step before"
+    )
     words = {
         "extended": "extended, linearised at the mean",
         "second_order": "second order in what is uncertain",
-        "iterated": "iterated over the measurement",
+        "iterated": f"iterated over {over}",
+        "iterated_second_order": f"iterated over {over}, second order in what is uncertain",
     }
     kept = ", square root of the covariance" if model.square_root else ""
-    same = f'; "{model.filter}" cannot differ from it, since nothing is curved' if used != model.filter else ""
-    if used != model.filter == "iterated":
-        same = '; "iterated" cannot differ from it, since no measurement is curved'
-    return words[used] + kept + same
+    if used == model.filter:
+        return words[used] + kept
+    curved = "no measurement is curved, and Gaussian processes cannot go back a step"
+    why = curved if structure.processes and structure.curved_in_z else "nothing is curved"
+    return f'{words[used]}{kept}; "{model.filter}" cannot differ from it, since {why}'
 
 
 def _within(model: Specification) -> str:

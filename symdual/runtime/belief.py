@@ -54,7 +54,11 @@ class Belief(NamedTuple):
         """What is believed of a state or an unknown by its name or symbol (`Marginal`), or a field by its number."""
         if isinstance(key, slice) or hasattr(key, "__index__"):
             return tuple.__getitem__(self, key)
-        return Marginal(self, str(key), place_of(self.labels, str(key), "the belief says"))
+        return self.of(str(key))
+
+    def of(self, name: str) -> Marginal:
+        """What is believed of a state or an unknown by its name."""
+        return Marginal(self, name, place_of(self.labels, name, "the belief says"))
 
     def samples(self, count: int = 1000, seed: int = 0) -> Array:
         """Draws of states and unknowns, (count, NZ), in your units; the same seed gives the same draws."""

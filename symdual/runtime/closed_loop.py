@@ -22,6 +22,7 @@ from symdual.common.errors import SymdualError, SymdualWarning
 from symdual.common.named import held
 from symdual.common.named_arrays import named
 from symdual.common.numbers import natural_order, root
+from symdual.common.transforms import Transform, moments_of, values_of
 from symdual.controllers import COSTS, NAMES, knows_truth
 from symdual.entries.decisions import EpisodeLogArrays
 from symdual.entries.types import Records
@@ -64,6 +65,8 @@ OUTCOMES = (
 class NoiseDraws(NamedTuple):
     """What is decided before a batch of episodes: starts (N, NX), truths (N, p), and noise by run and time.
 
+    Those of unknowns with bounds are their logarithms or logits.
+
     The true parameters follow the plant, theta_{k+1} = D theta_k (+ eta_k with drift): `truths` are theta_0, and
     `wander` (N, T, p) theta_1 .. theta_T if they move at all, else (N, 0, p). `seeds` (N,) are for controllers that
     draw random numbers themselves.
@@ -90,7 +93,9 @@ class Episodes(NamedTuple):
     remembered at the end of Gaussian processes, (N, DATA) or (N, 0), and the constraints g <= 0 at the true states,
     (N, T+1, NC). Numbers that belong to one are relative to its
     prior, and have no variance (NaN); `symdual.runtime.posterior` turns the last belief into the function.
-    The last axis of states, inputs, means, variances and truths has names: `means["strength"]` is (N, T+1).
+    The last axis of states, inputs, means, variances and truths has names: `means["strength"]` is (N, T+1). These are
+    in your units; `z_means`, `z_variances` and the last covariances are those of z, where an unknown with bounds stands
+    by its logarithm or logit.
     `belief_names` and `truth_names` are those along the last axes of means and variances, and of truths.
 
     >>> episodes = symdual.simulate(problem, "ce", runs=2)["ce"]
@@ -108,8 +113,11 @@ class Episodes(NamedTuple):
     truths: Array
     memories: Array
     constraints: Array
+    z_means: Array
+    z_variances: Array
     belief_names: tuple[str, ...] = ()
     truth_names: tuple[str, ...] = ()
+    transforms: tuple[Transform, ...] = ()
 
     def __repr__(self) -> str:
         runs, steps = self.inputs.shape[:2]
@@ -123,7 +131,7 @@ class Episodes(NamedTuple):
     def last_belief(self, run: int) -> Belief:
         """The belief at the end of a run."""
         memory = self.memories[run] if self.memories.shape[1] else None
-        return Belief(self.means[run, -1], self.covariances[run], memory, self.belief_names)
+        return Belief(self.z_means[run, -1], self.covariances[run], memory, self.belief_names, self.transforms)
 
     @property
     def costs(self) -> Array:
@@ -347,19 +355,23 @@ def _run_part(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Se
         finals[n] = package.records.read_covariance(episode_log.finals[n : n + 1])
     finals[episode_log.outcomes != 0] = np.nan
     believed, known = package.belief_names, own.plant.belief_names[own.plant.NX :]
+    means, variances = moments_of(package.transforms, episode_log.means, episode_log.variances)
     return Episodes(
         named(episode_log.states, tuple(package.STATES)),
         named(episode_log.inputs, tuple(package.INPUTS)),
-        named(episode_log.means, believed),
-        named(episode_log.variances, believed),
+        named(means, believed),
+        named(variances, believed),
         finals,
         episode_log.steps,
         episode_log.outcomes,
-        named(noise_draws.truths, known),
+        named(values_of(own.plant.transforms[own.plant.NX :], noise_draws.truths), known),
         episode_log.memories,
         episode_log.constraints if constraints_of(package) else np.zeros((count, steps + 1, 0)),
+        episode_log.means,
+        episode_log.variances,
         believed,
         known,
+        package.transforms,
     )
 
 

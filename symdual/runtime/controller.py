@@ -284,7 +284,10 @@ def controller(
     truth: Given | None = None,
     options: Options = USUAL,
 ) -> Controller:
-    """Make a controller; the oracle is given the problem's truth, or `truth` when that is drawn anew."""
+    """Make a controller; the oracle is given the problem's truth, or `truth` when that is drawn anew.
+
+    `truth` is a mapping by names, in the user's units, or the vector theta.
+    """
     if knows_truth(name):
         known = problem.truth if truth is None else truth
         if known is None:

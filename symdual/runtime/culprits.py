@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from symdual.common.arrays import Array
+from symdual.common.transforms import values_of
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.noise import believed
@@ -86,6 +87,6 @@ def _point(package: LoadedPackage, z: Array, u: Array | None) -> str:
     nx = package.NX
     known = list(zip(package.belief_names[:nx], z[:nx], strict=True))
     known += [] if u is None else list(zip(package.INPUTS, u, strict=True))
-    known += zip(package.belief_names[nx:], z[nx:], strict=True)
+    known += zip(package.belief_names[nx:], values_of(package.transforms, z)[nx:], strict=True)
     told = ", ".join(f"{name} = {value:.6g}" for name, value in known[:_NAMED])
     return told + (", ..." if len(known) > _NAMED else "")

@@ -65,7 +65,7 @@ class Priors:
         package, nx = problem.package, problem.package.NX
         self._at = slice(nx, package.NZ if stays(package) else nx)
         self._names = package.belief_names[nx:]
-        self._mean = problem.prior.mean[self._at]
+        self._prior, self._mean = problem.prior, problem.prior.mean[self._at]
         self._deviation = np.sqrt(problem.prior.covariance.diagonal()[self._at])
         self._far = (FAR * self._deviation) ** 2
 
@@ -75,10 +75,11 @@ class Priors:
         if not np.count_nonzero(away * away > self._far):  # faster than any()
             return None
         i = int(np.argmax(np.abs(away) - FAR * self._deviation))
+        now, first = belief.of(self._names[i]), self._prior.of(self._names[i])
         return Doubt(
             "prior",
-            f"the belief at step {k} is far outside its prior: {self._names[i]} = {belief.mean[self._at][i]:.4g}, "
-            f"which was {self._mean[i]:.4g} +- {self._deviation[i]:.2g} at first",
+            f"the belief at step {k} is far outside its prior: {self._names[i]} = {now.mean:.4g}, "
+            f"which was {first.mean:.4g} +- {first.deviation:.2g} at first",
         )
 
 

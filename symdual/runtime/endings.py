@@ -43,13 +43,13 @@ def _left(problem: Problem, noise_draws: NoiseDraws, episodes: Episodes, outcome
     if not failed.size or problem.package.PROCESSES:
         return None
     n = int(failed[0])
-    k, inputs = int(np.flatnonzero(np.isfinite(episodes.means[n]).all(axis=1))[-1]), episodes.inputs[n]
+    k, inputs = int(np.flatnonzero(np.isfinite(episodes.z_means[n]).all(axis=1))[-1]), episodes.inputs[n]
     if outcome == PLANT:
         what, package, points = "the plant", problem.plant, _true_points(n, k, noise_draws, episodes)
         heard = None if problem.signals is None else problem.signals.of(package)[1]
         fault = fault_of_plant(with_signals(package, None if heard is None else heard[k]), *points[-1])
     else:
-        package, nx, means = problem.package, problem.package.NX, episodes.means[n]
+        package, nx, means = problem.package, problem.package.NX, episodes.z_means[n]
         way = problem, k + 1, means[k], inputs[k]
         what = "the filter's prediction" if fault_of_step(*way) else "the belief"
         points = [(j, means[j, :nx], inputs[j], means[j, nx:]) for j in range(k + 1)]
@@ -74,8 +74,8 @@ def _refused(
     if not failed.size or problem.package.PROCESSES:  # what is known of processes is not written down
         return None
     n = int(failed[0])
-    k = int(np.flatnonzero(np.isfinite(episodes.means[n]).all(axis=1))[-1])
-    belief = Belief(episodes.means[n, k], np.diag(episodes.variances[n, k]))
+    k = int(np.flatnonzero(np.isfinite(episodes.z_means[n]).all(axis=1))[-1])
+    belief = Belief(episodes.z_means[n, k], np.diag(episodes.z_variances[n, k]))
     truth = noise_draws.truths[n] if knows_truth(name) else None
     again = controller(problem, name, settings.order, settings.window, truth, settings.options)
     try:
@@ -90,7 +90,7 @@ def _lost_before(task: Problem, n: int, k: int, noise_draws: NoiseDraws, episode
 
     It may have ended at numbers that are finite, but no more than that. Ends with what joins it to the refusal.
     """
-    means, nx = episodes.means[n], task.package.NX
+    means, nx = episodes.z_means[n], task.package.NX
     believed = [(j, means[j, :nx], episodes.inputs[n, j], means[j, nx:]) for j in range(k)]
     fast = too_fast(task.plant, _true_points(n, k - 1, noise_draws, episodes), "in the plant")
     fast = fast or too_fast(task.package, believed, "in the filter's prediction")

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError
 from symdual.common.named import Given, complete
+from symdual.common.transforms import numbers_of
 from symdual.runtime.loading import LoadedPackage
 
 __all__ = [
@@ -337,9 +338,11 @@ def noise_slopes(
 
 
 def parameters(package: LoadedPackage, given: Given, what: str = "theta") -> Array:
-    """The unknowns of a package as a vector, given as such or by their names."""
+    """The unknowns of a package as the vector theta, given as such or by their names, then in the user's units."""
     if isinstance(given, Mapping):
-        return complete(given, package.UNKNOWNS, what)
+        own = slice(package.NX, package.NZ)
+        values = complete(given, package.UNKNOWNS, what)
+        return numbers_of(package.transforms[own], values, package.belief_names[own], what)
     return argument(given, (package.NTHETA,), what)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from symdual.common.arrays import Array
 from symdual.common.display import shown
 from symdual.common.errors import SymdualError
+from symdual.common.transforms import values_of
 from symdual.controllers import CONTROLLERS, knows_truth
 from symdual.runtime import evaluate
 from symdual.runtime.belief import Belief
@@ -262,7 +263,8 @@ class _Loop:
 
     def episode(self, decisions: Sequence[Decision]) -> ExplainedEpisode:
         """The episode with its decisions."""
-        states, truths = np.array(self._states), np.array(self._truths)
+        plant = self._problem.plant
+        states, truths = np.array(self._states), values_of(plant.transforms[plant.NX :], np.array(self._truths))
         return ExplainedEpisode(
             self.name, self._problem, states, truths, tuple(self._beliefs), tuple(decisions), self._failure
         )

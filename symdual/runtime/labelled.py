@@ -13,6 +13,7 @@ from symdual.common.arrays import Array
 from symdual.common.display import shown
 from symdual.common.errors import SymdualError, did_you_mean
 from symdual.common.named_arrays import named
+from symdual.common.transforms import band_of, between
 from symdual.controllers import knows_truth
 
 if TYPE_CHECKING:
@@ -64,6 +65,16 @@ class Labelled(ABC):
             key = {"belief": "belief", "parameter": "parameters"}.get(axis, f"{axis}s")
             names = list(known.get(key, []))
         return [str(name) for name in names] if len(names) == size else [f"{axis} {i}" for i in range(size)]
+
+    def band(self, controller: str, run: int, width: float) -> tuple[Array, Array]:
+        """The ends of a band of so many deviations around what was believed in a run, (T+1, NZ) each.
+
+        Of an unknown with bounds it is a band of its logarithm or logit, and keeps within them.
+        """
+        known = self.about.get("bounds", {}).get("plant" if knows_truth(controller) else "model", {})
+        transforms = [between(known.get(name, (None, None))) for name in self.names(controller, "belief")]
+        means, variances = (self.array(controller, field)[run] for field in ("means", "variances"))
+        return band_of(transforms, means, variances, width)
 
     def _with_names(self, controller: str, axis: str, values: NDArray[Any]) -> NDArray[Any]:
         """A field whose last axis is this one, with the names that it has."""

@@ -25,7 +25,7 @@ from symdual.common.arrays import Array
 from symdual.common.errors import PackageError, SymdualError, SymdualWarning
 from symdual.common.lazy import cached_property
 from symdual.common.package_folders import locked, modules_of, read_manifest, restore_interrupted, verified
-from symdual.common.transforms import Transform
+from symdual.common.transforms import Transform, between
 from symdual.entries.package import Offered
 from symdual.runtime.backend import Backend, MakeBackend
 from symdual.runtime.forking import MAKING
@@ -94,7 +94,7 @@ class LoadedPackage(Offered):
     def transforms(self) -> tuple[Transform, ...]:
         """What leads from each entry of z to the user's units; empty where no unknown has bounds."""
         bounded = getattr(self.module, "BOUNDED", {})
-        return tuple(Transform(*bounded.get(name, ())) for name in self.belief_names) if bounded else ()
+        return tuple(between(bounded.get(name, (None, None))) for name in self.belief_names) if bounded else ()
 
     @cached_property
     def modules(self) -> dict[str, str]:

@@ -97,7 +97,7 @@ def faults_of_episodes(problem: Problem, noise_draws: NoiseDraws, episodes: Epis
             continue
         u = episodes.inputs[n, k]
         found = _fault_of_plant(problem, k, int(n), episodes, noise_draws, heard[1])
-        own = fault_of_filter(problem, k + 1, episodes.means[n, k], u)
+        own = fault_of_filter(problem, k + 1, episodes.z_means[n, k], u)
         found = found or own
         if found is not None:
             return int(n), found

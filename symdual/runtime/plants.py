@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError
 from symdual.common.named_arrays import named
+from symdual.common.transforms import moments_of
 from symdual.runtime.controller import Controller, Measurement
 from symdual.runtime.costs import settings_of, stage_costs_of
 from symdual.runtime.info import State
@@ -134,11 +135,12 @@ class _Record:
         inputs = np.array(self.inputs[: max(count - 1, 0)]).reshape(-1, package.NU)
         means = np.array(self.means).reshape(count, package.NZ)
         covariances = np.array(self.covariances).reshape(count, package.NZ, package.NZ)
+        shown = moments_of(package.transforms, means, np.diagonal(covariances, axis1=1, axis2=2))
         return ForeignEpisode(
             inputs=named(inputs, tuple(package.INPUTS)),
             measurements=named(np.array(self.measurements).reshape(count, package.NY), tuple(package.MEASUREMENTS)),
-            means=named(means, package.belief_names),
-            variances=named(np.diagonal(covariances, axis1=1, axis2=2).copy(), package.belief_names),
+            means=named(shown.mean, package.belief_names),
+            variances=named(shown.variance, package.belief_names),
             nis=np.array([nis for nis, _ in self.statistics]),
             measured=np.array([measured for _, measured in self.statistics], dtype=np.int64),
             cost=self._cost(means, covariances, inputs) if failure is None else np.nan,

@@ -108,9 +108,9 @@ def remembered(package: LoadedPackage, belief: Belief, process: str | None = Non
 
 
 def by_values(package: LoadedPackage, belief: Belief) -> tuple[Array, Array]:
-    """Mean and standard deviation of z, with functions by their values at the remembered points; NaN where none is."""
-    mean = belief.mean.copy()
-    deviation = np.sqrt(np.maximum(belief.covariance.diagonal(), 0.0))
+    """Mean and standard deviation of states and unknowns; functions by their values at remembered points, else NaN."""
+    mean, variance = belief.moments
+    deviation = np.sqrt(np.maximum(variance, 0.0))
     for name, arrays in package.PROCESSES.items():
         at = remembered(package, belief, name)
         for output, array in enumerate(arrays):

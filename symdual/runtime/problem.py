@@ -17,6 +17,7 @@ from symdual.common.lazy import cached_property
 from symdual.common.named import Given, held, matrix, schedule, singles, vector
 from symdual.common.numbers import require_semidefinite
 from symdual.common.schedules import SignalSchedule
+from symdual.common.transforms import belief_of, matched_belief, numbers_of, values_of
 from symdual.common.words import spelled
 from symdual.runtime import objective as objectives
 from symdual.runtime.belief import Belief, checked_belief
@@ -36,7 +37,9 @@ class Problem:
         state_cost, input_cost, reference: W (T+1, NX, NX), U (T, NU, NU), r (T+1, NX).
         prior: the belief before the first step.
         plant: the package of the true system.
-        truth: the plant's true parameters at the start, or None when they are to be drawn from the prior.
+        truth: the plant's true parameters at the start, or None when they are to be drawn from the prior; like the
+            means of beliefs they are those of z, logarithms and logits of unknowns with bounds. `changed` takes your
+            units.
         truth_path: the true parameters at the times 1 .. T, (T, p), where they are told; they follow D otherwise.
         bonus, dual_weight: tau of the exploration bonus, and the weight of Jd.
         input_bounds: lower and upper bounds of the inputs (2, NU), instead of the model's own.
@@ -246,12 +249,15 @@ class Problem:
         x, theta, unknowns = slice(0, package.NX), slice(package.NX, package.NZ), _unknowns_in_z(package)
         if start is not None:
             mean = vector(mean, start, states, "start", x)
-        if prior_mean is not None:
-            mean = vector(mean, prior_mean, unknowns, "prior_mean", theta)
         if start_covariance is not None:
             covariance = matrix(covariance, start_covariance, states, "start_covariance", x)
-        if prior_covariance is not None:
-            covariance = matrix(covariance, prior_covariance, unknowns, "prior_covariance", theta)
+        if prior_mean is not None or prior_covariance is not None:  # which are in the user's units
+            mean, covariance = belief_of(package.transforms, mean, covariance)
+            if prior_mean is not None:
+                mean = vector(mean, prior_mean, unknowns, "prior_mean", theta)
+            if prior_covariance is not None:
+                covariance = matrix(covariance, prior_covariance, unknowns, "prior_covariance", theta)
+            mean, covariance = matched_belief(package.transforms, mean, covariance, package.belief_names, "the prior")
         if constants is not None:
             data = vector(package.numbers["data"], constants, _constants(package), "constants")
             package = replace(package, numbers={**package.numbers, "data": data})
@@ -285,12 +291,13 @@ class Problem:
 
     def _changed_truth(self, given: Given) -> Array:
         plant = self.plant
-        now = np.full(plant.NTHETA, np.nan) if self.truth is None else self.truth
+        transforms, names = plant.transforms[plant.NX :], plant.belief_names[plant.NX :]
+        now = np.full(plant.NTHETA, np.nan) if self.truth is None else values_of(transforms, self.truth)
         new = vector(now, given, plant.UNKNOWNS, "truth")
         for name, (begin, count) in plant.UNKNOWNS.items():
             if np.isnan(new[begin : begin + count]).any():
                 raise SymdualError(f'truth has no value for the unknown "{name}" of the plant')
-        return new
+        return numbers_of(transforms, new, names, "truth")
 
     def _changed_bounds(self, given: ArrayLike | Mapping[Any, tuple[float | None, float | None]]) -> Array:
         if not isinstance(given, Mapping):

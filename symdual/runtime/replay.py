@@ -99,7 +99,7 @@ class Consistency(NamedTuple):
 
 
 class Replay(NamedTuple):
-    """The belief after each row: means and standard deviations (K, NZ), with the statistics of each row (K,).
+    """The belief after each row: means and standard deviations (K, NZ) in your units, with the row's statistics (K,).
 
     A Gaussian process is shown by its values at the points remembered so far; `belief` is the last belief itself.
     """

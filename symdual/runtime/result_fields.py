@@ -1,6 +1,9 @@
 """Turns episodes into the arrays that a results file keeps, with the consistency of the filter.
 
 NEES = (z - m)' S^-1 (z - m) / rank S         (1 on average when the belief is as certain as it may be)
+
+It is that of z, where the belief is normal: of unknowns with bounds, that of their logarithms or logits. All other
+arrays are in the user's units.
 """
 
 from __future__ import annotations
@@ -37,10 +40,10 @@ def fields(problem: Problem, controller: str, noise_draws: NoiseDraws, episodes:
     outcomes[(outcomes == 0) & ~np.isfinite(costs)] = _COST_NOT_FINITE
     finished = outcomes == 0
     nx = problem.package.NX
-    error = episodes.means[:, -1, :nx] - episodes.states[:, -1]
+    error = episodes.z_means[:, -1, :nx] - episodes.states[:, -1]
     # the plant's parameters are those of the belief only if both are the same model
     same = knows_truth(controller) or problem.plant_is_model
-    theta_error = episodes.means[:, -1, nx:] - noise_draws.last_truths if same else None
+    theta_error = episodes.z_means[:, -1, nx:] - noise_draws.last_truths if same else None
     usual = usual_variances(problem)
     known = np.zeros(0) if knows_truth(controller) else usual[nx:]  # an oracle is sure of its parameters
     arrays: dict[str, NDArray[Any]] = {
@@ -53,7 +56,7 @@ def fields(problem: Problem, controller: str, noise_draws: NoiseDraws, episodes:
         "nees_parameters": _nees(finished, theta_error, episodes.covariances[:, nx:, nx:], known),
         "outcomes": outcomes,
         "constraints": episodes.constraints,
-        "truths": noise_draws.truths,
+        "truths": episodes.truths,
         "losses": lost(problem.plant if knows_truth(controller) else problem.package, episodes.memories),
     }
     return arrays | {name: episodes.steps[:, :, column] for column, name in enumerate(_STEPS)}

@@ -59,8 +59,8 @@ class Field(NamedTuple):
 FIELDS = (
     Field("states", "<f8", ("run", "time", "state"), "true states x_0 .. x_T"),
     Field("inputs", "<f8", ("run", "step", "input"), "inputs u_0 .. u_{T-1}"),
-    Field("means", "<f8", ("run", "time", "belief"), "mean of the belief on z = (x, theta)"),
-    Field("variances", "<f8", ("run", "time", "belief"), "variances of the belief on z = (x, theta)"),
+    Field("means", "<f8", ("run", "time", "belief"), "mean of the belief on states and unknowns"),
+    Field("variances", "<f8", ("run", "time", "belief"), "variances of the belief on states and unknowns"),
     Field("step_costs", "<f8", ("run", "time"), "(x_k - r_k)' W_k (x_k - r_k) + u_k' U_k u_k; without u at T"),
     Field("plan_status", "<f8", ("run", "time"), "0 if the certainty-equivalent plan converged; NaN at T"),
     Field("fallbacks", "<f8", ("run", "time"), "candidates that fell back to order 1; NaN at T"),

@@ -33,6 +33,7 @@ from symdual.runtime.constraints import warn_of_start
 from symdual.runtime.controller import controller
 from symdual.runtime.costs import require_fit
 from symdual.runtime.evaluate import whole_number
+from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.objective import constraints_of, has_objective
 from symdual.runtime.posterior import capacities
 from symdual.runtime.problem import Problem
@@ -112,6 +113,9 @@ class Sweep:
             identity["step"] = float(package.numbers["step_length"][0])
         if has_objective(package):
             identity["cost"] = package.COST
+        bounded = {role: _bounds_of(one) for role, one in (("model", package), ("plant", problem.plant))}
+        if any(bounded.values()):
+            identity["bounds"] = bounded
         if constraints_of(package):
             identity["constraints"] = list(package.CONSTRAINTS)
         if problem.choices is not None:
@@ -423,3 +427,8 @@ def _is_done(checkpoints: Checkpoints, chunk: Chunk, tell: Callable[[str], None]
     except ValueError as damage:
         tell(f"the checkpoint of {chunk} is lost ({damage}) and is done again")
         return False
+
+
+def _bounds_of(package: LoadedPackage) -> dict[str, Any]:
+    """The bounds of the unknowns that have some."""
+    return {name: list(one.sides) for name, one in zip(package.belief_names, package.transforms, strict=False) if one}

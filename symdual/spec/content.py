@@ -76,6 +76,14 @@ class Content:
             if len(families) > 1:
                 raise ModelError(f'the name "{name}" is given to two different feature families')
         taken = set(declared) | set(self._symbols)
+        for symbol in self.unknowns:
+            inner = symbol.transform.inner_name(symbol.name)
+            if symbol.transform and inner in taken:
+                raise ModelError(
+                    f'the name "{inner}" stands for what is normal of the unknown "{symbol.name}", which has bounds; '
+                    "rename the other one"
+                )
+            taken.add(inner)
         for family in self.families:
             arrays = [
                 *(w.symbol for w in family.weights),

@@ -38,7 +38,7 @@ from symdual.spec.past import depths
 from symdual.spec.symbols import Constant, FeatureSum, Unknown, one_for_each
 from symdual.spec.system import System, remembering
 
-FILTERS = ("extended", "second_order", "iterated")
+FILTERS = ("extended", "second_order", "iterated", "iterated_second_order")
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -63,13 +63,14 @@ class Model(System):
         measurement_noise: R, in the same way but without inputs. R = 0 is allowed.
         transition: D in theta' = D theta + N(0, Xi), as a number, a diagonal or a matrix, or as a mapping from unknowns
             to numbers; what is not named is constant, as all of them are by default.
-        drift: Xi, in the same way.
+        drift: Xi, in the same way. An unknown with bounds drifts by its logarithm or logit: 0.01**2 is 1 % a step.
         bounds: mapping from an input or its name to its (lower, upper) bound; None or an infinity leaves a side open.
         time: the symbol that stands for the step number k in time-varying dynamics. In continuous time it is k + 1/2 at
             the middle of a step of `"rk4"`.
         filter: `"extended"`, which linearises at the mean; `"second_order"`, which takes mean and covariance to second
-            order in what is uncertain, for unknowns that are wide and measurements that are fine; `"iterated"` for
-            strongly curved measurements: each update then goes on to the most probable state.
+            order in what is uncertain, for unknowns that are wide and measurements that are fine; `"iterated"`, which
+            linearises again where a measurement leads, the step before it as well; `"iterated_second_order"`, which
+            does both. `docs/filters.md` says when which.
         square_root: whether the filter keeps a factor of the covariance, for ill-conditioned problems.
         fitted: the file that `symdual fit` wrote, or the same as a mapping: its numbers take the place of the priors
             and the noise given here.
@@ -172,6 +173,7 @@ class Model(System):
         entries = () if noise is None else noise.expressions
         put(**remembering(self, depths((*motion, *measured, *entries), inputs)).__dict__)
         require_fit_for_processes(self)
+        _refuse_motion_of_bounded(self)
         if known is not None:
             known.prior(self.unknown_names, *self._own_prior)  # a name that the model does not know is an error
 
@@ -286,11 +288,25 @@ def require_fit_for_processes(model: System) -> None:
                 raise ModelError(f'substeps are not for models with a Gaussian process ("{family.name}")')
             if model.square_root:
                 raise ModelError(f'square_root=True is not for models with a Gaussian process ("{family.name}")')
-            if model.filter == "second_order":
-                raise ModelError(f'filter="second_order" is not for models with a Gaussian process ("{family.name}")')
+            if model.filter in ("second_order", "iterated_second_order"):
+                raise ModelError(f'filter="{model.filter}" is not for models with a Gaussian process ("{family.name}")')
             for what, value in (("transition", model.transition), ("drift", model.drift)):
                 if value is not None and (value.ndim == 2 or np.ptp(value[own]) > 0):
                     raise ModelError(f'{what} must be the same number for all of the Gaussian process "{family.name}"')
+
+
+def _refuse_motion_of_bounded(model: Model) -> None:
+    """Refuse a transition of an unknown with bounds: it would be one of its logarithm, and depend on units."""
+    if model.transition is None:
+        return
+    D = np.diag(model.transition) if model.transition.ndim == 1 else model.transition
+    unlike = np.eye(len(D)) != D
+    for i, symbol in enumerate(model.unknowns):
+        if symbol.transform and (unlike[i].any() or unlike[:, i].any()):
+            raise ModelError(
+                f'transition moves the unknown "{symbol.name}", which has bounds ({symbol.transform}): such an '
+                "unknown may drift, but not decay"
+            )
 
 
 def _fitted_noise(known: Fitted, what: str, own: Any, noise: Noise | None) -> Any:

@@ -29,6 +29,7 @@ from symdual.common.numbers import (
     require_joint,
 )
 from symdual.common.schedules import SignalSchedule, table
+from symdual.common.transforms import numbers_of
 from symdual.common.words import spelled
 from symdual.spec.fitted import Source, read_fit
 from symdual.spec.model import Model
@@ -74,7 +75,8 @@ class Scenario:
             recent one first; zero by default.
         start: the mean of x_0, zero by default; start_covariance: its covariance, zero by default (it is known).
         prior_mean, prior_covariance: those of theta in the order of `Model.unknown_names`, instead of the model's own,
-            or mappings by the names of unknowns, which change only what they name.
+            or mappings by the names of unknowns, which change only what they name. Like truth they are in your units;
+            correlations of unknowns with bounds are those of their logarithms or logits ([bounds](bounds.md)).
         plant: the true system, the model itself by default; its noise is the noise of the simulation, and its
             transition and drift move its parameters. A model that is its own plant drifts only where it is asked to.
         truth: the plant's true parameters at the start, as a mapping from name to number (or list, for the weights of a
@@ -160,7 +162,7 @@ class Scenario:
         weights = as_numbers([bonus, dual_weight], "bonus and dual_weight")
         if weights.min() < 0:
             raise ModelError("bonus and dual_weight must not be negative")
-        mean, prior = model.prior_mean, model.prior_covariance
+        mean, prior = model.stated_prior
         if fitted is not None:
             known = read_fit(fitted)
             mean, prior = known.prior(model.unknown_names, mean, prior)
@@ -204,11 +206,12 @@ class Scenario:
         put(start=as_vector(0.0 if start is None else start, n, "start"))
         spread = 0.0 if start_covariance is None else start_covariance
         put(start_covariance=as_semidefinite(spread, n, "start_covariance"))
-        put(prior_mean=mean if prior_mean is None else vector(mean, prior_mean, unknowns, "prior_mean"))
+        mean = mean if prior_mean is None else vector(mean, prior_mean, unknowns, "prior_mean")
         whole = as_semidefinite(prior, p, "prior_covariance")
         if prior_covariance is not None:
             whole = matrix(whole, prior_covariance, unknowns, "prior_covariance")
-        put(prior_covariance=whole)
+        mean, whole = model.prior_of_theta(mean, whole, "the prior of the scenario")
+        put(prior_mean=mean, prior_covariance=whole)
         first, path = _truths(plant, truth, horizon)
         put(truth=first, truth_path=path, bonus=float(weights[0]), dual_weight=float(weights[1]))
         expressions = asked.expressions
@@ -362,4 +365,5 @@ def _truths(
 def _truth(plant: Model, truth: Truth | None) -> Array | None:
     if truth is None:
         return None if plant.unknown_places else np.zeros(0)
-    return complete(truth, plant.unknown_places, "truth")
+    given = complete(truth, plant.unknown_places, "truth")
+    return numbers_of(plant.transforms, given, plant.unknown_names, "truth")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import count
@@ -12,14 +13,20 @@ import sympy as sp
 from symdual.common.arrays import Array
 from symdual.common.errors import ModelError
 from symdual.common.numbers import as_numbers
+from symdual.common.transforms import IDENTITY, Transform, between
 from symdual.spec.names import check_name
 
 #: numbers every declaration in a program, so that a model can keep the order of its file
 _declarations = count()
 
 
+Meaning = tuple[str, float, float, Transform]
+
+
 class Unknown(sp.Symbol):
-    """A scalar parameter theta ~ N(mean, variance) that the controller has to learn.
+    """A scalar parameter with a prior mean and variance that the controller has to learn; normal without bounds.
+
+    With bounds, what is normal is its logarithm or logit (`transform`), and that is the entry of theta.
 
     `declared` grows from one declaration to the next: it gives unknowns their order in theta. It is part of what a
     symbol is, because SymPy remembers expressions: that of an equal symbol, declared earlier for another model, would
@@ -29,20 +36,23 @@ class Unknown(sp.Symbol):
     mean: float
     variance: float
     declared: int
+    transform: Transform
 
-    def __new__(cls, name: str, mean: float, variance: float, declared: int) -> Unknown:
+    def __new__(
+        cls, name: str, mean: float, variance: float, declared: int, transform: Transform = IDENTITY
+    ) -> Unknown:
         """Make the symbol; use `unknown` for the checks."""
         symbol = sp.Symbol.__xnew__(cls, name, real=True)
-        symbol.mean, symbol.variance, symbol.declared = mean, variance, declared
+        symbol.mean, symbol.variance, symbol.declared, symbol.transform = mean, variance, declared, transform
         return symbol  # type: ignore[no-any-return]
 
-    def __getnewargs_ex__(self) -> tuple[tuple[str, float, float, int], dict[str, Any]]:
-        return (self.name, self.mean, self.variance, self.declared), {}
+    def __getnewargs_ex__(self) -> tuple[tuple[str, float, float, int, Transform], dict[str, Any]]:
+        return (self.name, self.mean, self.variance, self.declared, self.transform), {}
 
     @property
-    def meaning(self) -> tuple[str, float, float]:
-        """Name and prior: unknowns that agree in them are the same wherever they meet in a model."""
-        return (self.name, self.mean, self.variance)
+    def meaning(self) -> Meaning:
+        """Name, prior and bounds: unknowns that agree in them are the same wherever they meet in a model."""
+        return (self.name, self.mean, self.variance, self.transform)
 
     def _hashable_content(self) -> tuple[Any, ...]:
         return (*self.meaning, self.declared)
@@ -66,19 +76,47 @@ class Constant(sp.Symbol):
         return (self.name, self.value)
 
 
-def unknown(name: str, mean: float = 0.0, variance: float = 1.0) -> Unknown:
-    """Declare a scalar unknown parameter with the Gaussian prior N(mean, variance).
+def unknown(
+    name: str,
+    mean: float = 0.0,
+    variance: float = 1.0,
+    *,
+    positive: bool = False,
+    lower: float | None = None,
+    upper: float | None = None,
+) -> Unknown:
+    """Declare a scalar unknown parameter with a prior: a Gaussian one, or between bounds one that keeps to them.
+
+    `positive=True` is `lower=0`. With one bound the prior is log-normal, with two logistic-normal, and has the given
+    mean and variance ([bounds](bounds.md)). Only scalars have bounds, not the weights of families.
 
     >>> b = symdual.unknown("b", mean=1.0, variance=10.0)
     >>> b.mean, b.variance
     (1.0, 10.0)
+    >>> rate = symdual.unknown("rate", mean=7e10, variance=1.4e10**2, positive=True)
+    >>> friction = symdual.unknown("friction", mean=0.3, variance=0.01, lower=0.0, upper=1.0)
     """
     what = f'the unknown "{name}"'
     check_name(name, what)
     prior = as_numbers([mean, variance], f"the prior of {what}")
     if variance < 0:
         raise ModelError(f"the prior variance of {what} is negative ({variance:g})")
-    return Unknown(name, float(prior[0]), float(prior[1]), next(_declarations))
+    transform = _transform(positive, lower, upper, what)
+    transform.matched(float(prior[0]), float(prior[1]), what)
+    return Unknown(name, float(prior[0]), float(prior[1]), next(_declarations), transform)
+
+
+def _transform(positive: bool, lower: float | None, upper: float | None, what: str) -> Transform:
+    if positive and lower is not None:
+        raise ModelError(f"{what} has both positive=True, which is lower=0, and lower={lower!r}")
+    try:
+        one = between((0.0 if positive else lower, upper))
+        low, high = float(one.lower), float(one.upper)
+    except (TypeError, ValueError):
+        raise ModelError(f"the bounds of {what} must be numbers, but are {lower!r} and {upper!r}") from None
+    if not low < high or low == math.inf or high == -math.inf:
+        raise ModelError(f"the bounds of {what} leave no room: {low:g} to {high:g}")
+    return Transform(low, high)
 
 
 def one_for_each(unknowns: Iterable[Unknown]) -> dict[Unknown, Unknown]:
@@ -89,7 +127,7 @@ def one_for_each(unknowns: Iterable[Unknown]) -> dict[Unknown, Unknown]:
     (False, (b,))
     """
     ordered = sorted(unknowns, key=lambda symbol: symbol.declared)
-    first: dict[tuple[str, float, float], Unknown] = {}
+    first: dict[Meaning, Unknown] = {}
     return {symbol: own for symbol in ordered if (own := first.setdefault(symbol.meaning, symbol)) != symbol}
 
 

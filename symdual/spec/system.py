@@ -16,6 +16,7 @@ import sympy as sp
 from symdual.common.arrays import Array
 from symdual.common.errors import ModelError
 from symdual.common.named import Spans
+from symdual.common.transforms import Transform, matched_belief
 from symdual.spec.fitted import Fitted
 from symdual.spec.names import check_name
 from symdual.spec.noise import Noise
@@ -98,6 +99,12 @@ class System:
         )
 
     @property
+    def transforms(self) -> tuple[Transform, ...]:
+        """What leads from each entry of theta to the user's units; empty where no unknown has bounds."""
+        own = tuple(s.transform for s in self.unknowns)
+        return own if any(own) else ()
+
+    @property
     def process_names(self) -> frozenset[str]:
         """The arrays of Gaussian processes among the unknowns, whose prior is their kernel."""
         processes = [family for family in self.families if family.process is not None]
@@ -105,7 +112,7 @@ class System:
 
     @property
     def prior_mean(self) -> Array:
-        """The prior mean of theta, (p,)."""
+        """The prior mean of theta, (p,); of an unknown with bounds that of its logarithm or logit."""
         return self._prior[0]
 
     @property
@@ -114,9 +121,22 @@ class System:
         return self._prior[1]
 
     @property
-    def _prior(self) -> tuple[Array, Array]:
+    def stated_prior(self) -> tuple[Array, Array]:
+        """Mean and covariance of all unknowns in the user's units, after a fit if there is one."""
         own = self._own_prior
         return own if self.fitted is None else self.fitted.prior(self.unknown_names, *own)
+
+    @property
+    def _prior(self) -> tuple[Array, Array]:
+        return self.prior_of_theta(*self.stated_prior, "the prior")
+
+    def prior_of_theta(self, mean: Array, covariance: Array, what: str) -> tuple[Array, Array]:
+        """The prior of theta for one in the user's units: they differ where unknowns have bounds."""
+        if not self.transforms:
+            return mean, covariance
+        whole = np.diag(covariance) if covariance.ndim == 1 else covariance
+        matched = matched_belief(self.transforms, mean, whole, self.unknown_names, what)
+        return matched[0], np.diagonal(matched[1]).copy() if covariance.ndim == 1 else matched[1]
 
     @property
     def _own_prior(self) -> tuple[Array, Array]:

@@ -27,7 +27,7 @@ x, v, u, w = sp.symbols("x v u w")
 #: features of models and scenarios, by the group of which a task has one
 CHOICES = {
     "unknowns": ("scalar", "many", "process"),
-    "filter": ("extended", "second_order", "iterated"),
+    "filter": ("extended", "second_order", "iterated", "iterated_second_order"),
     "covariance": ("blocks", "square_root"),
     "observation": ("states", "curved", "of unknowns"),
     "noise": ("constant", "depends"),
@@ -43,7 +43,7 @@ Pair = tuple[tuple[str, str], tuple[str, str]]
 
 def _possible(task: dict[str, str]) -> bool:
     """A Gaussian process has a filter and noise of its own kind."""
-    plain = ("square_root", "second_order", "depends", "diagonal", "dense")
+    plain = ("square_root", "second_order", "iterated_second_order", "depends", "diagonal", "dense")
     return task["unknowns"] != "process" or not set(plain) & set(task.values())
 
 

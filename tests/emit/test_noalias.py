@@ -23,7 +23,7 @@ from symdual.checks.places import Place
 from symdual.runtime.loading import LoadedPackage
 
 #: every form of filter, transition and cost-to-go, one input and several, with slopes of plans and with processes
-MODELS = ("toy", "rooted_mixing", "rough", "iterated")
+MODELS = ("toy", "rooted_mixing", "rough", "iterated", "pushed_again")
 MORE = ("mixing", "vehicle", "drift")
 
 

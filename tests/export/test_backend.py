@@ -48,7 +48,9 @@ def around_one(package: LoadedPackage) -> Place:
     return Place(*(np.full(n, 0.4) for n in sizes), *(np.full(n, 0.3) for n in sizes), horizon=5)
 
 
-@pytest.mark.parametrize("name", ["bent", "iterated", "known", "mixing", "rooted_mixing", "rough", "squared"])
+@pytest.mark.parametrize(
+    "name", ["bent", "bent_once", "iterated", "pushed_again", "known", "mixing", "rooted_mixing", "rough", "squared"]
+)
 def test_every_function_agrees_with_plain_python(name: str, through_c: Callable[[str], LoadedPackage]) -> None:
     package = through_c(name)
     python: Any = InPython(package)

@@ -158,6 +158,22 @@ MODELS: dict[str, Callable[[], Model]] = {
     "angle": lambda: _angle(name="angle"),
     "iterated": lambda: _mixed(filter="iterated", name="iterated"),
     "iterated_angle": lambda: _angle(filter="iterated", name="iterated_angle"),
+    "smoothed": lambda: _cart(filter="iterated", name="smoothed"),
+    "smoothed_mixed": lambda: _mixed(
+        filter="iterated",
+        transition=np.eye(3) + 0.1 * np.arange(9.0).reshape(3, 3) / 9,
+        drift=_dense_matrix(3, 1, 0.1),
+        name="smoothed_mixed",
+    ),
+    "smoothed_robust": lambda: _mixed(
+        filter="iterated", square_root=True, drift=_spread(3, 0.01, 0.1), name="smoothed_robust"
+    ),
+    "iterated_second": lambda: _mixed(filter="iterated_second_order", name="iterated_second"),
+    "iterated_second_cart": lambda: _cart(filter="iterated_second_order", name="iterated_second_cart"),
+    "iterated_second_network": lambda: _network(
+        sees=True, filter="iterated_second_order", square_root=True, name="iterated_second_network"
+    ),
+    "iterated_second_lit": lambda: _lit(filter="iterated_second_order", name="iterated_second_lit"),
     "numb": lambda: Model(
         [x, v], [u, w], [0.8 * x + unknown("b", 0.8, 0.3) * u**2 + 0.1 * v, 0.9 * v + w], name="numb"
     ),

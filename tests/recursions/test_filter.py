@@ -111,6 +111,35 @@ def test_second_order_steps_equal_the_dense_filter(case: Make, name: str) -> Non
     assert generated.covariance == pytest.approx(expected.covariance, rel=1e-10, abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("smoothed", "smoothed_mixed", "smoothed_robust", "lit_iterated"),
+        *("iterated_second", "iterated_second_cart", "iterated_second_network", "iterated_second_lit"),
+    ],
+)
+def test_iterated_steps_equal_the_dense_filter(case: Make, name: str) -> None:
+    c = case(name)
+    generated, belief, second_order = Filter(c), c.belief, name.startswith("iterated")
+    predict = dense.predict_second_order if second_order else dense.predict
+    for k in range(4):
+        u = c.random.normal(size=c.reference.nu)
+        predicted = predict(c.reference, c.noise, k, belief, u)
+        y = c.reference.observation(k + 1, predicted.mean) + 0.3 * c.random.normal(size=c.reference.ny)
+        if k == 2:
+            y[-1] = np.nan
+        assert generated.step(k, u, y) == (1 if np.isnan(y).all() else 0)
+        departure = dense.Departure(belief, u)
+        there = dense.update_iterated(c.reference, c.noise, k + 1, predicted, y, departure, second_order=second_order)
+        over_h = dense.update_iterated(c.reference, c.noise, k + 1, predicted, y, second_order=second_order)
+        assert np.abs(there.mean - over_h.mean).max() > 1e-6  # the step before counts
+        belief, P = there, generated.covariance
+        tolerance = 1e-5 if second_order else 1e-9
+        assert generated.z == pytest.approx(belief.mean, rel=tolerance, abs=tolerance)
+        assert np.abs(P - belief.covariance).max() <= tolerance * np.abs(belief.covariance).max()
+        assert (P == P.T).all()
+
+
 @pytest.mark.parametrize("name", ["toy", "lit_robust"])
 def test_many_recordings_at_once_are_one_after_the_other(case: Make, name: str) -> None:
     c = case(name)
@@ -220,7 +249,7 @@ def test_an_iterated_update_that_stops_short_says_so(case: Make, monkeypatch: py
     costs = [energy(c, y, c.belief.mean)]
     for limit in range(1, 4):
         generated = Filter(c)
-        monkeypatch.setattr(c.package.filter_step, "ITERATIONS", limit)
+        monkeypatch.setattr(c.package.iterated, "ITERATIONS", limit)
         assert generated.update(1, y) == c.package.filter_mean.NOT_CONVERGED
         costs.append(energy(c, y, generated.z))
     assert costs == sorted(costs, reverse=True)

@@ -33,7 +33,10 @@ RECURSIONS = {
     "likelihood": ("forward",),
 }
 #: parts of others, and what splits Jd for an identity that a test holds it to
-NOBODYS = {"augmented", "semidefinite", "innovation_covariance", "observation_hessians", "parts"}
+NOBODYS = {
+    *("augmented", "semidefinite", "innovation_covariance", "observation_hessians", "parts"),
+    *("most_probable", "_blocks", "_moments_of_step"),
+}
 
 
 Docstrings = dict[tuple[str, str], set[str]]

@@ -56,7 +56,7 @@ def noise_draws(task: Problem, runs: int, settings: Settings = Settings(), seed:
 
 def same_bytes(left: Episodes, right: Episodes) -> bool:
     arrays = [(a, b) for a, b in zip(left, right, strict=True) if isinstance(a, np.ndarray)]
-    return len(arrays) == 10 and all(a.tobytes() == b.tobytes() for a, b in arrays)
+    return len(arrays) == 12 and all(a.tobytes() == b.tobytes() for a, b in arrays)
 
 
 # ------------------------------------------------------------------------------------------------ the loop itself

@@ -485,3 +485,68 @@ def test_substeps_that_are_none(options: dict[str, Any], sentence: str) -> None:
     process = features.gaussian_process("g", a, memory=3)
     with pytest.raises(ModelError, match="substeps are not for models with a Gaussian process"):
         Model([a], [b], derivatives=[b - process], step=0.5, substeps=2)
+
+
+# ------------------------------------------------------------------------------------------------ bounds of unknowns
+
+
+def test_the_prior_of_theta_is_matched_to_the_given_moments() -> None:
+    rate, share = unknown("rate", 2.0, 0.25, positive=True), unknown("share", 0.3, 0.01, lower=0.0, upper=1.0)
+    model = Model([x], [u], [rate * x + share * u + unknown("b", 1.0, 4.0)])
+    assert model.unknown_names == ("rate", "share", "b")
+    variance = np.log(1 + 0.25 / 4)  # of the logarithm
+    assert model.prior_mean[0] == pytest.approx(np.log(2.0) - variance / 2, rel=1e-14)
+    assert model.prior_covariance[0] == pytest.approx(variance, rel=1e-14)
+    assert (model.prior_mean[2], model.prior_covariance[2]) == (1.0, 4.0)
+    np.testing.assert_array_equal(model.stated_prior[0], [2.0, 0.3, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"mean": -1.0, "positive": True}, 'the mean -1 of the unknown "k" does not lie between its bounds, above 0'),
+        ({"positive": True}, 'the mean 0 of the unknown "k" does not lie between'),
+        ({"mean": 2.0, "lower": 0.0, "upper": 1.0}, "does not lie between its bounds, 0 to 1"),
+        (
+            {"mean": 0.5, "variance": 0.3, "lower": 0.0, "upper": 1.0},
+            "the variance 0.3 .* is impossible: .* below 0.25",
+        ),
+        ({"mean": 1.0, "lower": 2.0, "upper": 1.0}, 'the bounds of the unknown "k" leave no room: 2 to 1'),
+        ({"mean": 1.0, "lower": float("nan")}, "leave no room"),
+        ({"mean": 1.0, "lower": "a"}, "must be numbers"),
+        ({"mean": 1.0, "positive": True, "lower": 0.5}, "both positive=True, which is lower=0, and lower=0.5"),
+    ],
+)
+def test_bounds_that_make_no_sense(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ModelError, match=said):
+        unknown("k", **given)
+
+
+def test_an_unknown_with_bounds_drifts_but_does_not_decay() -> None:
+    k = unknown("k", 1.0, 0.1, positive=True)
+    b = unknown("b")
+    assert Model([x], [u], [k * x + b + u], drift={"k": 1e-4}, transition={"b": 0.9}).drift is not None
+    with pytest.raises(ModelError, match='transition moves the unknown "k", which has bounds'):
+        Model([x], [u], [k * x + b + u], transition={"k": 0.9})
+    with pytest.raises(ModelError, match='transition moves the unknown "k"'):
+        Model([x], [u], [k * x + b + u], transition=[[1.0, 0.0], [0.1, 1.0]])
+
+
+def test_the_name_of_what_is_normal_is_taken() -> None:
+    k = unknown("k", 1.0, 0.1, positive=True)
+    with pytest.raises(ModelError, match='the name "log_k" stands for what is normal of the unknown "k"'):
+        Model([sp.Symbol("log_k")], [u], [k * u])
+
+
+def test_truths_and_priors_of_scenarios_are_in_the_users_units() -> None:
+    k = unknown("k", 1.0, 0.1, positive=True)
+    model = Model([x], [u], [k * x + u])
+    scenario = Scenario(model, 3, prior_mean={"k": 3.0}, prior_covariance=[0.5], truth={"k": 2.0})
+    assert scenario.truth is not None and scenario.truth[0] == pytest.approx(np.log(2.0))
+    found = k.transform.moments(scenario.prior_mean, np.diag(scenario.prior_covariance))
+    assert (float(found.mean[0]), float(found.variance[0])) == pytest.approx((3.0, 0.5), rel=1e-12)
+    moving = Scenario(model, 2, truth=lambda step: {"k": 1.0 + step})
+    assert moving.truth_path is not None
+    np.testing.assert_allclose(moving.truth_path[:, 0], np.log([2.0, 3.0]))
+    with pytest.raises(ModelError, match='truth has 0 for "k", which has the bounds above 0'):
+        Scenario(model, 3, truth={"k": 0.0})

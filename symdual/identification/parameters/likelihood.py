@@ -10,6 +10,7 @@ import numpy as np
 
 from symdual.common.arrays import Array
 from symdual.common.errors import SymdualError
+from symdual.common.transforms import Transform, belief_of, matched_belief, moments_of
 from symdual.identification.choice import START
 from symdual.identification.fitted import fitted
 from symdual.identification.held_out import Predictor, Rest
@@ -127,11 +128,13 @@ class ParameterLikelihood:
         """What the maximum says of the model."""
         q, labels = self.quantities, unknown_names(self.about.package)
         unknowns = len(q.constants)
+        mean, covariance = optimum.psi[:unknowns], self._usable(found)[:unknowns, :unknowns]
+        told = belief_of(self._transforms, mean, covariance)
         return Outcome(
             estimates=tuple(self._estimates(optimum, found)),
             unknowns=tuple(labels[i] for i in q.constants),
-            mean=optimum.psi[:unknowns],
-            covariance=self._usable(found)[:unknowns, :unknowns],
+            mean=told[0],
+            covariance=told[1],
             setting=q.setting(optimum.psi),
             starts=tuple(self._starts(optimum, found)),
             open_states=tuple(int(i) for i in q.states),
@@ -139,15 +142,27 @@ class ParameterLikelihood:
             drift_of=tuple(labels),
         )
 
+    @property
+    def _transforms(self) -> tuple[Transform, ...]:
+        """What leads from the fitted entries of theta to the user's units."""
+        own = self.about.package.transforms[self.about.package.NX :]
+        return tuple(own[i] for i in self.quantities.constants) if own else ()
+
     def _estimates(self, optimum: ParameterOptimum, found: Certainty) -> Iterator[Estimate]:
-        q, first, deviations = self.quantities, self.quantities.first, found.deviations
-        before = self._before()
-        for i, name in enumerate(q.names[: q.places]):
-            known = float(deviations[i]) if math.isfinite(deviations[i]) else None
+        """Every number with its standard error; unknowns with bounds by the moments of what is log- or logistic-normal.
+
+        Where nothing is known, they are those of the prior, as the file has them.
+        """
+        q, deviations, places = self.quantities, found.deviations, slice(0, self.quantities.places)
+        usable, before, units = np.sqrt(np.diag(self._usable(found))[places]), self._before()[places], self._transforms
+        values, spread = moments_of(units, optimum.psi[places], usable**2)
+        first, prior = moments_of(units, q.first[places], np.where(np.isfinite(before), before, 0.0) ** 2)
+        for i, name in enumerate(q.names[places]):
+            known = float(np.sqrt(spread[i])) if math.isfinite(deviations[i]) else None
             kind = "unknown" if i < len(q.constants) else START
-            prior = float(before[i]) if math.isfinite(before[i]) else None
-            yield Estimate(name, kind, float(optimum.psi[i]), known, float(first[i]), prior, found.verdicts[i])
-        yield from noise_estimates(q.blocks, optimum.psi, first, found, q.places)
+            had = float(np.sqrt(prior[i])) if math.isfinite(before[i]) else None
+            yield Estimate(name, kind, float(values[i]), known, float(first[i]), had, found.verdicts[i])
+        yield from noise_estimates(q.blocks, optimum.psi, q.first, found, q.places)
 
     def _usable(self, found: Certainty) -> Array:
         """The covariance as a prior needs it: where nothing is known, that of the prior."""
@@ -185,6 +200,10 @@ class ParameterLikelihood:
                 "better one may exist"
             )
 
+    def _of_theta(self, result: Fit) -> Array:
+        """The covariance of the fitted entries of theta, for one in the user's units."""
+        return matched_belief(self._transforms, result.mean, result.covariance, result.unknowns, "the fit")[1]
+
     def predictor(self, result: Fit, unseen: Sequence[Recording], folder: str | Path | None = None) -> Predictor:
         """The fitted model; refitted, the search begins where the other ended."""
 
@@ -192,14 +211,14 @@ class ParameterLikelihood:
             likelihood = ParameterLikelihood(self.about, self.quantities, blanked, self.method)
             again, own = fitted(likelihood, starts=1, begin=result.psi), self.quantities.constants
             unknowns = np.zeros((self.about.package.NTHETA, self.about.package.NTHETA))
-            unknowns[np.ix_(own, own)] = again.covariance
+            unknowns[np.ix_(own, own)] = self._of_theta(again)
             filters = [likelihood.evidence.filter(again.setting, place) for place in range(len(blanked))]
             return Rest(self.about, again.setting, unknowns, filters)
 
         return Predictor(
             self.about,
             result.setting,
-            theta_covariance(self.about, result.unknowns, result.covariance),
+            theta_covariance(self.about, result.unknowns, self._of_theta(result)),
             result.starts,
             refit,
         )
