@@ -175,7 +175,7 @@ class Solver:
         """Predict with the last input, if there is one, and update with y; the belief given is left as it is."""
         own, held = self._own, self._hold(state.belief)
         if self._square_root:
-            self._package.filter_covariance.factorise(held)
+            self._package.filter.factorise(held)
         own.k, own.pending = state.k, state.u is not None
         if state.u is not None:
             own.u[:] = state.u
@@ -457,7 +457,7 @@ class Solver:
         if belief.memory is not None:
             filter_workspace.settings["numbers"][0] = belief.memory
         if self._square_root:
-            self._package.filter_covariance.factorise(held)
+            self._package.filter.factorise(held)
         variances = [belief.covariance.diagonal()]
         for j, u in enumerate(inputs):
             self._set_signals(k + j, filter_workspace.settings)
@@ -472,7 +472,7 @@ class Solver:
                     np.zeros(3),
                 )
             if self._square_root:
-                self._package.filter_covariance.complete(held)
+                self._package.filter.complete(held)
             variances.append(self._records.read_covariance(held).diagonal())
         return np.sqrt(np.maximum(variances, 0.0))
 
