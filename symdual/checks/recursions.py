@@ -6,36 +6,24 @@ compares with the model as written; what is compared here is everything that is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from copy import copy
-from typing import cast
+from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from symdual.checks import dense
-from symdual.checks.exact_cost import ExactSurroundings
-from symdual.checks.exact_plan import ExactPlan, active_entries
-from symdual.checks.kernels import EPSILON, TOLERANCE, BlockResult
-from symdual.checks.objective import local_cost
+from symdual.checks.exact_plan import active_entries
+from symdual.checks.kernels import TOLERANCE, BlockResult
 from symdual.checks.packaged import dense_model
 from symdual.checks.places import Place, input_bounds, places
 from symdual.checks.processes import COMBINED, ProcessSample
-from symdual.checks.slopes import SLOPE, slope_by_inputs, slopes
-from symdual.checks.tuned import Tuned, at
+from symdual.checks.sample import HORIZON, Sample
+from symdual.checks.slopes import SLOPE
 from symdual.common.arrays import Array
-from symdual.entries.recursions import Workspace
-from symdual.entries.types import Records
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.noise import has_state_dependent_noise
-from symdual.runtime.objective import Objective, constraints_of
 from symdual.runtime.signals import place_of
-from symdual.spec.objective import Objective as Asked
 from symdual.spec.scenario import Scenario
 from symdual.spec.specification import Specification
 
-HORIZON = 5
 PROBLEMS = 3
 #: A plan counts as optimal when a general optimiser cannot take more than this share off its cost.
 OPTIMALITY = 1e-6
@@ -43,16 +31,10 @@ OPTIMALITY = 1e-6
 DIFFERENCES = 1e-8
 #: Draws of a problem whose plan runs away, before one is taken as it is.
 PATIENCE = 20
-#: A plan runs away if it leaves its place by more than this many deviations: its numbers then are of no use to anybody.
-FAR = 1e3
 #: Problems with other last bits that show what rounding makes of a quantity.
 TWINS = 4
 #: How often a deviation may be that which the last bits of the belief make in the dense recursions themselves.
 CONDITION = 1000
-
-DualGradient = Callable[[int, int, int, Records, Workspace], None]
-
-Comparison = tuple[str, Array, Array]
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of a plan that runs away, in the reference too: it is counted
@@ -188,6 +170,7 @@ def _apart(got: Array, exact: Array) -> float:
         return np.inf
     size = max(float(np.max(np.abs(exact), initial=0.0)), 1e-300)
     return float(np.max(np.abs(got - exact), initial=0.0)) / size
+<<<<<<< HEAD
 
 
 class Sample:
@@ -527,3 +510,5 @@ class Sample:
         start = self._belief.mean
         best, _ = dense.best_plan(self._reference, self._noise, self._cost, 0, start, self._inputs[0], inputs)
         return float(max(cost - best, 0.0) / max(abs(cost), 1e-300))
+=======
+>>>>>>> main
