@@ -249,7 +249,7 @@ def test_an_iterated_update_that_stops_short_says_so(case: Make, monkeypatch: py
     costs = [energy(c, y, c.belief.mean)]
     for limit in range(1, 4):
         generated = Filter(c)
-        monkeypatch.setattr(c.package.iterated, "ITERATIONS", limit)
+        monkeypatch.setattr(c.package.filter, "ITERATIONS", limit)
         assert generated.update(1, y) == c.package.filter.NOT_CONVERGED
         costs.append(energy(c, y, generated.z))
     assert costs == sorted(costs, reverse=True)
