@@ -150,13 +150,13 @@ def _sizes(model: Model) -> str:
 
 
 def _equations(model: Model, setter: Typesetter) -> Markup:
-    from symdual.report.mathml import operator, row
+    from symdual.report.mathml import operator, rate, row
 
     dot = model.step is not None
     lines = []
     for state, expression in zip(model.states, model.dynamics, strict=True):
         name = setter.name(state.name)
-        left = element("mover", name, operator("˙")) if dot else setter.name(state.name, power=operator("+"))
+        left = rate(name) if dot else setter.name(state.name, power=operator("+"))
         lines.append(row(left, operator("="), _set(setter, expression)))
     for i, expression in enumerate(model.observation):
         if expression != (model.states[i] if i < len(model.states) else None):

@@ -23,7 +23,10 @@ def rail() -> Model:
 
 def test_a_model_is_typeset() -> None:
     shown = rail()._repr_html_()
-    assert shown.count("<math") >= 3 and "<mfrac>" in shown and "˙" in shown
+    assert (
+        shown.count("<math") >= 3
+        and "<mfrac><mrow><mi>d</mi><mi>x</mi></mrow><mrow><mi>d</mi><mi>t</mi></mrow></mfrac>" in shown
+    )
     assert "rail" in shown and "5 unknowns" in shown and "fourier, 2 x 2" in shown
 
 
