@@ -70,5 +70,8 @@ def test_what_a_program_works_with_shows_itself(shared_models: Callable[[Path], 
     for value, words in shown:
         assert [word for word in words if word not in value._repr_html_()] == []
         assert len(repr(value)) < 200
+        lines = str(value).splitlines()
+        assert len(lines) >= 3 and all(len(line) < 100 and line == line.rstrip() for line in lines)
+    assert str(dual).splitlines()[-1].split() == ["b", "1", "3.16"]
     dual.act()
     assert repr(dual) == "<Controller dual of toy: step 1 of 2, <Belief x = 1 +- 0, b = 1 +- 3.2>>"
