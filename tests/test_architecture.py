@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 #: for all rooms
-COMMON = {"__version__", "common", "controllers"}
+COMMON = {"__version__", "common", "controllers", "integrators"}
 KNOWN: dict[str, set[str]] = {
     "spec": set(),
     "derive": {"spec"},

@@ -20,6 +20,7 @@ from symdual.derive.display import INDEX, Equation, equations
 from symdual.derive.structure import Structure, structure
 from symdual.emit.kernels import kernel_functions
 from symdual.emit.package import package
+from symdual.integrators import INTEGRATORS
 from symdual.report import tables
 from symdual.report.html import element, folded, formula, join, page, section, table
 from symdual.report.mathml import Typesetter, brackets, math, operator, rate, row
@@ -194,9 +195,7 @@ class _Article:
             lines.append(self._setter.assignment(left, expression, first=state, ending=ending))
         parts = [element("div", *lines, class_="formulas")]
         if model.step is not None:
-            method = {"euler": "Euler's method", "rk4": "the classical Runge–Kutta method of fourth order"}[
-                model.method
-            ]
+            method = INTEGRATORS[model.method].title.replace("-", "\N{EN DASH}")
             within = f" in {model.substeps} substeps" if model.substeps > 1 else ""
             note = (
                 f"Discretised by {method} with the step length {model.step:g}{within}; "
