@@ -124,6 +124,10 @@ class Episodes(NamedTuple):
         names = f"belief on {first_few(self.belief_names)}; truths of {first_few(self.truth_names) or 'nothing'}"
         return f"<Episodes: {runs} runs of {steps} steps; {names}>"
 
+    def __str__(self) -> str:
+        """What was run and how it ended, as a table."""
+        return str(shown("episodes in a terminal", self))
+
     def _repr_html_(self) -> str:
         """What was run and how it ended, for notebooks."""
         return str(shown("episodes in a notebook", self))

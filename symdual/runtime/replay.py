@@ -114,7 +114,7 @@ class Replay(NamedTuple):
 
     def __repr__(self) -> str:
         ratio = f"log-likelihood {self.log_likelihood:.5g}, mean NIS {self.consistency.ratio:.3g}"
-        return f"<Replay: {len(self.means)} rows, {ratio}; at the end {self.belief}>"
+        return f"<Replay: {len(self.means)} rows, {ratio}; at the end {self.belief!r}>"
 
     def _repr_html_(self) -> str:
         """The belief at the end, for notebooks."""
