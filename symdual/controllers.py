@@ -103,7 +103,14 @@ OPTIONS = {
         Option("starts", "starts", 4, 1, 8, "plans that a planning controller improves"),
         Option("look_ahead", "looking", 1, 0, 1, "1: it looks one step ahead"),
         Option("samples", "samples", 64, 0, 4096, "rollouts that it simulates to choose between plans; 0 for none"),
-        Option("confidence", "confidence", 5, 1, 99, "percent by which rollouts must confirm what differs from `ce` and `cautious`"),
+        Option(
+            "confidence",
+            "confidence",
+            5,
+            1,
+            99,
+            "percent by which rollouts must confirm what differs from `ce` and `cautious`",
+        ),
         Option("hold", "hold", 5, 1, 1_000_000, "decisions for which `thompson` keeps what it has drawn"),
         Option("seed", "seed", 0, 0, 2**31 - 1, "of what a controller draws"),
     )

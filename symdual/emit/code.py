@@ -32,10 +32,10 @@ from symdual.emit.contexts import (
     ProcessContext,
     RecordsContext,
     RiccatiContext,
-    SimulationContext,
     SearchContext,
     SecondOrderContext,
     SettingsContext,
+    SimulationContext,
     StartsContext,
 )
 from symdual.emit.facts import Facts, with_inputs

@@ -192,9 +192,11 @@ def _race() -> tuple[Field, ...]:
         Field("entry_cost", ("ENTRIES",), "mean cost in the first rollouts"),
         Field("entry_in", ("ENTRIES",), "1 for those that are not left out"),
         Field("entry_unlike", ("ENTRIES",), "1 for those that have to be confirmed"),
-        Field("entry_gap", ("ENTRIES",), "what challengers cost more than the harder reference in fresh rollouts, or NaN"),
+        Field(
+            "entry_gap", ("ENTRIES",), "what challengers cost more than the harder reference in fresh rollouts, or NaN"
+        ),
         Field("entry_error", ("ENTRIES",), "its standard error"),
-        Field("entry_sure", ("ENTRIES",), "probability that they are better than both references"),
+        Field("entry_sure", ("ENTRIES",), "how sure it is that they are better than both references"),
         Field("entry_won", (), "the contestant that won"),
         Field("met", (), "rollouts that were counted"),
         Field("entry_last", ("ENTRIES",), "cost in the last one"),

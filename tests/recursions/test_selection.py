@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from scipy import stats
 
 from symdual.checks import dense

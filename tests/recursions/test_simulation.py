@@ -33,7 +33,7 @@ def _workspace(package: Any, steps: int, data: np.ndarray) -> Any:
 
 
 def test_a_violation_costs_its_weighted_square_where_it_happens(interpret: Callable[[Model], Any]) -> None:
-    """The same rollout with weights of constraints and without: one on a state, and one with the input, not at the end."""
+    """The same rollout with weights and without; a constraint with the input does not count at the end."""
     model = Model([x], [u], [x + unknown("b", 1.0, 0.2) * u], process_noise=0.01, measurement_noise=0.04, name="walls")
     package = interpret(specified(model, Objective(constraints=(x - 1.0, x + u - 0.8))))
     workspace, held = _workspace(package, 3, np.zeros(0)), package.records.make_belief([0.4, 1.0], np.diag([0.1, 0.2]))
@@ -71,7 +71,9 @@ def test_a_rollout_beside_an_unknown_function_costs_what_the_look_ahead_expects(
 ) -> None:
     """Over one step the look ahead is exact, and nothing that a rollout draws is remembered after it."""
     slope = features.gaussian_process("g", x, lengthscale=1.0, amplitude=0.5, memory=6)
-    package = interpret(Model([x], [u], [0.9 * x + u + slope], process_noise=0.01, measurement_noise=0.04, name="sloped"))
+    package = interpret(
+        Model([x], [u], [0.9 * x + u + slope], process_noise=0.01, measurement_noise=0.04, name="sloped")
+    )
     data, n = np.array(package.numbers["data"], dtype=float), package.records.NTHETA
     workspace = _workspace(package, 1, data)
     mean, covariance = np.zeros(1 + n), np.zeros((1 + n, 1 + n))
