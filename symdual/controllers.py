@@ -69,9 +69,9 @@ class Kind:
         cost: the compiled cost that it minimises. "dual" is one of `structured`, `lowrank` and, at order 2,
             `second_order`: the package knows which suits the sizes.
         look: how it is drawn.
-        options: the names of what it is told besides the task.
+        options: the names of what it is told besides the problem.
         orders: the orders of the dual cost between which it lets users choose.
-        weight: of the dual cost, where it is not the task's; learning: whether that cost counts what will be learned.
+        weight: of the dual cost, where the problem does not say it; learning: whether what will be learned counts.
         keeps_backoff: whether its plans keep a distance from constraints.
         without_effect: the cost that it minimises instead where no input ever shows in the belief.
         knows_truth: whether a simulation tells it the truth.
@@ -192,7 +192,6 @@ _KINDS = (
 CONTROLLERS = {kind.name: kind for kind in _KINDS}
 NAMES = tuple(CONTROLLERS)
 EXPORTED = tuple(kind for kind in _KINDS if kind.exported)
-SEARCHED = tuple(name for name, cost in COSTS.items() if cost.searched)
 
 
 def knows_truth(name: str) -> bool:

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 #: for all rooms
-COMMON = {"__version__", "common", "controllers"}
+COMMON = {"__version__", "common", "controllers", "integrators"}
 KNOWN: dict[str, set[str]] = {
     "spec": set(),
     "derive": {"spec"},
@@ -28,6 +28,7 @@ KNOWN: dict[str, set[str]] = {
         *("many_digits", "identification"),
     },
     "api": {"spec", "emit", "runtime", "backends", "generation", "checks"},
+    "environments": {"api", "runtime"},
 }
 FOREIGN = {
     "entries": {"sympy", "jinja2", "numba"},

@@ -14,7 +14,8 @@ import numpy as np
 
 from symdual.checks.kernels import TOLERANCE, BlockResult
 from symdual.checks.places import input_bounds, places
-from symdual.checks.recursions import CONDITION, HORIZON, OPTIMALITY, PROBLEMS, Sample, finite_places, sampler
+from symdual.checks.recursions import CONDITION, OPTIMALITY, PROBLEMS, finite_places, sampler
+from symdual.checks.sample import HORIZON, Sample
 from symdual.common.arrays import Array
 from symdual.common.choices import combinations
 from symdual.runtime.loading import LoadedPackage

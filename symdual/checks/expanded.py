@@ -15,6 +15,7 @@ import sympy as sp
 
 from symdual.checks.dense import DenseModel
 from symdual.common.arrays import Array
+from symdual.integrators import INTEGRATORS
 from symdual.spec.symbols import Family, FeatureSum, logistic, monomial
 from symdual.spec.system import System
 
@@ -131,13 +132,13 @@ def _moved(model: System, motion: list[sp.Expr], clock: sp.Symbol, here: list[sp
         later = clock + (number + delay) / count
         return [e.subs({**place, clock: later}, simultaneous=True) for e in motion]
 
-    nothing = [sp.Integer(0)] * len(motion)
-    first = slope(nothing, sp.Integer(0))
-    if model.method == "euler":
-        return [x + step * a for x, a in zip(here, first, strict=True)]
-    half = sp.Rational(1, 2)
-    second = slope([step * half * a for a in first], half)
-    third = slope([step * half * a for a in second], half)
-    fourth = slope([step * a for a in third], sp.Integer(1))
-    slopes = zip(here, first, second, third, fourth, strict=True)
-    return [x + step * (a + 2 * b + 2 * c + d) / 6 for x, a, b, c, d in slopes]
+    method = INTEGRATORS[model.method]
+    slopes = list[list[sp.Expr]]()
+    for part in method.shift:
+        delay = sp.Rational(part.numerator, part.denominator)
+        slopes.append(slope([step * delay * a for a in slopes[-1]] if slopes else [sp.Integer(0)] * len(motion), delay))
+    shares = [sp.Rational(part.numerator, part.denominator) for part in method.share]
+    return [
+        x + step * sp.Add(*(b * a for b, a in zip(shares, own, strict=True)))
+        for x, *own in zip(here, *slopes, strict=True)
+    ]

@@ -14,6 +14,7 @@ import numpy as np
 
 from symdual.checks.places import Place, places
 from symdual.common.arrays import Array
+from symdual.integrators import INTEGRATORS
 from symdual.many_digits.model import ExactModel
 from symdual.spec.scenario import Scenario
 from symdual.spec.system import System
@@ -150,12 +151,8 @@ def _taken(slope: Slope, x: Array, step: float, method: str, substeps: int) -> A
     h = step / substeps
     for number in range(substeps):
         t = number * h
-        first = slope(t, x)
-        if method == "euler":
-            x = x + h * first
-            continue
-        second = slope(t + h / 2, x + h / 2 * first)
-        third = slope(t + h / 2, x + h / 2 * second)
-        fourth = slope(t + h, x + h * third)
-        x = x + h / 6 * (first + 2 * second + 2 * third + fourth)
+        slopes = list[Array]()
+        for shift in map(float, INTEGRATORS[method].shift):
+            slopes.append(slope(t + shift * h, x + shift * h * slopes[-1] if slopes else x))
+        x = x + h * np.asarray([float(share) for share in INTEGRATORS[method].share]) @ np.stack(slopes)
     return x

@@ -14,12 +14,12 @@ from symdual.derive.program import (
     slope_program,
     terms_program,
 )
+from symdual.integrators import INTEGRATORS, Integrator
 from symdual.spec.noise import lower
 from symdual.spec.specification import Specification, specified
 from symdual.spec.system import System
 
 LONG = 600  # parts of the derivatives of a step beyond which it is taken apart: about as many statements
-STAGES = 4  # of the Runge-Kutta method
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,18 @@ class DerivedNoise:
 class Loops:
     """How the derivatives of a step are composed in loops of those of a map that is written once.
 
-    A step has so many substeps, and each of them so many stages. With one stage the map is a substep itself, with four
-    it is the right-hand side, and the stages are those of the Runge-Kutta method.
+    A step has so many substeps. The map is the right-hand side where these go by the stages of a method, and a substep
+    itself where there is none.
     """
 
     link: Calculus
-    stages: int
+    method: Integrator | None
     substeps: int
+
+    @property
+    def stages(self) -> int:
+        """How often a substep evaluates the map."""
+        return 1 if self.method is None else self.method.stages
 
     @property
     def links(self) -> int:
@@ -177,9 +182,10 @@ def _objective(
 
 def _loops(model: System, dynamics: Calculus) -> Loops | None:
     """Which loops make a step: none where it is short and has no substeps."""
-    if model.method == "rk4" and model.step is not None and _is_long(model, dynamics):
-        return Loops(differentiate(slope_program(model), dynamics.variables), STAGES, model.substeps)
-    return Loops(dynamics, 1, model.substeps) if model.substeps > 1 else None
+    method = INTEGRATORS[model.method]
+    if method.stages > 1 and model.step is not None and _is_long(model, dynamics):
+        return Loops(differentiate(slope_program(model), dynamics.variables), method, model.substeps)
+    return Loops(dynamics, None, model.substeps) if model.substeps > 1 else None
 
 
 def _is_long(model: System, dynamics: Calculus) -> bool:

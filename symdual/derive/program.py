@@ -23,6 +23,7 @@ import sympy as sp
 from symdual.derive.holes import Filled, filled
 from symdual.derive.order import in_order
 from symdual.derive.pieces import Limits, in_pieces
+from symdual.integrators import INTEGRATORS, Integrator
 from symdual.spec.symbols import Constant, Family, FeatureSum, Unknown, logistic, power, tanh
 from symdual.spec.system import System
 
@@ -122,9 +123,7 @@ def _discretised(
     share = sp.Rational(1, model.substeps)
     step = sp.Symbol("step_length", real=True) * share
     moving = _Moving(states, motion, step, clock, share)
-    if model.method == "euler":
-        return [], tuple(x + step * dx for x, dx in zip(states, moving.slopes(states, sp.S.Zero), strict=True))
-    return _runge_kutta(moving, states)
+    return _stages(INTEGRATORS[model.method], moving, states)
 
 
 class _Moving(NamedTuple):
@@ -177,12 +176,17 @@ def expanded_outputs(program: Program) -> tuple[sp.Expr, ...]:
     return tuple(e.xreplace(known) for e in program.outputs)
 
 
-def _runge_kutta(moving: _Moving, here: tuple[sp.Symbol, ...]) -> tuple[list[Definition], tuple[sp.Expr, ...]]:
-    """The classical fourth-order step; state and slope of each stage become definitions."""
+def _stages(
+    method: Integrator, moving: _Moving, here: tuple[sp.Symbol, ...]
+) -> tuple[list[Definition], tuple[sp.Expr, ...]]:
+    """A step of a method; state and slope of each stage become definitions, unless there is one only."""
     definitions: list[Definition] = []
     slopes: list[list[sp.Symbol]] = []
-    half, step, names = sp.Rational(1, 2), moving.step, [x.name for x in moving.states]
-    for stage, shift in enumerate((sp.S.Zero, half, half, sp.S.One)):
+    step, names = moving.step, [x.name for x in moving.states]
+    if method.stages == 1:
+        return [], tuple(x + step * dx for x, dx in zip(here, moving.slopes(here, sp.S.Zero), strict=True))
+    for stage, part in enumerate(method.shift):
+        shift = sp.Rational(part.numerator, part.denominator)
         place: list[sp.Expr] = list(here)
         if slopes:
             place = [sp.Symbol(f"_s{stage}_{name}", real=True) for name in names]
@@ -190,9 +194,8 @@ def _runge_kutta(moving: _Moving, here: tuple[sp.Symbol, ...]) -> tuple[list[Def
             definitions += [Definition(s, e) for s, e in zip(place, moved, strict=True)]
         slopes.append([sp.Symbol(f"_k{stage}_{name}", real=True) for name in names])
         definitions += [Definition(s, e) for s, e in zip(slopes[-1], moving.slopes(place, shift), strict=True)]
-    first, second, third, fourth = slopes
-    outputs = tuple(x + step * (first[i] + 2 * second[i] + 2 * third[i] + fourth[i]) / 6 for i, x in enumerate(here))
-    return definitions, outputs
+    sums = (sp.Add(*(n * k for n, k in zip(method.numerators, ks, strict=True))) for ks in zip(*slopes, strict=True))
+    return definitions, tuple(x + step * total / method.denominator for x, total in zip(here, sums, strict=True))
 
 
 def _prepared(expression: sp.Expr) -> Filled:

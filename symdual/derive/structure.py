@@ -288,12 +288,8 @@ def remembered(derivation: Derivation) -> list[tuple[int, int]]:
     return [(own + n, names.index(e.name)) for n, e in enumerate(model.dynamics[own:])] if model.memory else []
 
 
-def is_affine(derivation: Derivation) -> bool:
-    """Whether f is affine in (x, u) for fixed theta and time: its Jacobians then contain neither."""
-    return _is_affine(derivation, step_pattern(derivation))
-
-
 def _is_affine(derivation: Derivation, step: Pattern) -> bool:
+    """Whether f is affine in (x, u) for fixed theta and time: its Jacobians then contain neither."""
     moving = [
         *range(len(derivation.states)),
         *range(len(derivation.core) + len(derivation.weights), step.first.shape[1]),

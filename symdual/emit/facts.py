@@ -67,7 +67,7 @@ class Facts:
         self.second_order, self.refinement = used in ("second_order", "iterated_second_order"), _refinement(used)
         # a Gaussian process remembers the points where it was: a step cannot be taken back
         self.smooths = self.refinement == "iterated" and bool(self.structure.curved_in_z) and not self.processes
-        self.nr, self.nhr = len(self.structure.theta_rows), len(self.structure.h_theta_rows)
+        self.nr = len(self.structure.theta_rows)
         still = self.transition == "identity" and self.diffusion == "none" and self.nr > 0
         self.state_dependent_noise = model.noise is not None
         self.plant_state_dependent_noise = self.state_dependent_noise or model.plants_have_state_dependent_noise

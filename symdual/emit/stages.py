@@ -4,8 +4,9 @@ A step consists of substeps, x_0 = x, x_1, ..., f = x_N, and each of them of sta
 
     X_s = x_n + a_s h k_{s-1},   k_s = g(X_s, u, theta),   x_{n+1} = x_n + h sum_s b_s k_s
 
-where g is the right-hand side of a long Runge-Kutta step. A short substep is written out: g is the substep itself then,
-with one stage, and x_{n+1} = k. With v = (x, theta, u), Z_s = dX_s/dv and G the derivatives of g, the chain rule is
+where a and b are those of a method (`symdual.integrators`), and g is the right-hand side of a long step. A short
+substep is written out: g is the substep itself then, with one stage, and x_{n+1} = k. With v = (x, theta, u),
+Z_s = dX_s/dv and G the derivatives of g, the chain rule is
 
     Z_s = dx_n/dv + a_s h K_{s-1},     K_s = dk_s/dv = G_x Z_s + [0 G_theta G_u]
     dx_{n+1}/dv = dx_n/dv + h sum_s b_s K_s
@@ -34,6 +35,7 @@ from symdual.derive.calculus import Calculus
 from symdual.derive.derivation import Derivation, Loops, theta_row
 from symdual.derive.structure import curved_states, hessian_diagonals, pairs_in_loops, remembered
 from symdual.emit.kernel import KernelBuilder
+from symdual.integrators import Integrator
 
 AT_ONCE = 4  # entries of a row that are multiplied in one pass
 
@@ -67,7 +69,7 @@ class StageLayout(NamedTuple):
     """What the template needs to know: sizes, tables, and where in the work array everything lies."""
 
     substeps: int
-    stages: int
+    method: Integrator | None
     columns: int
     rows: int
     first_input: int
@@ -84,7 +86,17 @@ class StageLayout(NamedTuple):
     @property
     def written_out(self) -> bool:
         """Whether the map of the loops is a substep as a whole."""
-        return self.stages == 1
+        return self.method is None
+
+    @property
+    def shifts(self) -> list[float]:
+        """The a_s of the method."""
+        return [0.0] if self.method is None else [float(a) for a in self.method.shift]
+
+    @property
+    def shares(self) -> list[float]:
+        """The b_s of the method, times their denominator."""
+        return [1.0] if self.method is None else [float(b) for b in self.method.numerators]
 
     @property
     def link(self) -> str:
@@ -144,7 +156,7 @@ def stage_layout(derivation: Derivation, loops: Loops, step_at: int) -> StageLay
         start += size
     return StageLayout(
         substeps=substeps,
-        stages=stages,
+        method=loops.method,
         columns=columns,
         rows=rows,
         first_input=nx + ns,

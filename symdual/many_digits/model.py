@@ -7,12 +7,14 @@ derivatives come from differences that are exact to far more digits than float64
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import mpmath
 import sympy as sp
 
+from symdual.integrators import INTEGRATORS
 from symdual.many_digits.arithmetic import Arithmetic, Number
 from symdual.spec.symbols import Family, FeatureSum, Unknown
 from symdual.spec.system import System
@@ -196,15 +198,14 @@ class ExactModel:
     def _substep(
         self, slope: Callable[[list[Number], Number], list[Number]], x: list[Number], h: Number
     ) -> list[Number]:
-        first = slope(x, 0)
-        if self.model.method == "euler":
-            return [a + h * d for a, d in zip(x, first, strict=True)]
-        half = mpmath.mpf(1) / 2
-        second = slope([a + h * d / 2 for a, d in zip(x, first, strict=True)], half)
-        third = slope([a + h * d / 2 for a, d in zip(x, second, strict=True)], half)
-        fourth = slope([a + h * d for a, d in zip(x, third, strict=True)], 1)
-        slopes = zip(x, first, second, third, fourth, strict=True)
-        return [a + h * (p + 2 * q + 2 * r + s) / 6 for a, p, q, r, s in slopes]
+        method, slopes, place = INTEGRATORS[self.model.method], list[list[Number]](), x
+        for part in method.shift:
+            shift = _exactly(part)
+            if slopes:
+                place = [a + shift * h * d for a, d in zip(x, slopes[-1], strict=True)]
+            slopes.append(slope(place, shift))
+        shares = [_exactly(part) for part in method.share]
+        return [a + h * mpmath.fdot(shares, ks) for a, *ks in zip(x, *slopes, strict=True)]
 
     def observation(self, k: int, x: list[Number], theta: list[Number]) -> list[Number]:
         """The expected measurement."""
@@ -213,6 +214,10 @@ class ExactModel:
     def others(self, k: int, x: list[Number], u: list[Number], theta: list[Number]) -> list[Number]:
         """The values of the other expressions."""
         return self._evaluate(self._others, mpmath.mpf(k), x, u, theta)
+
+
+def _exactly(part: Fraction) -> Number:
+    return mpmath.mpf(part.numerator) / part.denominator
 
 
 def _in_users_units(unknown: Unknown, kappa: Number) -> Number:

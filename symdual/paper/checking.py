@@ -124,11 +124,6 @@ def recorded_verdicts() -> dict[str, str]:
     return found
 
 
-def recorded_text(results: Iterable[Result]) -> str:
-    """The content of ``recorded.json`` for these results."""
-    return json.dumps({r.equation.id: r.judgement.verdict.value for r in results}, indent=1) + "\n"
-
-
 def agree(results: Iterable[Result]) -> bool:
     """Whether every computed verdict equals the recorded one: exit status 0, otherwise 1."""
     return all(result.agrees for result in results)

@@ -13,10 +13,10 @@ from dataclasses import replace
 import numpy as np
 
 from symdual.common.arrays import Array
+from symdual.integrators import INTEGRATORS
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 
-LIMITS = {"euler": 2.0, "rk4": 2.785}  #: how large a decaying rate times the step may be before it grows instead
 _SHORT = 1e-3  # a step is short for a rate if their product is at most this
 _PARTS = 32  # of a step, between which rates are looked at
 _TRIES = 100  # of ever shorter steps: a model on its way out of the numbers may have any rate
@@ -53,7 +53,7 @@ def fastest_within(package: LoadedPackage, k: int, x: Array, u: Array, theta: Ar
     Where even the short ones are too long, it is the rate at which they become so.
     """
     share = step_length(package) / _PARTS
-    short, limit = _with_step(package, share), LIMITS[package.METHOD]
+    short, limit = _with_step(package, share), INTEGRATORS[package.METHOD].limit
     largest = math.nan
     for _ in range(_PARTS + 1):
         rate = fastest_rate(package, k, x, u, theta) if np.isfinite(x).all() else math.nan
@@ -68,9 +68,9 @@ def fastest_within(package: LoadedPackage, k: int, x: Array, u: Array, theta: Ar
 
 def too_fast(package: LoadedPackage, points: Iterable[tuple[int, Array, Array, Array]], where: str = "there") -> str:
     """Where the step is first too long along points (k, x, u, theta), as the end of a sentence; empty if nowhere."""
-    if package.METHOD not in LIMITS:
+    if package.METHOD not in INTEGRATORS:
         return ""
-    limit, substeps, length = LIMITS[package.METHOD], package.SUBSTEPS, step_length(package)
+    limit, substeps, length = INTEGRATORS[package.METHOD].limit, package.SUBSTEPS, step_length(package)
     for k, x, u, theta in points:
         rate = fastest_within(package, k, x, u, theta)
         if rate * length / substeps > limit:

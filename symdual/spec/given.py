@@ -12,6 +12,7 @@ from symdual.common.arrays import Array
 from symdual.common.errors import ModelError, did_you_mean
 from symdual.common.named import Given, Spans, vector
 from symdual.common.numbers import as_numbers, as_semidefinite, as_vector
+from symdual.integrators import INTEGRATORS
 
 MOST_SUBSTEPS = 1000  #: a step that needs more is too long
 
@@ -41,8 +42,9 @@ def checked_substeps(substeps: int, continuous: bool) -> int:
 
 def checked_method(method: str) -> str:
     """The name of a method of integration."""
-    if method not in ("euler", "rk4"):
-        raise ModelError(f'method must be "euler" or "rk4", not {method!r}')
+    if method not in INTEGRATORS:
+        names = " or ".join(f'"{name}"' for name in INTEGRATORS)
+        raise ModelError(f"method must be {names}, not {method!r}")
     return method
 
 

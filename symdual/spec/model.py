@@ -54,7 +54,7 @@ class Model(System):
         dynamics: the next state, as a list or a vector in the order of `states` or a mapping from state to expression.
         derivatives: instead of `dynamics`, the time derivative of the state; that of the discretised map is exact.
         step: how long the input holds, where `derivatives` are given.
-        method: how these are discretised, by `"euler"` or `"rk4"`.
+        method: how these are discretised, by `"euler"`, `"midpoint"`, `"heun"` or `"rk4"` (`docs/integrators.md`).
         substeps: how many steps of the method one step consists of, while the input holds; for stiff dynamics. They are
             a loop, so the code does not grow with them.
         observation: expressions in the states and unknowns; the states themselves by default.

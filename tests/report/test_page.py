@@ -165,7 +165,7 @@ def test_continuous_time_time_and_constants() -> None:
         name="clock",
     )
     text = visible_text(model_page(model))
-    assert "Runge–Kutta method of fourth order with the step length 0.05" in text  # noqa: RUF001
+    assert "Runge–Kutta method with the step length 0.05" in text  # noqa: RUF001
     assert "pull2.5" in text and "continuous, rk4" in text
     assert "The model has no unknowns: z is the state itself." in text
 

@@ -254,7 +254,7 @@ def test_a_model_needs_states_inputs_and_one_kind_of_dynamics() -> None:
     assert "needs step=" in refusal([x], [u], derivatives=[x])
     assert "positive" in refusal([x], [u], derivatives=[x], step=0.0)
     assert "NaN" in refusal([x], [u], derivatives=[x], step=float("nan"))
-    assert "'heun'" in refusal([x], [u], derivatives=[x], step=0.1, method="heun")
+    assert "'rk45'" in refusal([x], [u], derivatives=[x], step=0.1, method="rk45")
     assert "'cubature'" in refusal([x], [u], [x], filter="cubature")
 
 
