@@ -54,7 +54,12 @@ def replay(model_file: Path, data_file: Path, scenario: str | None, folder: Path
     console.print(headed(problem.name, f": {used}, log-likelihood {result.log_likelihood:.6g}"))
     for name, (mean, deviation) in report["belief"].items():
         console.print(f"  {name} = {mean:.4g} +- {deviation:.2g}")
-    for sentence in (*idle_filter(problem.package), report["consistency"]["sentence"], *report["losses"]):
+    for sentence in (
+        *idle_filter(problem.package),
+        report["consistency"]["sentence"],
+        *report["limits"],
+        *report["losses"],
+    ):
         console.print(sentence, style="yellow")
     if result.consistency.verdict == "overconfident":
         console.print(try_other_filters(model_file, problem.package.name), style="yellow")
