@@ -12,8 +12,8 @@ from symdual import Model, covariances, features, unknown
 from symdual.common.arrays import Array
 from symdual.identification.fitted import fitted
 from symdual.identification.noise import REACH
-from symdual.identification.processes.points import known_points
 from symdual.identification.processes.likelihood import ProcessLikelihood
+from symdual.identification.processes.points import known_points
 from symdual.identification.processes.search import FLAT, maximise
 from symdual.identification.processes.setup import ProcessSetup
 from symdual.identification.result import Estimate, Fit
