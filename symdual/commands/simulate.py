@@ -66,7 +66,9 @@ if TYPE_CHECKING:
 @click.option("--jobs", metavar="N", type=click.IntRange(min=1), help="Threads, at most those of the machine [all].")
 @backend_option
 @click.option("--cluster", metavar="ADDRESS", help="Run on the Dask cluster with this scheduler (tcp://host:port).")
-@results_option("Parent folder; a sweep lies below it under the name of its scenario.")
+@results_option(
+    "Parent folder; a sweep lies below it under the name of its scenario, with a number where another lies there."
+)
 @click.option(
     "--resume", is_flag=True, help="Continue an interrupted sweep, or add runs and controllers to a finished one."
 )
@@ -76,7 +78,7 @@ if TYPE_CHECKING:
     type=float,
     help="What an episode that fails costs: the mean over all episodes is then told as well.",
 )
-@click.option("--force", is_flag=True, help="Overwrite what is there, be it the results of another sweep.")
+@click.option("--force", is_flag=True, help="Overwrite what is there instead of taking a new folder.")
 @page_option("Also write a page that shows every decision of one run: beliefs, plans, costs, with a slider over time.")
 @click.option("--run", default=0, show_default=True, type=click.IntRange(min=0), help="Which run the page shows.")
 @json_option
@@ -118,7 +120,7 @@ def simulate(
     from symdual.runtime.readiness import settle
     from symdual.runtime.results import Results
     from symdual.runtime.summary import summarise
-    from symdual.runtime.sweep import as_begun, results_folder, sweep
+    from symdual.runtime.sweep import as_begun, place_beside, results_folder, sweep
 
     if resume and force:
         raise click.UsageError("--resume continues what is there and --force throws it away: give one of them")
@@ -135,13 +137,14 @@ def simulate(
         if no_rollouts:
             options = replace(options, samples=0)
         plan = sweep(problem, controllers, runs, seed, Settings(truth, order, window, None, options))
-        results_folder(plan, folder, overwrite=resume or force)  # says what is wrong before anybody waits
+        place = plan.problem.name if force else place_beside(plan, folder, resume)
+        results_folder(plan, folder, resume or force, place)  # says what is wrong before anybody waits
         with late_progress(timed=False) as report:
             settle(plan.problem, plan.controllers, order, window, report)
         works = [] if cluster else works_for(plan.problem, plan.controllers, order, window, episodes=True)
         compiled = show_compiling(works)
         console.print(_start(time.perf_counter() - began, sum(compiled.values()), problem.package.backend), style="dim")
-        file = _run_sweep(plan, folder, executor, resume, force)
+        file = _run_sweep(plan, folder, executor, resume, force, place)
     with Results(file) as results:
         summary = summarise(results, failure_cost)
         console.print(headed(plan.problem.name, f": {runs} runs, seed {seed}, truth: {truth}"))
@@ -239,7 +242,7 @@ def _executor(jobs: int | None, address: str | None) -> Iterator[Executor]:
         client.close(timeout=1)
 
 
-def _run_sweep(plan: Sweep, folder: Path, executor: Executor, resume: bool, force: bool) -> Path:
+def _run_sweep(plan: Sweep, folder: Path, executor: Executor, resume: bool, force: bool, place: str) -> Path:
     from symdual.runtime.sweep import Doing, run_sweep
 
     with new_progress() as progress:
@@ -257,7 +260,7 @@ def _run_sweep(plan: Sweep, folder: Path, executor: Executor, resume: bool, forc
             progress.update(bars[0], description=what)
 
         try:
-            return run_sweep(plan, folder, executor(say, tell), resume, show, tell, force)
+            return run_sweep(plan, folder, executor(say, tell), resume, show, tell, force, place)
         except KeyboardInterrupt:
             progress.stop()
             click.echo(f"symdual: interrupted; what is done is kept in {folder}, continue with --resume", err=True)

@@ -124,6 +124,10 @@ class Episodes(NamedTuple):
         names = f"belief on {first_few(self.belief_names)}; truths of {first_few(self.truth_names) or 'nothing'}"
         return f"<Episodes: {runs} runs of {steps} steps; {names}>"
 
+    def __str__(self) -> str:
+        """What was run and how it ended, as a table."""
+        return str(shown("episodes in a terminal", self))
+
     def _repr_html_(self) -> str:
         """What was run and how it ended, for notebooks."""
         return str(shown("episodes in a notebook", self))
@@ -436,7 +440,7 @@ def _priors(problem: Problem, truths: Array | None, count: int) -> Records:
     package = problem.package
     prior = package.records.make_belief(*problem.prior[:2])
     if package.SQUARE_ROOT:
-        package.filter_covariance.factorise(prior)
+        package.filter.factorise(prior)
     priors = np.repeat(prior, count)
     if truths is not None:
         priors["z"][:, package.NX :] = truths

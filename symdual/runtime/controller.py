@@ -102,6 +102,10 @@ class Controller:
         place = f"step {self.k} of {self.problem.horizon}{window}"
         return f"<Controller {self.name} of {self.problem.name}: {place}, {self.belief!r}>"
 
+    def __str__(self) -> str:
+        """Where it is and what it believes, as a table."""
+        return str(shown("a controller in a terminal", self))
+
     def _repr_html_(self) -> str:
         """Where it is and what it believes, for notebooks."""
         return str(shown("a controller in a notebook", self))

@@ -148,7 +148,7 @@ class ControllerSummary:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Summary:
     """A sweep in numbers and sentences."""
 
@@ -225,6 +225,8 @@ class Summary:
     def __str__(self) -> str:
         """The table and the sentences as they are printed."""
         return str(shown("a summary in a terminal", self))
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         """The table and the sentences, for notebooks."""
