@@ -182,7 +182,7 @@ def _filter_call(problem: Problem, inputs: Array, measurements: Array) -> Callab
     filter_workspace = package.filter.make_filter_workspace(settings)
     prior = package.records.make_belief(*problem.prior[:2])
     if package.SQUARE_ROOT:
-        package.filter_covariance.factorise(prior)
+        package.filter.factorise(prior)
     beliefs = np.repeat(prior, len(inputs))
 
     def call() -> float:

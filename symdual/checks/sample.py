@@ -250,14 +250,14 @@ class Sample:
         package, held = self._package, self._package.records.make_belief(*belief)
         filter_workspace = package.filter.make_filter_workspace(self._settings)
         if package.SQUARE_ROOT:
-            package.filter_covariance.factorise(held)
+            package.filter.factorise(held)
         self._set_signals(0)
         package.filter.predict(0, held, u, filter_workspace)
         self._set_signals(1)
         if y is not None:
             getattr(package.filter, name)(1, held, y, filter_workspace, np.zeros(3))
         if package.SQUARE_ROOT:
-            package.filter_covariance.complete(held)
+            package.filter.complete(held)
         return dense.Belief(held["z"][0].copy(), package.records.read_covariance(held))
 
     def _set_signals(self, time: int) -> None:

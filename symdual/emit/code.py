@@ -21,10 +21,8 @@ from symdual.emit.contexts import (
     ControllerContext,
     CostBlocksContext,
     DecisionContext,
-    FilterFactorContext,
-    FilterMeanContext,
+    FilterContext,
     GradientContext,
-    JointCostContext,
     NarrowingContext,
     NominalContext,
     ObjectiveContext,
@@ -96,11 +94,7 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         *([File("blocks/moments", SecondOrderContext(facts.moments))] if has.second_order else []),
         File("blocks/cost_blocks", CostBlocksContext(text, width, facts.hessian_tables())),
         *_optional(facts),
-        _filter_covariance(facts),
-        File("filters/filter_mean", FilterMeanContext(facts.selecting)),
-        _filter_step(facts),
-        *_refinement(facts),
-        File("filters/filter"),
+        File("filters/filter", FilterContext(facts.selecting, facts.moments, facts.transition, facts.diffusion)),
         File("planning/trajectory"),
         File("planning/backward"),
         File("planning/nominal", NominalContext(facts.linear, facts.steady)),
@@ -129,32 +123,6 @@ def _plant() -> PlantContext:
     pointers = get_type_hints(PlantModule, include_extras=True)
     targets = {name: target for name, kind in pointers.items() if (target := target_of(kind))}
     return PlantContext({name: signature(target) for name, target in targets.items()})
-
-
-def _filter_covariance(facts: Facts) -> File:
-    """How the filter keeps a covariance."""
-    context: NamedTuple | None = None
-    if facts.square_root:
-        context = FilterFactorContext(facts.moments, facts.transition, facts.diffusion)
-    return File("filters/filter_covariance", context, f"filters/{'square_root' if facts.square_root else 'covariance'}")
-
-
-def _filter_step(facts: Facts) -> File:
-    """How the filter approximates f and h."""
-    if facts.second_order:
-        return File("filters/filter_step", SecondOrderContext(facts.moments), "filters/second_order")
-    return File("filters/filter_step", None, "filters/extended")
-
-
-def _refinement(facts: Facts) -> list[File]:
-    """What an iterated filter adds to it."""
-    if facts.refinement != "iterated":
-        return []
-    return [
-        File("filters/former"),
-        File("filters/joint_cost", JointCostContext(facts.diffusion)),
-        File("filters/iterated"),
-    ]
 
 
 def _optional(facts: Facts) -> list[File]:

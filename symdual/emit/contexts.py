@@ -148,12 +148,6 @@ class BlocksContext(NamedTuple):
     width: str
 
 
-class FilterMeanContext(NamedTuple):
-    """The mean of a belief in the filter."""
-
-    selecting: bool
-
-
 class ShapedTable(NamedTuple):
     """A constant table with the text that gives it its shape."""
 
@@ -191,16 +185,17 @@ class SecondOrderText(NamedTuple):
         return max(self.dynamics.pairs, self.observation.pairs)
 
 
-class FilterFactorContext(NamedTuple):
-    """The square root of a covariance in the filter, which needs to know how parameters move."""
+class FilterContext(NamedTuple):
+    """The filter: whether every measurement is a state, second derivatives, how parameters move."""
 
+    selecting: bool
     moments: SecondOrderText
     transition: str
     diffusion: str
 
 
 class SecondOrderContext(NamedTuple):
-    """The second-order filter."""
+    """What second derivatives add to means and covariances."""
 
     moments: SecondOrderText
 
@@ -212,12 +207,6 @@ class AdjointMomentsContext(NamedTuple):
     states: tuple[int, ...]
     inputs: tuple[int, ...]
     seen: tuple[int, ...]
-
-
-class JointCostContext(NamedTuple):
-    """What an iterated filter minimises."""
-
-    diffusion: str
 
 
 class CostBlocksContext(NamedTuple):

@@ -266,7 +266,7 @@ def _context(
         },
         chosen=tuple(f"c->settings.{name} = settings[controller][{i}];" for i, name in enumerate(choices[0].settings)),
         doubts=_doubts(work, package),
-        factorise=f"\n    {prefix}_filter_covariance_factorise(&c->belief);" if package.SQUARE_ROOT else "",
+        factorise=f"\n    {prefix}_filter_factorise(&c->belief);" if package.SQUARE_ROOT else "",
         first_settings=_record_text(own[0], own.dtype, spell),
         costs=tuple(_record_text(one, costs.dtype, spell) for one in costs),
         places=tuple(places),

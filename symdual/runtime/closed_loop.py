@@ -440,7 +440,7 @@ def _priors(problem: Problem, truths: Array | None, count: int) -> Records:
     package = problem.package
     prior = package.records.make_belief(*problem.prior[:2])
     if package.SQUARE_ROOT:
-        package.filter_covariance.factorise(prior)
+        package.filter.factorise(prior)
     priors = np.repeat(prior, count)
     if truths is not None:
         priors["z"][:, package.NX :] = truths

@@ -57,7 +57,7 @@ def outlook(solver: Solver, k: int, belief: Belief, inputs: Array, measuring: bo
     if belief.memory is not None:
         settings["numbers"][0] = belief.memory
     if package.SQUARE_ROOT:
-        package.filter_covariance.factorise(held)
+        package.filter.factorise(held)
     variances = [belief.covariance.diagonal()]
     for j, u in enumerate(inputs, start=k):
         solver.set_signals(j, settings)
@@ -68,6 +68,6 @@ def outlook(solver: Solver, k: int, belief: Belief, inputs: Array, measuring: bo
             y = observation(expected, held["z"][0, : package.NX], held["z"][0, package.NX :], j + 1)
             package.filter.update(j + 1, held, y, filter_workspace, np.zeros(3))
         if package.SQUARE_ROOT:
-            package.filter_covariance.complete(held)
+            package.filter.complete(held)
         variances.append(package.records.read_covariance(held).diagonal())
     return np.sqrt(np.maximum(variances, 0.0))

@@ -288,7 +288,7 @@ def _replay(problem: Problem, recording: Recording) -> Replay:
     filter_workspace = module.make_filter_workspace(records.make_settings(*package.noise, problem.bounds, data))
     belief = records.make_belief(*problem.prior[:2])
     if package.SQUARE_ROOT:
-        package.filter_covariance.factorise(belief)
+        package.filter.factorise(belief)
     means, deviations, statistics = [], [], []
     last = problem.prior.mean
     k = 0
@@ -300,9 +300,9 @@ def _replay(problem: Problem, recording: Recording) -> Replay:
         _set_signals(problem, recording, i, k, filter_workspace)
         status = module.update(k, belief, recording.measurements[i], filter_workspace, stats)
         if package.SQUARE_ROOT:
-            package.filter_covariance.complete(belief)
+            package.filter.complete(belief)
         mean, covariance = belief["z"][0].copy(), records.read_covariance(belief)
-        if status == package.filter_mean.NOT_FINITE or not (
+        if status == package.filter.NOT_FINITE or not (
             np.isfinite(mean).all() and np.isfinite(covariance.diagonal()).all()
         ):
             raise _lost(

@@ -177,7 +177,7 @@ class Solver:
         """Predict with the last input, if there is one, and update with y; the belief given is left as it is."""
         own, held = self._own, self.hold(state.belief)
         if self._square_root:
-            self.package.filter_covariance.factorise(held)
+            self.package.filter.factorise(held)
         own.k, own.pending = state.k, state.u is not None
         if state.u is not None:
             own.u[:] = state.u

@@ -27,7 +27,7 @@ class Filter:
         self.c, self.module = c, c.package.filter
         self.belief = c.held
         if c.package.SQUARE_ROOT:
-            c.package.filter_covariance.factorise(self.belief)
+            c.package.filter.factorise(self.belief)
         self.filter_workspace, self.stats = self.module.make_filter_workspace(c.task), np.zeros(3)
 
     @property
@@ -37,7 +37,7 @@ class Filter:
     @property
     def covariance(self) -> np.ndarray:
         if self.c.package.SQUARE_ROOT:
-            self.c.package.filter_covariance.complete(self.belief)
+            self.c.package.filter.complete(self.belief)
         return self.c.package.records.read_covariance(self.belief)
 
     def predict(self, k: int, u: np.ndarray) -> None:
@@ -249,8 +249,8 @@ def test_an_iterated_update_that_stops_short_says_so(case: Make, monkeypatch: py
     costs = [energy(c, y, c.belief.mean)]
     for limit in range(1, 4):
         generated = Filter(c)
-        monkeypatch.setattr(c.package.iterated, "ITERATIONS", limit)
-        assert generated.update(1, y) == c.package.filter_mean.NOT_CONVERGED
+        monkeypatch.setattr(c.package.filter, "ITERATIONS", limit)
+        assert generated.update(1, y) == c.package.filter.NOT_CONVERGED
         costs.append(energy(c, y, generated.z))
     assert costs == sorted(costs, reverse=True)
     assert costs[-1] < 0.5 * costs[0]

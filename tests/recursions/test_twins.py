@@ -17,9 +17,10 @@ from ..goldens import distinct
 
 TWIN = re.compile(r"checks\.(\w+)\.(\w+)")
 RECURSIONS = {
-    "filter": ("correct", "learn", "update_consider"),
-    "filter_step": ("predict_belief", "whiten_innovation"),
-    "filter_covariance": ("predict_covariance", "project_and_whiten", "reduce_covariance", "reduce_states_only"),
+    "filter": (
+        *("correct", "learn", "update_consider", "predict_belief", "whiten_innovation"),
+        *("predict_covariance", "project_and_whiten", "reduce_covariance", "reduce_states_only"),
+    ),
     "trajectory": ("forward_pass", "follow", "state_cost", "input_cost"),
     "backward": ("backward",),
     "nominal": ("improve",),
