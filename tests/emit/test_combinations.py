@@ -44,7 +44,13 @@ Pair = tuple[tuple[str, str], tuple[str, str]]
 
 def _possible(task: dict[str, str]) -> bool:
     """A Gaussian process has a filter and noise of its own kind."""
-    plain = ("square_root", *(name for name in FILTERS if name.endswith("second_order")), "depends", "diagonal", "dense")
+    plain = (
+        "square_root",
+        *(name for name in FILTERS if name.endswith("second_order")),
+        "depends",
+        "diagonal",
+        "dense",
+    )
     return task["unknowns"] != "process" or not set(plain) & set(task.values())
 
 
