@@ -237,11 +237,17 @@ _SEARCH_LIMITS = {
         "CANDIDATES = POINTS + 2 * GOLDEN",
     ),
     "search_several": (
-        "GLOBAL = 144 * NU  # points of the first search",
-        "SIMPLEX_STARTS = 8  # of these, how many are refined",
-        "SIMPLEX = 60 * NU  # evaluations of a refinement",
-        "AROUND = 10  # points on either side of the best one along each axis",
-        "CANDIDATES = 1 + 2 * NU + GLOBAL + (SIMPLEX_STARTS + 1) * SIMPLEX + 2 * NU * AROUND",
+        "GLOBAL = 16 + 16 * NU  # points of the first search",
+        "STARTS = 6  # of these, from how many a descent starts, besides u_ce",
+        "FIRST_ROUNDS = 2  # steps of each descent, before the best go on",
+        "KEPT = 4  # descents that go on",
+        "ROUNDS = 12  # their further steps, at most",
+        "SIMPLEX = 40 * NU  # evaluations of a refinement by the simplex method",
+        "AROUND = 5  # points on either side of the best one along each axis",
+        "LOOKS = 3  # how often these are looked at, at most",
+        "DESCENTS = STARTS + 1 + 2 * (NU + 1) + LOOKS",
+        "SEARCH_ROWS = 1 + 2 * NU + GLOBAL + 400 * NU",
+        "CANDIDATES = SEARCH_ROWS",
     ),
 }
 
