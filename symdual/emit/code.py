@@ -37,6 +37,8 @@ from symdual.emit.contexts import (
     SecondOrderContext,
     SettingsContext,
     StartsContext,
+    StateBound,
+    StateBoundsContext,
 )
 from symdual.emit.facts import Facts, with_inputs
 from symdual.emit.processes import calls_matern, parameter_spans, points_of_a_step
@@ -44,6 +46,7 @@ from symdual.emit.render import render
 from symdual.emit.signatures import signature, workspace_fields
 from symdual.entries.decisions import Cost, PlantModule
 from symdual.entries.types import target_of
+from symdual.spec.specification import Specification
 
 
 class File(NamedTuple):
@@ -137,6 +140,8 @@ def _optional(facts: Facts) -> list[File]:
     ):
         if wanted:
             found.append(File(f"{folder}/{name}"))
+    if has.state_bounds:
+        found.append(File("kernels/state_bounds", StateBoundsContext(_state_bounds(facts.derivation.model))))
     if facts.objective is not None:
         found.append(File("kernels/objective", facts.objective))
         found.append(File("planning/cost_hessians", facts.objective))
@@ -144,6 +149,15 @@ def _optional(facts: Facts) -> list[File]:
         if "values" in facts.objective:
             found.append(File("planning/convex"))
     return found
+
+
+def _state_bounds(model: Specification) -> tuple[StateBound, ...]:
+    """Each bound of a state by itself."""
+    found = []
+    for i, sides in model.bounded_states.items():
+        for beyond, bound in zip("<>", sides, strict=True):
+            found += [] if bound is None else [StateBound(i, model.states[i].name, beyond, repr(float(bound)))]
+    return tuple(found)
 
 
 def _process(facts: Facts) -> list[File]:

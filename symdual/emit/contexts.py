@@ -25,6 +25,8 @@ class Has(NamedTuple):
     processes: bool  # Gaussian processes
     noise: bool  # noise of the model that depends on state and input
     plant_noise: bool  # the same of the model or of a plant
+    state_bounds: bool  # states that cannot leave their bounds
+    plant_bounds: bool  # the same of the model or of a plant
     expression_cost: bool  # a cost given by expressions
     constraints: bool
     discrete_inputs: bool  # inputs with a finite set of values
@@ -79,6 +81,21 @@ class KernelsContext(NamedTuple):
     hessian_blocks: str
     theta_rows: tuple[int, ...]
     stages: StageLayout | None
+
+
+class StateBound(NamedTuple):
+    """A bound: the position and name of its state, on which side one would be beyond it, and the number as text."""
+
+    place: int
+    state: str
+    beyond: str
+    bound: str
+
+
+class StateBoundsContext(NamedTuple):
+    """What stops states at their bounds."""
+
+    bounds: tuple[StateBound, ...]
 
 
 class ProcessContext(NamedTuple):

@@ -96,6 +96,8 @@ class Facts:
             processes=bool(self.processes),
             noise=self.state_dependent_noise,
             plant_noise=self.plant_state_dependent_noise,
+            state_bounds=bool(self.derivation.model.state_bounds),
+            plant_bounds=bool(self.derivation.model.state_bounds) or self.derivation.model.plants_have_state_bounds,
             expression_cost=self.objective is not None,
             constraints=self.constrained,
             discrete_inputs=self.discrete,
@@ -242,6 +244,8 @@ class Facts:
             if model.objective.constraints:
                 known["WITH_INPUTS"] = with_inputs(model)
                 known["CONSTRAINTS"] = tuple(f"{_plain(g)} <= 0" for g in model.objective.constraints)
+        if model.state_bounds:
+            known["STATE_BOUNDS"] = {model.states[i].name: sides for i, sides in model.bounded_states.items()}
         if model.noise is not None:
             known["NOISE"] = {what: _plain(e) for what, e in model.noise.named if e != 0}
         if model.combinations:

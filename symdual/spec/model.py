@@ -27,6 +27,7 @@ from symdual.spec.given import (
     checked_bounds,
     checked_drift,
     checked_method,
+    checked_state_bounds,
     checked_step,
     checked_substeps,
     checked_transition,
@@ -68,6 +69,8 @@ class Model(System):
             to numbers; what is not named is constant, as all of them are by default.
         drift: Xi, in the same way. An unknown with bounds drifts by its logarithm or logit: 0.01**2 is 1 % a step.
         bounds: mapping from an input or its name to its (lower, upper) bound; None or an infinity leaves a side open.
+        state_bounds: the same for states that cannot be elsewhere, such as the level of a tank that runs dry: where a
+            step, or a substep, leads beyond a bound, the state stops there.
         time: the symbol that stands for the step number k in time-varying dynamics. In continuous time it is k + 1/2 at
             the middle of a step of `"rk4"`.
         filter: `"extended"`, which linearises at the mean; `"second_order"`, which takes mean and covariance to second
@@ -103,6 +106,7 @@ class Model(System):
         transition: Given | None = None,
         drift: Given | None = None,
         bounds: Mapping[sp.Symbol | str, tuple[float | None, float | None]] | None = None,
+        state_bounds: Mapping[sp.Symbol | str, tuple[float | None, float | None]] | None = None,
         time: sp.Symbol | None = None,
         filter: str = "extended",
         square_root: bool = False,
@@ -173,7 +177,7 @@ class Model(System):
         places = self.unknown_places
         put(transition=checked_transition(transition, places), drift=checked_drift(drift, places))
         lower, upper = checked_bounds(bounds or {}, inputs, states)
-        put(lower=lower, upper=upper)
+        put(lower=lower, upper=upper, state_bounds=checked_state_bounds(state_bounds or {}, states))
         entries = () if noise is None else noise.expressions
         put(**remembering(self, depths((*motion, *measured, *entries), inputs)).__dict__)
         require_fit_for_processes(self)

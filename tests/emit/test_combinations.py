@@ -38,6 +38,7 @@ CHOICES = {
     "inputs": ("one", "two", "discrete"),
     "drift": ("none", "diagonal", "dense"),
     "states": ("two", "ten"),
+    "bounds of states": ("none", "some", "of the plant"),
 }
 Pair = tuple[tuple[str, str], tuple[str, str]]
 
@@ -103,6 +104,7 @@ def scenario(task: dict[str, str], name: str) -> Scenario:
         filter=task["filter"],
         square_root=task["covariance"] == "square_root",
         drift=drift,
+        state_bounds={v: (0.0, None)} if task["bounds of states"] == "some" else None,
         name=name,
     )
     asked: dict[str, Any] = {
@@ -120,6 +122,15 @@ def scenario(task: dict[str, str], name: str) -> Scenario:
         asked["constraints"] = constraints
     if task["inputs"] == "discrete":
         asked["choices"] = {u: [-1.0, 0.0, 1.0]}
+    if task["bounds of states"] == "of the plant":
+        asked["plant"] = Model(
+            model.states,
+            inputs,
+            list(model.states),
+            observation=model.states[: len(model.observation)],
+            state_bounds={x: (None, 9.0)},
+            name=f"{name}_plant",
+        )
     return Scenario(model, horizon=4, input_cost=0.1, **asked)
 
 
@@ -128,7 +139,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two packages for each task: one with all parts, and one without any."""
     folder = tmp_path_factory.mktemp("combinations")
     for number, task in enumerate(tasks()):
-        (own,) = gathered(scenario(task, f"model_{number}")).specifications.values()
+        own = gathered(scenario(task, f"model_{number}")).specifications[f"model_{number}"]
         derivation = derive(own)
         for parts, kind in ((PARTS, "whole"), ((), "base")):
             for name, content in package(derivation, parts=parts).files.items():

@@ -47,7 +47,7 @@ def update(model: DenseModel, noise: Noise, time: int, belief: Belief, y: Array,
         K[model.nx :] = 0.0
     left = np.eye(model.nz) - K @ C
     effective = S - C @ P @ C.T
-    mean = z + K @ (y - model.observation(time, z))[measured]
+    mean = model.keep(z + K @ (y - model.observation(time, z))[measured])
     return Belief(mean, left @ P @ left.T + K @ effective @ K.T)
 
 
@@ -89,7 +89,7 @@ def predict_second_order(model: DenseModel, noise: Noise, time: int, belief: Bel
     mean, covariance = predict(model, noise, time, belief, u)
     mean[: model.nx] += more.mean
     covariance[: model.nx, : model.nx] += more.covariance
-    return Belief(mean, covariance)
+    return Belief(model.keep(mean), covariance)
 
 
 def update_second_order(
@@ -231,7 +231,7 @@ def update_iterated(
         left = tried.covariance - tried.covariance @ C.T @ np.linalg.solve(S, C @ tried.covariance)
         both = slope_of(found[:n]) @ left @ slope_of(found[:n]).T
         if not second_order or np.all(np.abs(np.diag(left - known)) <= 1e-12 * np.diag(tried.covariance)):
-            return Belief(reach(found), both)
+            return Belief(model.keep(reach(found)), both)
 
 
 def _blocks(one: Array, other: Array) -> Array:
