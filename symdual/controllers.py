@@ -103,6 +103,7 @@ OPTIONS = {
         Option("starts", "starts", 4, 1, 8, "plans that a planning controller improves"),
         Option("look_ahead", "looking", 1, 0, 1, "1: it looks one step ahead"),
         Option("samples", "samples", 64, 0, 4096, "rollouts that it simulates to choose between plans; 0 for none"),
+        Option("work", "work", 0, 0, 2**31 - 1, "steps of plans that a decision may go through; 0 for no limit"),
         Option("hold", "hold", 5, 1, 1_000_000, "decisions for which `thompson` keeps what it has drawn"),
         Option("seed", "seed", 0, 0, 2**31 - 1, "of what a controller draws"),
     )
@@ -163,7 +164,7 @@ _KINDS = (
         "the same over all inputs of the plan, and looks one step ahead",
         "planned",
         Look("#8a4fb0", "#8a4fb0", "#c79ae6", (0, (7, 2)), "v", "planned"),
-        options=("starts", "look_ahead", "samples", "seed"),
+        options=("starts", "look_ahead", "samples", "work", "seed"),
         part="planned",
         keeps_backoff=True,
     ),

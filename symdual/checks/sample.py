@@ -232,6 +232,8 @@ class Sample:
         if self._filter_form.startswith("iterated"):
             second_order = self._filter_form == "iterated_second_order"
             return dense.update_iterated(*given, dense.Departure(self._belief, u), second_order=second_order)
+        if self._filter_form.startswith("recalibrated"):
+            return dense.update_recalibrated(*given, second_order=self._filter_form.endswith("second_order"))
         return dense.update_second_order(*given) if self._filter_form == "second_order" else dense.update(*given)
 
     def _considered(self, belief: dense.Belief, y: Array) -> dense.Belief:

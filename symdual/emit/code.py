@@ -202,6 +202,7 @@ def _planned(facts: Facts, slopes: str, blocks: AdjointBlocksContext) -> list[Fi
         *_adjoint(facts, blocks),
         File("dual_planner/planner", PlannerContext(slopes)),
         File("dual_planner/look_ahead"),
+        File("dual_planner/budget"),
         File("dual_planner/starts", StartsContext(facts.affine, facts.diffusion)),
         *(_selection(facts) if facts.has.selection else []),
         File("dual_planner/planned"),

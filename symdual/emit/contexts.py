@@ -33,13 +33,18 @@ class Has(NamedTuple):
     square_root: bool  # a filter that keeps a factor of the covariance
     second_order: bool  # a filter with terms of second order
     curved_innovation: bool  # the same with curved measurements
-    refinement: str  # how an update of the filter goes on: "iterated", or "" where it is done
+    refinement: str  # how an update of the filter goes on: "iterated", "recalibrated", or "" where it is done
     smooths: bool  # an iterated filter that linearises the step before again
     lowrank: bool  # a low-rank form of the dual cost
     exact_slopes: bool  # slopes of the dual cost by the adjoint recursion, not by differences
     selection: bool  # simulated rollouts that select among plans
     planned: bool  # the part of a package for the controller `planned`, which was asked for
     likelihood: bool  # the part for fits to recordings
+
+    @property
+    def iterates(self) -> bool:
+        """Whether an update of the filter iterates."""
+        return self.refinement == "iterated"
 
 
 class InitContext(NamedTuple):

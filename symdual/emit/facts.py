@@ -64,7 +64,7 @@ class Facts:
         self.square_root = model.square_root
         self.selecting = -1 not in self.structure.h_selects  # every measurement is a state
         used = self.structure.filter_in_use(model.filter)
-        self.second_order, self.refinement = used in ("second_order", "iterated_second_order"), _refinement(used)
+        self.second_order, self.refinement = used.endswith("second_order"), _refinement(used)
         # a Gaussian process remembers the points where it was: a step cannot be taken back
         self.smooths = self.refinement == "iterated" and bool(self.structure.curved_in_z) and not self.processes
         self.nr = len(self.structure.theta_rows)
@@ -329,7 +329,7 @@ def _bounded_line(model: Specification) -> Lines:
 
 def _refinement(filter: str) -> str:
     """How an update of a filter goes on after its first correction; empty where it is done."""
-    return "iterated" if filter in ("iterated", "iterated_second_order") else ""
+    return next((kind for kind in ("iterated", "recalibrated") if filter.startswith(kind)), "")
 
 
 def _objective_context(derivation: Derivation) -> ObjectiveContext | None:

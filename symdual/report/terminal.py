@@ -87,12 +87,15 @@ def filter_text(model: Specification, structure: Structure) -> str:
         "second_order": "second order in what is uncertain",
         "iterated": f"iterated over {over}",
         "iterated_second_order": f"iterated over {over}, second order in what is uncertain",
+        "recalibrated": "recalibrated, with the slope of a measurement at the new mean",
+        "recalibrated_second_order": "recalibrated, second order in what is uncertain",
     }
     kept = ", square root of the covariance" if model.square_root else ""
     if used == model.filter:
         return words[used] + kept
-    curved = "no measurement is curved, and Gaussian processes cannot go back a step"
-    why = curved if structure.processes and structure.curved_in_z else "nothing is curved"
+    why = "no measurement is curved" if structure.curved_in_z else "nothing is curved"
+    if structure.processes and structure.curved_in_z:
+        why += ", and Gaussian processes cannot go back a step"
     return f'{words[used]}{kept}; "{model.filter}" cannot differ from it, since {why}'
 
 

@@ -39,7 +39,10 @@ from symdual.spec.past import depths
 from symdual.spec.symbols import Constant, FeatureSum, Unknown, one_for_each
 from symdual.spec.system import System, remembering
 
-FILTERS = ("extended", "second_order", "iterated", "iterated_second_order")
+FILTERS = (
+    *("extended", "second_order", "iterated", "iterated_second_order"),
+    *("recalibrated", "recalibrated_second_order"),
+)
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -73,7 +76,8 @@ class Model(System):
         filter: `"extended"`, which linearises at the mean; `"second_order"`, which takes mean and covariance to second
             order in what is uncertain, for unknowns that are wide and measurements that are fine; `"iterated"`, which
             linearises again where a measurement leads, the step before it as well; `"iterated_second_order"`, which
-            does both. `docs/filters.md` says when which.
+            does both; `"recalibrated"`, which tells what a curved measurement leaves by its slope at the new mean, and
+            undoes an update that does not help; `"recalibrated_second_order"`. `docs/beliefs.md` says when which.
         square_root: whether the filter keeps a factor of the covariance, for ill-conditioned problems.
         fitted: the file that `symdual fit` wrote, or the same as a mapping: its numbers take the place of the priors
             and the noise given here.
@@ -292,7 +296,7 @@ def require_fit_for_processes(model: System) -> None:
                 raise ModelError(f'substeps are not for models with a Gaussian process ("{family.name}")')
             if model.square_root:
                 raise ModelError(f'square_root=True is not for models with a Gaussian process ("{family.name}")')
-            if model.filter in ("second_order", "iterated_second_order"):
+            if model.filter.endswith("second_order"):
                 raise ModelError(f'filter="{model.filter}" is not for models with a Gaussian process ("{family.name}")')
             for what, value in (("transition", model.transition), ("drift", model.drift)):
                 if value is not None and (value.ndim == 2 or np.ptp(value[own]) > 0):

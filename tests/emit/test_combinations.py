@@ -19,6 +19,7 @@ from symdual.common.parts import PARTS
 from symdual.derive.derivation import derive
 from symdual.emit.package import package
 from symdual.spec.loading import gathered
+from symdual.spec.model import FILTERS
 
 from ..goldens import body
 from .test_used import unreached, uses
@@ -27,7 +28,7 @@ x, v, u, w = sp.symbols("x v u w")
 #: features of models and scenarios, by the group of which a task has one
 CHOICES = {
     "unknowns": ("scalar", "many", "process"),
-    "filter": ("extended", "second_order", "iterated", "iterated_second_order"),
+    "filter": FILTERS,
     "covariance": ("blocks", "square_root"),
     "observation": ("states", "curved", "of unknowns"),
     "noise": ("constant", "depends"),
@@ -44,7 +45,13 @@ Pair = tuple[tuple[str, str], tuple[str, str]]
 
 def _possible(task: dict[str, str]) -> bool:
     """A Gaussian process has a filter and noise of its own kind."""
-    plain = ("square_root", "second_order", "iterated_second_order", "depends", "diagonal", "dense")
+    plain = (
+        "square_root",
+        *(name for name in FILTERS if name.endswith("second_order")),
+        "depends",
+        "diagonal",
+        "dense",
+    )
     return task["unknowns"] != "process" or not set(plain) & set(task.values())
 
 

@@ -103,6 +103,36 @@ def update_second_order(
     return update(model, held, time, belief, y - more.mean, learning=learning)
 
 
+def update_recalibrated(
+    model: DenseModel, noise: Noise, time: int, belief: Belief, y: Array, *, second_order: bool = False
+) -> Belief:
+    """The update with P <- (I - K C) P (I - K C)' + K R K' for the slope C of h at the new mean.
+
+    It is undone where the variances, each as a share of what it was, do not fall on the whole. To second order, the
+    moments of h count in K and, around the new mean, in R.
+    """
+    z, P = belief
+    measured = ~np.isnan(y)
+    seen = np.ix_(measured, measured)
+    R = noise.of_measurement(time, z)
+
+    def around(point: Array) -> tuple[Array, Array, Array]:
+        more = measurement_moments(model, time, point, P) if second_order else Moments(np.zeros(len(y)), 0.0 * R)
+        expected = model.observation(time, point) + more.mean
+        return expected[measured], model.observation_jacobian(time, point)[measured], (R + more.covariance)[seen]
+
+    expected, C, noisy = around(z)
+    K = np.linalg.solve(innovation_covariance(C, P, noisy), C @ P).T
+    mean = z + K @ (y[measured] - expected)
+    _, C, noisy = around(mean)
+    left = np.eye(model.nz) - K @ C
+    effective = innovation_covariance(C, P, noisy) - C @ P @ C.T
+    covariance = left @ P @ left.T + K @ effective @ K.T
+    known = np.diag(P) > 0.0
+    helps = np.sum((np.diag(covariance) / np.where(known, np.diag(P), 1.0) - 1.0)[known]) < 0.0
+    return Belief(mean, covariance) if helps else belief
+
+
 class Departure(NamedTuple):
     """The belief before a prediction, and the input of the step."""
 
