@@ -246,13 +246,14 @@ def controller(
     window: int | None = None,
     truth: Given | None = None,
     options: Options = USUAL,
+    budget: float | None = None,
 ) -> Controller:
     """Make a controller of a problem, ready to be asked for inputs: all that it needs is compiled or loaded here.
 
     Args:
         given: a problem, or what `problem` makes one of.
         name: one of `symdual.controllers.NAMES`, such as "ce" or "dual".
-        order, window, options: see `Controller`.
+        order, window, options, budget: see `Controller`.
         truth: the true parameters for `oracle`, where they are not the problem's.
 
     >>> dual = symdual.controller(problem, "dual")
@@ -263,7 +264,7 @@ def controller(
     own = problem(given, parts=parts_for(name))
     if name in NAMES:
         get_ready(own, [name], order, window)
-    return controllers_module.controller(own, name, order, window, truth, options)
+    return controllers_module.controller(own, name, order, window, truth, options, budget)
 
 
 @spelled

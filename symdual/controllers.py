@@ -111,6 +111,7 @@ OPTIONS = {
             99,
             "percent by which rollouts must confirm what differs from `ce` and `cautious`",
         ),
+        Option("work", "work", 0, 0, 2**31 - 1, "steps of plans that a decision may go through; 0 for no limit"),
         Option("hold", "hold", 5, 1, 1_000_000, "decisions for which `thompson` keeps what it has drawn"),
         Option("seed", "seed", 0, 0, 2**31 - 1, "of what a controller draws"),
     )
@@ -171,7 +172,7 @@ _KINDS = (
         "the same over all inputs of the plan, and looks one step ahead",
         "planned",
         Look("#8a4fb0", "#8a4fb0", "#c79ae6", (0, (7, 2)), "v", "planned"),
-        options=("starts", "look_ahead", "samples", "confidence", "seed"),
+        options=("starts", "look_ahead", "samples", "confidence", "work", "seed"),
         part="planned",
         keeps_backoff=True,
     ),

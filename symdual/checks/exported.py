@@ -413,7 +413,8 @@ class _World:
         """The state after step k: f(x, u, theta) + N(0, Q(x, u))."""
         here = self._at(k)
         noise = evaluate.process_noise(here, x, u, k) if has_state_dependent_noise(here) else here.noise.process
-        return evaluate.dynamics(here, x, u, self._theta, k) + root(noise) @ random.normal(size=len(x))
+        moved = evaluate.dynamics(here, x, u, self._theta, k) + root(noise) @ random.normal(size=len(x))
+        return self._plant.within_bounds(moved)
 
     def measure(self, k: int, x: Array, random: np.random.Generator) -> Array:
         """What is measured at time k: h(x, theta) + N(0, R(x))."""

@@ -25,18 +25,25 @@ class Has(NamedTuple):
     processes: bool  # Gaussian processes
     noise: bool  # noise of the model that depends on state and input
     plant_noise: bool  # the same of the model or of a plant
+    state_bounds: bool  # states that cannot leave their bounds
+    plant_bounds: bool  # the same of the model or of a plant
     expression_cost: bool  # a cost given by expressions
     constraints: bool
     discrete_inputs: bool  # inputs with a finite set of values
     square_root: bool  # a filter that keeps a factor of the covariance
     second_order: bool  # a filter with terms of second order
     curved_innovation: bool  # the same with curved measurements
-    refinement: str  # how an update of the filter goes on: "iterated", or "" where it is done
+    refinement: str  # how an update of the filter goes on: "iterated", "recalibrated", or "" where it is done
     smooths: bool  # an iterated filter that linearises the step before again
     lowrank: bool  # a low-rank form of the dual cost
     exact_slopes: bool  # slopes of the dual cost by the adjoint recursion, not by differences
     planned: bool  # the part of a package for the controller `planned`, which was asked for
     likelihood: bool  # the part for fits to recordings
+
+    @property
+    def iterates(self) -> bool:
+        """Whether an update of the filter iterates."""
+        return self.refinement == "iterated"
 
 
 class InitContext(NamedTuple):
@@ -73,6 +80,21 @@ class KernelsContext(NamedTuple):
     hessian_blocks: str
     theta_rows: tuple[int, ...]
     stages: StageLayout | None
+
+
+class StateBound(NamedTuple):
+    """A bound: the position and name of its state, on which side one would be beyond it, and the number as text."""
+
+    place: int
+    state: str
+    beyond: str
+    bound: str
+
+
+class StateBoundsContext(NamedTuple):
+    """What stops states at their bounds."""
+
+    bounds: tuple[StateBound, ...]
 
 
 class ProcessContext(NamedTuple):

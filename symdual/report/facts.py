@@ -56,6 +56,8 @@ def of_decision(info: Info) -> Facts:
     told = [("input", ", ".join(f"{name} {value:.4g}" for name, value in inputs))]
     told += [("plan", info.status), ("cost", f"{sum(info.parts):.4g}")]
     told += [(name.replace("_", " "), f"{value:.4g}") for name, value in info.parts._asdict().items() if value]
+    if info.planned is not None and info.planned.cut:
+        told.append(("budget", f"used up after {info.planned.work} steps of plans"))
     return told + [("doubt", sentence) for sentence in info.doubts]
 
 

@@ -211,7 +211,7 @@ class _Loop:
         """Move the plant and measure it."""
         plant, before = self._plant(k), self._states[-1]
         x = evaluate.dynamics(plant, before, u, self._truths[-1], k)
-        x = x + noise_of_step(plant, k, before, u, self._noise_draws.process[0, k])
+        x = plant.within_bounds(x + noise_of_step(plant, k, before, u, self._noise_draws.process[0, k]))
         if not np.isfinite(x).all():
             raise SymdualError(f"the plant's state is not finite at step {k + 1}")
         wander = self._noise_draws.wander

@@ -29,17 +29,20 @@ class Options:
         confidence: percent by which rollouts must confirm that a plan is better than `ce` and `cautious` before an
             input is applied that differs from both, 1 to 99: with 5, it is left when it is worse with a confidence of
             95 percent, with 95 it is only taken when it is better with that.
+        work: how many steps of plans a decision of `planned` may go through; 0 for no limit. It ends at the same place
+            on every machine; `controller(..., budget=)` makes such a number of seconds.
         hold: for how many decisions `thompson` keeps the parameters that it has drawn.
         seed: of what a controller draws. Episodes of a sweep use their own.
 
     >>> symdual.Options(starts=2, look_ahead=False)
-    Options(starts=2, look_ahead=False, samples=64, confidence=5, hold=5, seed=0)
+    Options(starts=2, look_ahead=False, samples=64, confidence=5, work=0, hold=5, seed=0)
     """
 
     starts: int = OPTIONS["starts"].default
     look_ahead: bool = bool(OPTIONS["look_ahead"].default)
     samples: int = OPTIONS["samples"].default
     confidence: int = OPTIONS["confidence"].default
+    work: int = OPTIONS["work"].default
     hold: int = OPTIONS["hold"].default
     seed: int = OPTIONS["seed"].default
 
@@ -114,7 +117,8 @@ class Planned(NamedTuple):
     `looks` are the first inputs that were looked at one step ahead, in the order in which that was done. `race` are the
     contestants of rollouts, empty where all first inputs agreed, and `race_won` is the position of the winner. `sure`
     is how probable the rollouts make it that the input is better than those of `ce` and `cautious`; NaN where it is
-    one of these, or nothing was simulated. `rejected` are first inputs that were not confirmed.
+    one of these, or nothing was simulated. `rejected` are first inputs that were not confirmed. `work` counts
+    the steps of plans that were gone through, and `cut` says that a budget has ended the decision.
     """
 
     starts: tuple[Start, ...]
@@ -125,6 +129,8 @@ class Planned(NamedTuple):
     race_won: int | None = None
     sure: float = float("nan")
     rejected: tuple[Array, ...] = ()
+    work: int = 0
+    cut: bool = False
 
 
 def told(workspace: Workspace) -> Planned | None:
@@ -147,7 +153,11 @@ def told(workspace: Workspace) -> Planned | None:
     sure = race[race_won].sure if race_won is not None else float("nan")
     rejected = [one.u for one in race if one.plan in CHALLENGERS and one.sure < confidence]
     plan_input = decision_log["plan_u"].copy()
-    return Planned(tuple(starts[n] for n in there), won, plan_input, seen, race, race_won, sure, tuple(rejected))
+    work, limit = int(decision_log["work"]), int(workspace.settings[0]["work"])
+    found = tuple(starts[n] for n in there)
+    return Planned(
+        found, won, plan_input, seen, race, race_won, sure, tuple(rejected), work=work, cut=0 < limit <= work
+    )
 
 
 def _race(decision_log: Any) -> tuple[Contestant, ...]:

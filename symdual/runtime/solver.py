@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from time import perf_counter
 from typing import Protocol
 
 import numpy as np
@@ -22,6 +23,7 @@ from symdual.entries.types import Records
 from symdual.runtime import faults
 from symdual.runtime.backend import BackendFailure
 from symdual.runtime.belief import Belief
+from symdual.runtime.budgets import Budget
 from symdual.runtime.costs import (
     cost_kind,
     cost_pointer,
@@ -54,6 +56,8 @@ class Chosen(Protocol):
     def window(self) -> int | None: ...  # noqa: D102
     @property
     def options(self) -> Options: ...  # noqa: D102
+    @property
+    def time_budget(self) -> Budget | None: ...  # noqa: D102
 
 
 class Solver:
@@ -91,6 +95,9 @@ class Solver:
         self._place, self._said = place_of(package), set[str]()
         self._priors, self._doubted = Priors(problem), set[str]()
         self._get_ready()
+        self._budget = controller.time_budget
+        if self._budget is not None and not self._budget.known:
+            self._budget.measure(self._decide_at_prior, steps)
 
     def __repr__(self) -> str:
         return f"<Solver of {self._problem.name}: cost {self._kind}, compiled by {self.package.backend}>"
@@ -240,7 +247,7 @@ class Solver:
             self._extend()
             require_set(self._with_forecasts, start, end)
         held = self.hold(belief)
-        status = own.choose(*self._deciding())
+        status = self._choose()
         if status < self._module.FINE:
             self._extend()
             self._blame(start, end, held, belief.mean)
@@ -252,6 +259,25 @@ class Solver:
         if status == self.package.nominal.STALLED and (fault := self._fault_at_rest(start, belief)):
             warnings.warn(f"the plan at step {k} could not be improved{fault}", SymdualWarning, stacklevel=4)
         return own.u.copy(), status, taken_up(self.workspace, self._kind, start - k)
+
+    def _choose(self) -> int:
+        """Let the compiled controller decide, within the budget if there is one."""
+        if self._budget is None:
+            return self._own.choose(*self._deciding())
+        self.settings["work"] = self._budget.work
+        began = perf_counter()
+        status = self._own.choose(*self._deciding())
+        self._budget.learn(perf_counter() - began, float(self.workspace.decision_log[0]["work"]))
+        return status
+
+    def _decide_at_prior(self, work: int) -> float:
+        """Decide once at the prior within a limit of work, to see how long that takes; returns the work done."""
+        self.settings["work"] = work
+        self.times(0)
+        lay_out(self.workspace, None)
+        self.hold(self._problem.prior)
+        self._own.choose(*self._deciding())
+        return float(self.workspace.decision_log[0]["work"])
 
     def _deciding(self) -> tuple[int, bool]:
         """The address of the cost that decides for the belief, and whether it is searched."""

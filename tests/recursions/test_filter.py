@@ -112,6 +112,32 @@ def test_second_order_steps_equal_the_dense_filter(case: Make, name: str) -> Non
 
 
 @pytest.mark.parametrize(
+    "name", ["recalibrated_angle", "recalibrated_lit", "recalibrated_network", "recalibrated_second_lit"]
+)
+def test_recalibrated_updates_equal_the_dense_filter(case: Make, name: str) -> None:
+    c = case(name)
+    second, undone, differ = name in ("recalibrated_network", "recalibrated_second_lit"), 0, 0
+    for trial in range(12):
+        c.belief = c.belief._replace(mean=c.random.normal(size=c.reference.nz))
+        generated, y = Filter(c), 3.0 * c.random.normal(size=c.reference.ny)
+        if trial == 2:
+            y[-1] = np.nan
+        status = generated.update(1, y)
+        belief = dense.update_recalibrated(c.reference, c.noise, 1, c.belief, y, second_order=second)
+        plain = dense.update_second_order if second else dense.update
+        differ += np.abs(belief.covariance - plain(c.reference, c.noise, 1, c.belief, y).covariance).max() > 1e-6
+        helped = not np.array_equal(belief.mean, c.belief.mean)
+        assert status == (0 if helped or np.isnan(y).all() else 1)
+        undone += not helped
+        P = generated.covariance
+        assert generated.z == pytest.approx(belief.mean, rel=1e-10, abs=1e-11)
+        assert np.abs(P - belief.covariance).max() <= 1e-10 * np.abs(belief.covariance).max()
+        assert np.linalg.eigvalsh(P).min() >= -1e-12 * P.diagonal().max()
+    assert differ >= 11
+    assert undone == (4 if name == "recalibrated_angle" else 0)
+
+
+@pytest.mark.parametrize(
     "name",
     [
         *("smoothed", "smoothed_mixed", "smoothed_robust", "lit_iterated"),
