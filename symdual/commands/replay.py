@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from symdual.commands.json_file import write_json
-from symdual.commands.options import json_option, model_file_argument
+from symdual.commands.options import json_option, model_file_argument, results_option
 from symdual.commands.terminal import headed, new_console, shown, try_other_filters
 from symdual.common.errors import SymdualError
 
@@ -16,15 +16,7 @@ from symdual.common.errors import SymdualError
 @model_file_argument
 @click.argument("data_file", metavar="DATA.csv", type=click.Path(path_type=Path))
 @click.option("--scenario", metavar="NAME", help="Whose prior to start from, if there are several scenarios.")
-@click.option(
-    "-o",
-    "folder",
-    metavar="DIR",
-    default="results",
-    show_default=True,
-    type=click.Path(path_type=Path),
-    help="Parent folder; the replay lies below it under the name of the recording.",
-)
+@results_option("Parent folder; the replay lies below it under the name of the recording.")
 @json_option
 def replay(model_file: Path, data_file: Path, scenario: str | None, folder: Path, json_file: Path | None) -> None:
     """Run the filter of a scenario in MODEL.py over a recording: columns time, inputs, measurements; gaps allowed."""
