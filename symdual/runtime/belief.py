@@ -30,6 +30,8 @@ class Belief(NamedTuple):
     mean and covariance are relative to its prior: `symdual.runtime.posterior` says what they mean for the function.
     `names` are those of the entries of z, where they are known. The name of a family stands for all of its weights.
 
+    Where the model counts outliers, `rejected` (NY,) says how many times in a row each measured number was too far off.
+
     An unknown with bounds stands in z by its logarithm or logit, which is normal; `transforms` lead to your units.
     Everything that has a name is in your units: means and deviations are those of the log-normal or logistic-normal
     distribution, intervals its quantiles.
@@ -49,6 +51,7 @@ class Belief(NamedTuple):
     memory: Array | None = None
     names: tuple[str, ...] = ()
     transforms: tuple[Transform, ...] = ()
+    rejected: Array | None = None
 
     def __getitem__(self, key: Any) -> Any:
         """What is believed of a state or an unknown by its name or symbol (`Marginal`), or a field by its number."""

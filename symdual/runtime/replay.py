@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -29,6 +30,7 @@ from symdual.runtime.consistency import BAND, judge
 from symdual.runtime.culprits import fault_of_step
 from symdual.runtime.info import Statistics
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.outliers import counts_outliers, outliers_in
 from symdual.runtime.posterior import by_values, losses
 from symdual.runtime.problem import Problem
 from symdual.runtime.signals import place_of, signals_of
@@ -102,6 +104,7 @@ class Replay(NamedTuple):
     """The belief after each row: means and standard deviations (K, NZ) in your units, with the row's statistics (K,).
 
     A Gaussian process is shown by its values at the points remembered so far; `belief` is the last belief itself.
+    `rejected` are, row by row, the names of the measured numbers that were too far off (`Model(outliers=...)`).
     """
 
     recording: Recording
@@ -111,6 +114,7 @@ class Replay(NamedTuple):
     nis: Array
     measured: NDArray[np.int64]
     belief: Belief
+    rejected: tuple[tuple[str, ...], ...] = ()
 
     def __repr__(self) -> str:
         ratio = f"log-likelihood {self.log_likelihood:.5g}, mean NIS {self.consistency.ratio:.3g}"
@@ -124,6 +128,11 @@ class Replay(NamedTuple):
     def log_likelihood(self) -> float:
         """The log-likelihood of all measurements under the model."""
         return float(self.log_likelihoods.sum())
+
+    @property
+    def outliers(self) -> dict[str, int]:
+        """How often each measured number was too far off; those that never were are left out."""
+        return dict(Counter(name for row in self.rejected for name in row))
 
     @property
     def consistency(self) -> Consistency:
@@ -322,7 +331,10 @@ def _replay(problem: Problem, recording: Recording) -> Replay:
         shown = by_values(package, held)
         means.append(shown[0])
         deviations.append(shown[1])
-        statistics.append(Statistics(float(stats[0]), float(stats[1]), int(stats[2])))
+        rejected = belief["rejected"][0].copy() if counts_outliers(package) else None
+        held = held._replace(rejected=rejected)
+        outliers = outliers_in(package, rejected, recording.measurements[i])
+        statistics.append(Statistics(float(stats[0]), float(stats[1]), int(stats[2]), outliers))
     return Replay(
         recording=recording,
         means=named(np.array(means), package.belief_names),
@@ -331,6 +343,7 @@ def _replay(problem: Problem, recording: Recording) -> Replay:
         nis=np.array([s.nis for s in statistics]),
         measured=np.array([s.measured for s in statistics], dtype=np.int64),
         belief=held if package.PROCESSES else held._replace(memory=None),
+        rejected=tuple(s.rejected for s in statistics),
     )
 
 
@@ -383,6 +396,7 @@ def summary(result: Replay, problem: Problem) -> dict[str, Any]:
             "verdict": judged.verdict,
             "sentence": judged.sentence(),
         },
+        "outliers": result.outliers,
         "losses": [] if result.belief.memory is None else losses(problem.package, result.belief.memory[None]),
     }
 

@@ -54,6 +54,7 @@ class System:
     state_bounds: tuple[Sides, ...]
     filter: str
     square_root: bool
+    outliers: float | None
     fitted: Fitted | None
     memory: int
 
