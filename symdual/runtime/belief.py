@@ -16,6 +16,7 @@ from symdual.common.numbers import require_semidefinite, root
 from symdual.common.transforms import Moments, Transform, moments_of, quantiles_of, values_of
 from symdual.runtime.evaluate import argument, whole_number
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.outliers import counts_outliers
 
 if TYPE_CHECKING:
     import pandas
@@ -176,7 +177,20 @@ def checked_belief(package: LoadedPackage, belief: Belief) -> Belief:
         _checked_memory(package, belief.memory),
         package.belief_names,
         package.transforms,
+        _checked_counts(package, belief.rejected),
     )
+
+
+def _checked_counts(package: LoadedPackage, rejected: Array | None) -> Array | None:
+    """How often in a row each measured number was too far off; a belief that says nothing has met none."""
+    if not counts_outliers(package):
+        return None
+    if rejected is None:
+        return np.zeros(package.NY)
+    counts = argument(rejected, (package.NY,), "what the belief says of outliers")
+    if not np.all((counts >= 0.0) & np.isfinite(counts)):
+        raise SymdualError("what the belief says of outliers is no count")
+    return counts
 
 
 def processes_of(package: LoadedPackage) -> NDArray[np.bool_]:

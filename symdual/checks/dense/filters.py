@@ -147,8 +147,8 @@ def judge_outliers(
 ) -> Judged:  # fmt: skip
     """R_aa grows until an innovation beyond `limit` deviations is just so far off.
 
-    After `patience` in a row, the states' covariance grows by a multiple of g g', g = C_a P, until the square of the
-    innovation is what is expected where h depends on states alone.
+    After `patience` in a row, the states' variances grow by a multiple of the squares of g = C_a P, until the square of
+    the innovation is what is expected where h depends on states alone.
     """
     z, P = belief
     more = (
@@ -167,7 +167,8 @@ def judge_outliers(
             R[a, a] += squares[a] / limit**2 - variances[a]
         elif far:
             jump = (C[a] @ P)[: model.nx]
-            covariance[: model.nx, : model.nx] += (squares[a] - variances[a]) / seen[a] ** 2 * np.outer(jump, jump)
+            scale = (squares[a] - variances[a]) / np.sum((C[a, : model.nx] * jump) ** 2)
+            covariance[: model.nx, : model.nx] += scale * np.diag(jump**2)
         rejected[a] = rejected[a] + 1 if far and rejected[a] < patience else 0
     return Judged(Belief(z, covariance), noise._replace(measurement=R, measurement_at=None), rejected)
 
