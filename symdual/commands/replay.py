@@ -8,7 +8,7 @@ import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import json_option, model_file_argument, results_option
-from symdual.commands.terminal import headed, new_console, shown, try_other_filters
+from symdual.commands.terminal import headed, idle_filter, new_console, shown, try_other_filters
 from symdual.common.errors import SymdualError
 
 
@@ -49,10 +49,15 @@ def replay(model_file: Path, data_file: Path, scenario: str | None, folder: Path
     if result.outliers:
         found = ", ".join(f"{name} {count} times" for name, count in result.outliers.items())
         console.print(f"outliers, which counted less: {found}")
-    for sentence in (report["consistency"]["sentence"], *report["losses"]):
+    for sentence in (
+        *idle_filter(problem.package),
+        report["consistency"]["sentence"],
+        *report["limits"],
+        *report["losses"],
+    ):
         console.print(sentence, style="yellow")
     if result.consistency.verdict == "overconfident":
-        console.print(try_other_filters(model_file), style="yellow")
+        console.print(try_other_filters(model_file, problem.package.name), style="yellow")
     console.print(f"belief in {shown(table)}, figure in {shown(figure)}")
     write_json(json_file, {**report, "table": str(table), "figure": str(figure)})
 

@@ -14,7 +14,7 @@ import click
 
 from symdual.commands.json_file import write_json
 from symdual.commands.options import backend_option, json_option, model_file_argument, page_option, results_option
-from symdual.commands.terminal import headed, new_console, shown, try_other_filters
+from symdual.commands.terminal import headed, idle_filter, new_console, shown, try_other_filters
 from symdual.controllers import OPTIONS, listed
 from symdual.report.progress import late_progress, new_progress, show_compiling
 
@@ -149,10 +149,10 @@ def simulate(
         summary = summarise(results, failure_cost)
         console.print(headed(plan.problem.name, f": {runs} runs, seed {seed}, truth: {truth}"))
         console.print(summary_table(summary))
-        for sentence in summary.sentences():
+        for sentence in [*idle_filter(plan.problem.package), *summary.sentences()]:
             console.print(sentence, style="yellow")
         if summary.overconfident:
-            console.print(try_other_filters(model_file), style="yellow")
+            console.print(try_other_filters(model_file, plan.problem.package.name), style="yellow")
         culprits = _culprits(model_file, results) if any(c.failed for c in summary.controllers) else []
         if not cluster:  # what runs there need not be compiled here
             culprits += _reasons(plan, results, [c.name for c in summary.controllers if c.failed])

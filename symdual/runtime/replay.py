@@ -105,6 +105,7 @@ class Replay(NamedTuple):
 
     A Gaussian process is shown by its values at the points remembered so far; `belief` is the last belief itself.
     `rejected` are, row by row, the names of the measured numbers that were too far off (`Model(outliers=...)`).
+    `unsettled` counts the rows at which an iterated filter came to its limit and took the best point that it had found.
     """
 
     recording: Recording
@@ -115,6 +116,7 @@ class Replay(NamedTuple):
     measured: NDArray[np.int64]
     belief: Belief
     rejected: tuple[tuple[str, ...], ...] = ()
+    unsettled: int = 0
 
     def __repr__(self) -> str:
         ratio = f"log-likelihood {self.log_likelihood:.5g}, mean NIS {self.consistency.ratio:.3g}"
@@ -299,6 +301,7 @@ def _replay(problem: Problem, recording: Recording) -> Replay:
     if package.SQUARE_ROOT:
         package.filter.factorise(belief)
     means, deviations, statistics = [], [], []
+    unsettled = 0
     last = problem.prior.mean
     k = 0
     for i, count in enumerate(steps_between(recording, package)):
@@ -318,6 +321,7 @@ def _replay(problem: Problem, recording: Recording) -> Replay:
                 problem, f"at line {recording.lines[i]} of the recording", last, recording.inputs[max(i - 1, 0)], k
             )
         last = mean
+        unsettled += status == module.NOT_CONVERGED
         with np.errstate(over="ignore"):
             totals += stats
         if not np.isfinite(totals).all():
@@ -344,6 +348,7 @@ def _replay(problem: Problem, recording: Recording) -> Replay:
         measured=np.array([s.measured for s in statistics], dtype=np.int64),
         belief=held if package.PROCESSES else held._replace(memory=None),
         rejected=tuple(s.rejected for s in statistics),
+        unsettled=int(unsettled),
     )
 
 
@@ -381,10 +386,12 @@ def summary(result: Replay, problem: Problem) -> dict[str, Any]:
     """
     judged = result.consistency
     last = zip(problem.package.belief_names, result.means[-1], result.deviations[-1], strict=True)
+    rows = len(result.recording.times)
+    limit = f"the filter stopped iterating before it settled at {result.unsettled} of {rows} rows"
     return {
         "model": problem.package.name,
         "scenario": problem.name,
-        "rows": len(result.recording.times),
+        "rows": rows,
         "entries": result.recording.measurements.size,
         "measured": judged.measured,
         "log_likelihood": result.log_likelihood,
@@ -397,6 +404,7 @@ def summary(result: Replay, problem: Problem) -> dict[str, Any]:
             "sentence": judged.sentence(),
         },
         "outliers": result.outliers,
+        "limits": [limit] if result.unsettled else [],
         "losses": [] if result.belief.memory is None else losses(problem.package, result.belief.memory[None]),
     }
 
