@@ -34,7 +34,7 @@ from symdual.spec.given import (
     of_the_same_form,
 )
 from symdual.spec.names import check_name
-from symdual.spec.noise import Noise, noise_of, refuse
+from symdual.spec.noise import Noise, in_order, noise_of, refuse
 from symdual.spec.past import depths
 from symdual.spec.symbols import Constant, FeatureSum, Unknown, one_for_each
 from symdual.spec.system import System, remembering
@@ -62,8 +62,8 @@ class Model(System):
         substeps: how many steps of the method one step consists of, while the input holds; for stiff dynamics. They are
             a loop, so the code does not grow with them.
         observation: expressions in the states and unknowns; the states themselves by default.
-        process_noise: Q, as a number, a diagonal or a matrix. Entries may be expressions in states, inputs, signals
-            and time.
+        process_noise: Q, as a number, a diagonal, a matrix or a mapping such as {"speed": 0.1}, which is 0 for what it
+            does not name. Entries may be expressions in states, inputs, signals and time.
         measurement_noise: R, in the same way but without inputs. R = 0 is allowed.
         transition: D in theta' = D theta + N(0, Xi), as a number, a diagonal or a matrix, or as a mapping from unknowns
             to numbers; what is not named is constant, as all of them are by default.
@@ -143,6 +143,9 @@ class Model(System):
             content.add(expression, f"the observation number {row}", declared)
             _refuse_inputs(expression, inputs, row)
             _refuse_processes(expression, row)
+        process_noise = in_order(process_noise, [state.name for state in states], "process_noise")
+        seen = [one.name if one in states else f"y{row}" for row, one in enumerate(measured)]
+        measurement_noise = in_order(measurement_noise, seen, "measurement_noise")
         noise = noise_of(process_noise, measurement_noise, len(states), len(measured))
         for where, expression in () if noise is None else noise.named:
             refuse(expression, inputs, where)
