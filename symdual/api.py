@@ -58,7 +58,7 @@ def generate(
     Packages go below `folder`: by default `generated` in the current folder or, when that cannot be written, the user's
     cache folder. A package that is intact and up to date is left alone unless `force` is set.
 
-    A package has what ce, cautious, beb, dual, thompson and oracle need, the `parts` that are asked for, "planned" or
+    A package has what ce, cautious, beb, dual and oracle need, the `parts` that are asked for, "planned", "thompson" or
     "likelihood", and those that it has had before. What a controller or a fit needs is added when it is first used.
 
     >>> [item.folder.name for item in symdual.generate(toy, folder / "generated")]
@@ -261,13 +261,14 @@ def controller(
     window: int | None = None,
     truth: Given | None = None,
     options: Options = USUAL,
+    budget: float | None = None,
 ) -> Controller:
     """Make a controller of a problem, ready to be asked for inputs: all that it needs is compiled or loaded here.
 
     Args:
         given: a problem, or what `problem` makes one of.
         name: one of `symdual.controllers.NAMES`, such as "ce" or "dual".
-        order, window, options: see `Controller`.
+        order, window, options, budget: see `Controller`.
         truth: the true parameters for `oracle`, where they are not the problem's.
 
     >>> dual = symdual.controller(problem, "dual")
@@ -278,7 +279,7 @@ def controller(
     own = problem(given, parts=parts_for(name))
     if name in NAMES:
         get_ready(own, [name], order, window)
-    return controllers_module.controller(own, name, order, window, truth, options)
+    return controllers_module.controller(own, name, order, window, truth, options, budget)
 
 
 @spelled

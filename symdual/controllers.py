@@ -69,9 +69,9 @@ class Kind:
         cost: the compiled cost that it minimises. "dual" is one of `structured`, `lowrank` and, at order 2,
             `second_order`: the package knows which suits the sizes.
         look: how it is drawn.
-        options: the names of what it is told besides the task.
+        options: the names of what it is told besides the problem.
         orders: the orders of the dual cost between which it lets users choose.
-        weight: of the dual cost, where it is not the task's; learning: whether that cost counts what will be learned.
+        weight: of the dual cost, where the problem does not say it; learning: whether what will be learned counts.
         keeps_backoff: whether its plans keep a distance from constraints.
         without_effect: the cost that it minimises instead where no input ever shows in the belief.
         knows_truth: whether a simulation tells it the truth.
@@ -103,6 +103,7 @@ OPTIONS = {
         Option("starts", "starts", 4, 1, 8, "plans that a planning controller improves"),
         Option("look_ahead", "looking", 1, 0, 1, "1: it looks one step ahead"),
         Option("samples", "samples", 64, 0, 4096, "rollouts that it simulates to choose between plans; 0 for none"),
+        Option("work", "work", 0, 0, 2**31 - 1, "steps of plans that a decision may go through; 0 for no limit"),
         Option("hold", "hold", 5, 1, 1_000_000, "decisions for which `thompson` keeps what it has drawn"),
         Option("seed", "seed", 0, 0, 2**31 - 1, "of what a controller draws"),
     )
@@ -163,7 +164,7 @@ _KINDS = (
         "the same over all inputs of the plan, and looks one step ahead",
         "planned",
         Look("#8a4fb0", "#8a4fb0", "#c79ae6", (0, (7, 2)), "v", "planned"),
-        options=("starts", "look_ahead", "samples", "seed"),
+        options=("starts", "look_ahead", "samples", "work", "seed"),
         part="planned",
         keeps_backoff=True,
     ),
@@ -192,7 +193,6 @@ _KINDS = (
 CONTROLLERS = {kind.name: kind for kind in _KINDS}
 NAMES = tuple(CONTROLLERS)
 EXPORTED = tuple(kind for kind in _KINDS if kind.exported)
-SEARCHED = tuple(name for name, cost in COSTS.items() if cost.searched)
 
 
 def knows_truth(name: str) -> bool:

@@ -67,6 +67,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterat
 class Interpreted:
     """A package run by the interpreter, without numba and without files: fast where compiling is not the point."""
 
+    transforms = ()  # no unknown has bounds
+
     def __init__(self, rendered: Package, kernels: str | None = None) -> None:
         self.module = _execute(rendered.files["__init__.py"].decode())
         self.files = rendered.files

@@ -28,6 +28,7 @@ KNOWN: dict[str, set[str]] = {
         *("many_digits", "identification"),
     },
     "api": {"spec", "emit", "runtime", "backends", "generation", "checks"},
+    "environments": {"api", "runtime"},
 }
 FOREIGN = {
     "entries": {"sympy", "jinja2", "numba"},

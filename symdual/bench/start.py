@@ -46,12 +46,12 @@ evaluate.observation_jacobian(package, x, theta)
 _RECURSIONS: Final = """
 steps, records = 20, package.records
 u, y = np.zeros(package.NU), np.zeros(package.NY)
-task = records.make_settings(*package.noise, np.array([[-1.0], [1.0]]), package.numbers["data"])
+settings = records.make_settings(*package.noise, np.array([[-1.0], [1.0]]), package.numbers["data"])
 belief = records.make_belief(np.zeros(package.NZ), np.eye(package.NZ))
-package.filter.step(0, belief, u, y, package.filter.make_filter_workspace(task))
+package.filter.step(0, belief, u, y, package.filter.make_filter_workspace(settings))
 W, U, r = np.stack([np.eye(package.NX)] * (steps + 1)), np.ones((steps, 1, 1)), np.zeros((steps + 1, package.NX))
 weights = records.make_stage_costs(W, U, r)
-workspace = records.make_workspace(steps, weights, task)
+workspace = records.make_workspace(steps, weights, settings)
 cost = package.decision.cost_pointer(package.dual_cost.choose_form(steps))
 """
 _DECISION: Final = """
@@ -66,7 +66,7 @@ plant = episode.Plant(package.plant.move, package.plant.measure, package.numbers
 controls = episode.Controls(cost.address, True, np.ones(steps), 0, False)
 thread_workspace = episode.make_thread_workspace(workspace, package.NZ, package.WORK)
 counter, episode_log = np.zeros(1, np.int64), _episode_log(package, 1, steps)
-episode.episodes(counter, steps, plant, controls, noise_draws, belief, task, thread_workspace, episode_log)
+episode.episodes(counter, steps, plant, controls, noise_draws, belief, settings, thread_workspace, episode_log)
 """
 _C: Final = """
 import sys, time

@@ -58,6 +58,7 @@ def expand(model: System) -> DenseModel:
         observation=lambda time, z: np.array(h(time, z, zero), dtype=float),
         observation_jacobian=lambda time, z: np.array(h_z(time, z, zero), dtype=float),
         observation_hessian=observation_hessian,
+        keep=lambda z: _kept(model, z),
     )
 
 
@@ -79,6 +80,14 @@ class _WrittenStep:
     def hessian(self, time: int, z: Array, u: Array, costate: Array) -> Array:
         """The second derivatives of costate' f by (z, u)."""
         return np.asarray(sum(weight * row(time, z, u) for weight, row in zip(costate, self._bent(), strict=True)))
+
+
+def _kept(model: System, z: Array) -> Array:
+    """The mean with its states within their bounds."""
+    found = np.array(z)
+    for i, (low, high) in model.bounded_states.items():
+        found[i] = np.clip(found[i], low, high)
+    return found
 
 
 def _weight_keys(model: System) -> list[tuple[str, str, int]]:
@@ -128,11 +137,22 @@ def _number(value: float) -> sp.Expr:
 def _discretised(model: System, motion: list[sp.Expr], clock: sp.Symbol) -> list[sp.Expr]:
     """The next state; for a model in continuous time, one step of its method, or several substeps."""
     if model.step is None:
-        return motion
+        return _stopped(model, motion)
     places: list[sp.Expr] = list(model.states)
     for number in range(model.substeps):
-        places = _moved(model, motion, clock, places, number)
+        places = _stopped(model, _moved(model, motion, clock, places, number))
     return places
+
+
+def _stopped(model: System, moved: list[sp.Expr]) -> list[sp.Expr]:
+    """The states, those beyond a bound on it."""
+    found = list(moved)
+    for i, (low, high) in model.bounded_states.items():
+        if low is not None:
+            found[i] = sp.Piecewise((sp.Float(low, 17), found[i] < low), (found[i], True))
+        if high is not None:
+            found[i] = sp.Piecewise((sp.Float(high, 17), found[i] > high), (found[i], True))
+    return found
 
 
 def _moved(model: System, motion: list[sp.Expr], clock: sp.Symbol, here: list[sp.Expr], number: int) -> list[sp.Expr]:

@@ -45,7 +45,7 @@ from symdual.spec.specification import Specification
 
 DOUBLE = 1e-12
 #: what single precision may miss, relative to the largest number: kernels, filter, costs and decisions
-SINGLE = {"kernels": 1e-4, "filter": 1e-3, "filter_covariance": 1e-3, "calls": 2e-2, "decision": 2e-2}
+SINGLE = {"kernels": 1e-4, "filter": 1e-3, "calls": 2e-2, "decision": 2e-2}
 #: what no controller does in single precision
 _NEED_DOUBLE = {f"decision.decide_at, {kind.cost}" for kind in CONTROLLERS.values() if "single" in dict(kind.refuses)}
 BY_DIFFERENCES = 1e-8  # slopes that are: the rounding of two costs over their distance
@@ -250,16 +250,16 @@ class _Sample:
         for name, y in rows:
             held, stats, settings = self._held(), np.zeros(3), self._settings.copy()
             filter_workspace = self._package.filter.make_filter_workspace(settings)
-            if ("filter_covariance", "factorise") in calls:
-                calls["filter_covariance", "factorise"](held)
+            if ("filter", "factorise") in calls:
+                calls["filter", "factorise"](held)
             if name == "step":
                 status = calls["filter", "step"](0, held, self._u[0], y, filter_workspace)
             else:
                 calls["filter", "predict"](0, held, self._u[0], filter_workspace)
                 yield f"filter.predict before {name}", _numbers(held)
                 status = calls["filter", name](1, held, y, filter_workspace, stats)
-            if ("filter_covariance", "complete") in calls:
-                calls["filter_covariance", "complete"](held)
+            if ("filter", "complete") in calls:
+                calls["filter", "complete"](held)
             yield f"filter.{name}", np.concatenate([_numbers(held), stats, [status]])
 
     def _planning(self, calls: Calls) -> Iterator[tuple[str, Array]]:
@@ -413,7 +413,8 @@ class _World:
         """The state after step k: f(x, u, theta) + N(0, Q(x, u))."""
         here = self._at(k)
         noise = evaluate.process_noise(here, x, u, k) if has_state_dependent_noise(here) else here.noise.process
-        return evaluate.dynamics(here, x, u, self._theta, k) + root(noise) @ random.normal(size=len(x))
+        moved = evaluate.dynamics(here, x, u, self._theta, k) + root(noise) @ random.normal(size=len(x))
+        return self._plant.within_bounds(moved)
 
     def measure(self, k: int, x: Array, random: np.random.Generator) -> Array:
         """What is measured at time k: h(x, theta) + N(0, R(x))."""

@@ -58,11 +58,6 @@ class FilterRow:
     lost: int
     time: float | None
 
-    @property
-    def duration(self) -> float:
-        """The time for comparing: the first filter does the least, and what is measured below that is chance."""
-        return max(self.time or 1.0, 1.0)
-
 
 @dataclass(frozen=True)
 class Comparison:
@@ -271,24 +266,24 @@ def _honest(found: Mapping[str, FilterRuns], size: int) -> dict[str, tuple[float
 
 
 def _choice(found: Mapping[str, FilterRuns], rows: tuple[FilterRow, ...]) -> tuple[str, str]:
-    """The fastest of the filters that are lost least often and that no other beats, with the reason in a sentence."""
-    named = {row.name: row for row in rows}
+    """The first of the filters that are lost least often and that no other beats, with the reason in a sentence.
+
+    The first in the table is the simplest. Measured times have no say: the same data give the same advice.
+    """
     least = min(row.lost for row in rows)
-    ranked = sorted((row for row in rows if row.lost == least), key=lambda row: row.duration)
-    names = [row.name for row in ranked]
+    ranked = [row for row in rows if row.lost == least]
     if len(rows) == 1:
-        return names[0], f"take {names[0]}: on this model no other filter can differ from it"
-    chosen = next((a for a in names if not any(_gain(found[a], found[b]).clear for b in names)), names[0])
-    others = [row for row in rows if row.name != chosen]
-    faster = [row for row in others if row.duration < named[chosen].duration]
-    lost = [row for row in others if row.lost > least]
-    if not faster and not lost:
-        return chosen, f"take {chosen}: the truth is not clearly more likely under any other, and none is faster"
-    if lost and not [row for row in faster if row.lost == least]:
-        worst = max(lost, key=lambda row: row.lost)
-        return chosen, f"take {chosen}: it is lost in {least} runs, {worst.name} in {worst.lost}"
-    beaten = min((row for row in faster if row.lost == least), key=lambda row: row.duration)
-    return chosen, f"take {chosen}: {_why(named[chosen], beaten, _gain(found[beaten.name], found[chosen]))}"
+        return rows[0].name, f"take {rows[0].name}: on this model no other filter can differ from it"
+    unbeaten = (a for a in ranked if not any(_gain(found[a.name], found[b.name]).clear for b in ranked))
+    chosen = next(unbeaten, ranked[0])
+    simpler = [row for row in ranked if rows.index(row) < rows.index(chosen)]
+    if simpler:
+        gain = _gain(found[simpler[0].name], found[chosen.name])
+        return chosen.name, f"take {chosen.name}: {_why(chosen, simpler[0], gain)}"
+    worst = max(rows, key=lambda row: row.lost)
+    if worst.lost > least:
+        return chosen.name, f"take {chosen.name}: it is lost in {least} runs, {worst.name} in {worst.lost}"
+    return chosen.name, f"take {chosen.name}: the truth is not clearly more likely under any other, and none is simpler"
 
 
 class Gain(NamedTuple):

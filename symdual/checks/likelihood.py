@@ -83,6 +83,7 @@ class ExactFilter:
         step = P * C.T * V * e
         for i, place in enumerate(self.active):
             z[place] += step[i]
+        z[: self.nx] = self.model.stopped(z[: self.nx])
         level = (e.T * V * e)[0] + mpmath.log(mpmath.det(S)) + len(used) * mpmath.log(2 * mpmath.pi)
         return -level / 2, P - P * C.T * V * C * P
 

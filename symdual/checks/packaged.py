@@ -48,4 +48,5 @@ def dense_model(package: LoadedPackage, signals: Array | None = None, second_ord
             at(package, time), z[:nx], z[nx:], mu, time
         ),
         second_order=second_order,
+        keep=lambda z: np.concatenate([package.within_bounds(z[:nx]), z[nx:]]),
     )

@@ -70,7 +70,7 @@ def sampler(
 ) -> Callable[[np.random.Generator], Sample]:
     """How random problems are made in these places, within the bounds of the model or others."""
     signals = _signals(package, np.random.default_rng(seed + 2))
-    reference = dense_model(package, signals, model.filter in ("second_order", "iterated_second_order"))
+    reference = dense_model(package, signals, model.filter.endswith("second_order"))
 
     def sample(random: np.random.Generator) -> Sample:
         for attempt in range(PATIENCE):  # nearer to the middle of the place where a plan runs away

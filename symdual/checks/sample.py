@@ -212,19 +212,19 @@ class Sample:
         u = self._inputs[0]
         predict = dense.predict_second_order if self.second_order else dense.predict
         expected = predict(self._reference, self._noise, 0, self._belief, u)
-        predicted = self._filtered(self._belief, u, None, "update")
+        predicted, _ = self._filtered(self._belief, u, None, "update")
         yield from self._both("predicted", "", predicted, expected)
         y = self._reference.observation(1, expected.mean) + self._surprise
         for name, learning in (("update", True), ("update_consider", False)):
             exact = self._updated(expected, u, y) if learning else self._considered(expected, y)
-            got = self._filtered(self._belief, u, y, name)
+            got, settled = self._filtered(self._belief, u, y, name)
             label = "updated" if learning else "considered"
-            yield from self._both(label, "", got, exact)
+            yield from self._both(label, "", got, exact if settled else _nothing(exact))
         y[0] = np.nan
         if len(y) > 1:
             exact = self._updated(expected, u, y)
-            got = self._filtered(self._belief, u, y, "update")
-            yield from self._both("updated", ", one entry missing", got, exact)
+            got, settled = self._filtered(self._belief, u, y, "update")
+            yield from self._both("updated", ", one entry missing", got, exact if settled else _nothing(exact))
 
     def _updated(self, belief: dense.Belief, u: Array, y: Array) -> dense.Belief:
         """What the filter should make of a measurement after a step with the input u."""
@@ -232,6 +232,8 @@ class Sample:
         if self._filter_form.startswith("iterated"):
             second_order = self._filter_form == "iterated_second_order"
             return dense.update_iterated(*given, dense.Departure(self._belief, u), second_order=second_order)
+        if self._filter_form.startswith("recalibrated"):
+            return dense.update_recalibrated(*given, second_order=self._filter_form.endswith("second_order"))
         return dense.update_second_order(*given) if self._filter_form == "second_order" else dense.update(*given)
 
     def _considered(self, belief: dense.Belief, y: Array) -> dense.Belief:
@@ -245,20 +247,25 @@ class Sample:
         yield f"{label} mean{condition}", got.mean / self._scale, exact.mean / self._scale
         yield f"{label} covariance{condition}", got.covariance / square, exact.covariance / square
 
-    def _filtered(self, belief: dense.Belief, u: Array, y: Array | None, name: str) -> dense.Belief:
-        """Predict with u and update with y by the generated filter."""
+    def _filtered(self, belief: dense.Belief, u: Array, y: Array | None, name: str) -> tuple[dense.Belief, bool]:
+        """Predict with u and update with y by the generated filter; and whether its iteration, if any, settled.
+
+        On a kink of f it may not, and the point where it ends is nobody's.
+        """
         package, held = self._package, self._package.records.make_belief(*belief)
         filter_workspace = package.filter.make_filter_workspace(self._settings)
         if package.SQUARE_ROOT:
-            package.filter_covariance.factorise(held)
+            package.filter.factorise(held)
         self._set_signals(0)
         package.filter.predict(0, held, u, filter_workspace)
         self._set_signals(1)
+        status = 0
         if y is not None:
-            getattr(package.filter, name)(1, held, y, filter_workspace, np.zeros(3))
+            status = getattr(package.filter, name)(1, held, y, filter_workspace, np.zeros(3))
         if package.SQUARE_ROOT:
-            package.filter_covariance.complete(held)
-        return dense.Belief(held["z"][0].copy(), package.records.read_covariance(held))
+            package.filter.complete(held)
+        found = dense.Belief(held["z"][0].copy(), package.records.read_covariance(held))
+        return found, status != package.filter.NOT_CONVERGED
 
     def _set_signals(self, time: int) -> None:
         """Let the numbers of the filter be those of a time."""
@@ -345,9 +352,11 @@ class Sample:
         around = ExactSurroundings(model, self._noise, self._cost, self._numbers, self._signals)
         plan = ExactPlan(around, self._noise, self._belief, self._cost.bounds, list(active), self.second_order)
         wanted, other, found = plan.slope(self._inputs, direction), self.with_other_last_bits(), {}
+        # along a plan that bounds of states hold where it is, nothing changes
+        rounding = max(np.finfo(float).eps * abs(self._cost_of("structured", True)[1]), 1e-300)
         for form, dual_gradient in self._forms_of_slopes().items():
             own, beside = (sample._slope_by_inputs(dual_gradient) for sample in (self, other))
-            size = max(float(np.abs(own * self._home.u_spread).sum()), 1e-300)
+            size = max(float(np.abs(own * self._home.u_spread).sum()), rounding)
             found[form] = float(np.sum(own * direction)), wanted, float(np.sum(beside * direction)), size
         return found
 
@@ -374,3 +383,8 @@ class Sample:
         start = self._belief.mean
         best, _ = dense.best_plan(self._reference, self._noise, self._cost, 0, start, self._inputs[0], inputs)
         return float(max(cost - best, 0.0) / max(abs(cost), 1e-300))
+
+
+def _nothing(belief: dense.Belief) -> dense.Belief:
+    """A reference that says nothing."""
+    return dense.Belief(*(np.full_like(part, np.nan) for part in belief))

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from symdual.commands.json_file import write_json
-from symdual.commands.options import backend_option, json_option, model_file_argument, writable
-from symdual.commands.terminal import headed, new_console, shown, try_other_filters
+from symdual.commands.options import backend_option, json_option, model_file_argument, page_option, results_option
+from symdual.commands.terminal import headed, idle_filter, new_console, shown, try_other_filters
 from symdual.controllers import OPTIONS, listed
 from symdual.report.progress import late_progress, new_progress, show_compiling
 
@@ -66,14 +66,8 @@ if TYPE_CHECKING:
 @click.option("--jobs", metavar="N", type=click.IntRange(min=1), help="Threads, at most those of the machine [all].")
 @backend_option
 @click.option("--cluster", metavar="ADDRESS", help="Run on the Dask cluster with this scheduler (tcp://host:port).")
-@click.option(
-    "-o",
-    "folder",
-    metavar="DIR",
-    default="results",
-    show_default=True,
-    type=click.Path(path_type=Path),
-    help="Parent folder; a sweep lies below it under the name of its scenario.",
+@results_option(
+    "Parent folder; a sweep lies below it under the name of its scenario, with a number where another lies there."
 )
 @click.option(
     "--resume", is_flag=True, help="Continue an interrupted sweep, or add runs and controllers to a finished one."
@@ -84,15 +78,8 @@ if TYPE_CHECKING:
     type=float,
     help="What an episode that fails costs: the mean over all episodes is then told as well.",
 )
-@click.option("--force", is_flag=True, help="Overwrite what is there, be it the results of another sweep.")
-@click.option(
-    "--html",
-    "html_file",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    callback=writable,
-    help="Also write a page that shows every decision of one run: beliefs, plans, costs, with a slider over time.",
-)
+@click.option("--force", is_flag=True, help="Overwrite what is there instead of taking a new folder.")
+@page_option("Also write a page that shows every decision of one run: beliefs, plans, costs, with a slider over time.")
 @click.option("--run", default=0, show_default=True, type=click.IntRange(min=0), help="Which run the page shows.")
 @json_option
 def simulate(
@@ -133,7 +120,7 @@ def simulate(
     from symdual.runtime.readiness import settle
     from symdual.runtime.results import Results
     from symdual.runtime.summary import summarise
-    from symdual.runtime.sweep import as_begun, results_folder, sweep
+    from symdual.runtime.sweep import as_begun, place_beside, results_folder, sweep
 
     if resume and force:
         raise click.UsageError("--resume continues what is there and --force throws it away: give one of them")
@@ -150,21 +137,22 @@ def simulate(
         if no_rollouts:
             options = replace(options, samples=0)
         plan = sweep(problem, controllers, runs, seed, Settings(truth, order, window, None, options))
-        results_folder(plan, folder, overwrite=resume or force)  # says what is wrong before anybody waits
+        place = plan.problem.name if force else place_beside(plan, folder, resume)
+        results_folder(plan, folder, resume or force, place)  # says what is wrong before anybody waits
         with late_progress(timed=False) as report:
             settle(plan.problem, plan.controllers, order, window, report)
         works = [] if cluster else works_for(plan.problem, plan.controllers, order, window, episodes=True)
         compiled = show_compiling(works)
         console.print(_start(time.perf_counter() - began, sum(compiled.values()), problem.package.backend), style="dim")
-        file = _run_sweep(plan, folder, executor, resume, force)
+        file = _run_sweep(plan, folder, executor, resume, force, place)
     with Results(file) as results:
         summary = summarise(results, failure_cost)
         console.print(headed(plan.problem.name, f": {runs} runs, seed {seed}, truth: {truth}"))
         console.print(summary_table(summary))
-        for sentence in summary.sentences():
+        for sentence in [*idle_filter(plan.problem.package), *summary.sentences()]:
             console.print(sentence, style="yellow")
         if summary.overconfident:
-            console.print(try_other_filters(model_file), style="yellow")
+            console.print(try_other_filters(model_file, plan.problem.package.name), style="yellow")
         culprits = _culprits(model_file, results) if any(c.failed for c in summary.controllers) else []
         if not cluster:  # what runs there need not be compiled here
             culprits += _reasons(plan, results, [c.name for c in summary.controllers if c.failed])
@@ -254,7 +242,7 @@ def _executor(jobs: int | None, address: str | None) -> Iterator[Executor]:
         client.close(timeout=1)
 
 
-def _run_sweep(plan: Sweep, folder: Path, executor: Executor, resume: bool, force: bool) -> Path:
+def _run_sweep(plan: Sweep, folder: Path, executor: Executor, resume: bool, force: bool, place: str) -> Path:
     from symdual.runtime.sweep import Doing, run_sweep
 
     with new_progress() as progress:
@@ -272,7 +260,7 @@ def _run_sweep(plan: Sweep, folder: Path, executor: Executor, resume: bool, forc
             progress.update(bars[0], description=what)
 
         try:
-            return run_sweep(plan, folder, executor(say, tell), resume, show, tell, force)
+            return run_sweep(plan, folder, executor(say, tell), resume, show, tell, force, place)
         except KeyboardInterrupt:
             progress.stop()
             click.echo(f"symdual: interrupted; what is done is kept in {folder}, continue with --resume", err=True)

@@ -13,6 +13,11 @@ from typing import Any
 _FEW = 8
 
 _PLACES = {
+    "a belief in a terminal": "facts.belief_text",
+    "a controller in a terminal": "facts.controller_text",
+    "a decision in a terminal": "facts.decision_text",
+    "a problem in a terminal": "facts.problem_text",
+    "episodes in a terminal": "facts.episodes_text",
     "an array in a notebook": "notebook.array_html",
     "a belief in a notebook": "notebook.belief_html",
     "a model in a notebook": "notebook.model_html",

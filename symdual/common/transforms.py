@@ -179,6 +179,11 @@ class Transform:
 IDENTITY = Transform()
 
 
+def has_bound(sides: Sides) -> bool:
+    """Whether a side is closed."""
+    return sides != (None, None)
+
+
 def between(sides: Sides) -> Transform:
     """The transform with these bounds, None for an open side."""
     low, high = sides

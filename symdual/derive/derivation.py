@@ -199,9 +199,10 @@ def _loops(model: System, dynamics: Calculus) -> Loops | None:
 def _is_long(model: System, dynamics: Calculus) -> bool:
     """Whether the derivatives of a step have so many parts that its stages are better not written out one by one.
 
-    Gaussian processes need the derivatives by each of their values in a step, which only the whole step has.
+    Gaussian processes need the derivatives by each of their values in a step, which only the whole step has. And only
+    a whole step stops at bounds of states.
     """
-    if any(family.process is not None for family in model.families):
+    if model.state_bounds or any(family.process is not None for family in model.families):
         return False
     hessian = dynamics.hessian
     vectors = sum(len(vector) for vector in hessian.mixed_vectors.values())

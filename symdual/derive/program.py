@@ -107,13 +107,27 @@ def dynamics_program(model: System) -> Program:
     prepared = [_prepared(e) for e in model.dynamics]
     motion = tuple(e.expression.xreplace(symbols) for e in prepared)
     remarks = _remarks(prepared)
-    if model.step is None:
-        return _build([], motion, remarks)
     own = len(model.own_states)
+    if model.step is None:
+        definitions, outputs = _within_state_bounds(model, motion[:own])
+        return _build(definitions, outputs + motion[own:], remarks)
     clock = symbols[model.time] if model.time else None
-    definitions, outputs = _discretised(model, states[:own], motion[:own], clock)
+    definitions, moved = _discretised(model, states[:own], motion[:own], clock)
+    stopped, outputs = _within_state_bounds(model, moved)
+    definitions += stopped
     remembering = motion if model.substeps == 1 else states
     return _build(definitions, outputs + remembering[own:], remarks)
+
+
+def _within_state_bounds(model: System, moved: tuple[sp.Expr, ...]) -> tuple[list[Definition], tuple[sp.Expr, ...]]:
+    """The states where a step leads, stopped at their bounds."""
+    definitions, outputs = [], list(moved)
+    for i, (low, high) in model.bounded_states.items():
+        free = sp.Symbol(f"_free_{model.states[i].name}", real=True)
+        definitions.append(Definition(free, moved[i]))
+        outputs[i] = free if low is None else sp.Max(free, sp.sympify(low))
+        outputs[i] = outputs[i] if high is None else sp.Min(outputs[i], sp.sympify(high))
+    return definitions, tuple(outputs)
 
 
 def _discretised(

@@ -51,9 +51,10 @@ class Structure:
         return self.nx + self.ntheta
 
     def filter_in_use(self, wanted: str) -> str:
-        """The filter that a model asks for, or the extended one where that is the same: nothing is curved.
+        """The filter that a model asks for, or a simpler one where that is the same: nothing is curved.
 
-        Beside Gaussian processes, an iterated filter does not go back over the step before.
+        Beside Gaussian processes, an iterated filter does not go back over the step before. A recalibrated one differs
+        by curved measurements only.
         """
         measured = bool(self.observation_curved_rows)
         curved = measured or bool(self.curved_in_z)
@@ -61,7 +62,11 @@ class Structure:
             "second_order": curved,
             "iterated": measured if self.processes else curved,
             "iterated_second_order": curved,
+            "recalibrated": measured,
+            "recalibrated_second_order": measured,
         }
+        if wanted == "recalibrated_second_order" and curved and not measured:
+            return "second_order"
         return wanted if useful.get(wanted, True) else "extended"
 
 
@@ -305,12 +310,8 @@ def remembered(derivation: Derivation) -> list[tuple[int, int]]:
     return [(own + n, names.index(e.name)) for n, e in enumerate(model.dynamics[own:])] if model.memory else []
 
 
-def is_affine(derivation: Derivation) -> bool:
-    """Whether f is affine in (x, u) for fixed theta and time: its Jacobians then contain neither."""
-    return _is_affine(derivation, step_pattern(derivation))
-
-
 def _is_affine(derivation: Derivation, step: Pattern) -> bool:
+    """Whether f is affine in (x, u) for fixed theta and time: its Jacobians then contain neither."""
     moving = [
         *range(len(derivation.states)),
         *range(len(derivation.core) + len(derivation.weights), step.first.shape[1]),

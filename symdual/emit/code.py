@@ -21,10 +21,8 @@ from symdual.emit.contexts import (
     ControllerContext,
     CostBlocksContext,
     DecisionContext,
-    FilterFactorContext,
-    FilterMeanContext,
+    FilterContext,
     GradientContext,
-    JointCostContext,
     NarrowingContext,
     NominalContext,
     ObjectiveContext,
@@ -39,6 +37,8 @@ from symdual.emit.contexts import (
     SecondOrderContext,
     SettingsContext,
     StartsContext,
+    StateBound,
+    StateBoundsContext,
 )
 from symdual.emit.facts import Facts, with_inputs
 from symdual.emit.processes import calls_matern, parameter_spans, points_of_a_step
@@ -46,6 +46,7 @@ from symdual.emit.render import render
 from symdual.emit.signatures import signature, workspace_fields
 from symdual.entries.decisions import Cost, PlantModule
 from symdual.entries.types import target_of
+from symdual.spec.specification import Specification
 
 
 class File(NamedTuple):
@@ -96,11 +97,7 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         *([File("blocks/moments", SecondOrderContext(facts.moments))] if has.second_order else []),
         File("blocks/cost_blocks", CostBlocksContext(text, width, facts.hessian_tables())),
         *_optional(facts),
-        _filter_covariance(facts),
-        File("filters/filter_mean", FilterMeanContext(facts.selecting)),
-        _filter_step(facts),
-        *_refinement(facts),
-        File("filters/filter"),
+        File("filters/filter", FilterContext(facts.selecting, facts.moments, facts.transition, facts.diffusion)),
         File("planning/trajectory"),
         File("planning/backward"),
         File("planning/nominal", NominalContext(facts.linear, facts.steady)),
@@ -131,32 +128,6 @@ def _plant() -> PlantContext:
     return PlantContext({name: signature(target) for name, target in targets.items()})
 
 
-def _filter_covariance(facts: Facts) -> File:
-    """How the filter keeps a covariance."""
-    context: NamedTuple | None = None
-    if facts.square_root:
-        context = FilterFactorContext(facts.moments, facts.transition, facts.diffusion)
-    return File("filters/filter_covariance", context, f"filters/{'square_root' if facts.square_root else 'covariance'}")
-
-
-def _filter_step(facts: Facts) -> File:
-    """How the filter approximates f and h."""
-    if facts.second_order:
-        return File("filters/filter_step", SecondOrderContext(facts.moments), "filters/second_order")
-    return File("filters/filter_step", None, "filters/extended")
-
-
-def _refinement(facts: Facts) -> list[File]:
-    """What an iterated filter adds to it."""
-    if facts.refinement != "iterated":
-        return []
-    return [
-        File("filters/former"),
-        File("filters/joint_cost", JointCostContext(facts.diffusion)),
-        File("filters/iterated"),
-    ]
-
-
 def _optional(facts: Facts) -> list[File]:
     """What only some models have."""
     has = facts.has
@@ -169,6 +140,8 @@ def _optional(facts: Facts) -> list[File]:
     ):
         if wanted:
             found.append(File(f"{folder}/{name}"))
+    if has.state_bounds:
+        found.append(File("kernels/state_bounds", StateBoundsContext(_state_bounds(facts.derivation.model))))
     if facts.objective is not None:
         found.append(File("kernels/objective", facts.objective))
         found.append(File("planning/cost_hessians", facts.objective))
@@ -176,6 +149,15 @@ def _optional(facts: Facts) -> list[File]:
         if "values" in facts.objective:
             found.append(File("planning/convex"))
     return found
+
+
+def _state_bounds(model: Specification) -> tuple[StateBound, ...]:
+    """Each bound of a state by itself."""
+    found = []
+    for i, sides in model.bounded_states.items():
+        for beyond, bound in zip("<>", sides, strict=True):
+            found += [] if bound is None else [StateBound(i, model.states[i].name, beyond, repr(float(bound)))]
+    return tuple(found)
 
 
 def _process(facts: Facts) -> list[File]:
@@ -220,6 +202,7 @@ def _planned(facts: Facts, slopes: str, blocks: AdjointBlocksContext) -> list[Fi
         *_adjoint(facts, blocks),
         File("dual_planner/planner", PlannerContext(slopes)),
         File("dual_planner/look_ahead"),
+        File("dual_planner/budget"),
         File("dual_planner/starts", StartsContext(facts.affine, facts.diffusion)),
         *(_selection(facts) if facts.has.selection else []),
         File("dual_planner/planned"),
@@ -269,11 +252,17 @@ _SEARCH_LIMITS = {
         "CANDIDATES = POINTS + 2 * GOLDEN",
     ),
     "search_several": (
-        "GLOBAL = 144 * NU  # points of the first search",
-        "SIMPLEX_STARTS = 8  # of these, how many are refined",
-        "SIMPLEX = 60 * NU  # evaluations of a refinement",
-        "AROUND = 10  # points on either side of the best one along each axis",
-        "CANDIDATES = 1 + 2 * NU + GLOBAL + (SIMPLEX_STARTS + 1) * SIMPLEX + 2 * NU * AROUND",
+        "GLOBAL = 16 + 16 * NU  # points of the first search",
+        "STARTS = 6  # of these, from how many a descent starts, besides u_ce",
+        "FIRST_ROUNDS = 2  # steps of each descent, before the best go on",
+        "KEPT = 4  # descents that go on",
+        "ROUNDS = 12  # their further steps, at most",
+        "SIMPLEX = 40 * NU  # evaluations of a refinement by the simplex method",
+        "AROUND = 5  # points on either side of the best one along each axis",
+        "LOOKS = 3  # how often these are looked at, at most",
+        "DESCENTS = STARTS + 1 + 2 * (NU + 1) + LOOKS",
+        "SEARCH_ROWS = 1 + 2 * NU + GLOBAL + 400 * NU",
+        "CANDIDATES = SEARCH_ROWS",
     ),
 }
 

@@ -25,19 +25,26 @@ class Has(NamedTuple):
     processes: bool  # Gaussian processes
     noise: bool  # noise of the model that depends on state and input
     plant_noise: bool  # the same of the model or of a plant
+    state_bounds: bool  # states that cannot leave their bounds
+    plant_bounds: bool  # the same of the model or of a plant
     expression_cost: bool  # a cost given by expressions
     constraints: bool
     discrete_inputs: bool  # inputs with a finite set of values
     square_root: bool  # a filter that keeps a factor of the covariance
     second_order: bool  # a filter with terms of second order
     curved_innovation: bool  # the same with curved measurements
-    refinement: str  # how an update of the filter goes on: "iterated", or "" where it is done
+    refinement: str  # how an update of the filter goes on: "iterated", "recalibrated", or "" where it is done
     smooths: bool  # an iterated filter that linearises the step before again
     lowrank: bool  # a low-rank form of the dual cost
     exact_slopes: bool  # slopes of the dual cost by the adjoint recursion, not by differences
     selection: bool  # simulated rollouts that select among plans
     planned: bool  # the part of a package for the controller `planned`, which was asked for
     likelihood: bool  # the part for fits to recordings
+
+    @property
+    def iterates(self) -> bool:
+        """Whether an update of the filter iterates."""
+        return self.refinement == "iterated"
 
 
 class InitContext(NamedTuple):
@@ -74,6 +81,21 @@ class KernelsContext(NamedTuple):
     hessian_blocks: str
     theta_rows: tuple[int, ...]
     stages: StageLayout | None
+
+
+class StateBound(NamedTuple):
+    """A bound: the position and name of its state, on which side one would be beyond it, and the number as text."""
+
+    place: int
+    state: str
+    beyond: str
+    bound: str
+
+
+class StateBoundsContext(NamedTuple):
+    """What stops states at their bounds."""
+
+    bounds: tuple[StateBound, ...]
 
 
 class ProcessContext(NamedTuple):
@@ -148,12 +170,6 @@ class BlocksContext(NamedTuple):
     width: str
 
 
-class FilterMeanContext(NamedTuple):
-    """The mean of a belief in the filter."""
-
-    selecting: bool
-
-
 class ShapedTable(NamedTuple):
     """A constant table with the text that gives it its shape."""
 
@@ -191,16 +207,17 @@ class SecondOrderText(NamedTuple):
         return max(self.dynamics.pairs, self.observation.pairs)
 
 
-class FilterFactorContext(NamedTuple):
-    """The square root of a covariance in the filter, which needs to know how parameters move."""
+class FilterContext(NamedTuple):
+    """The filter: whether every measurement is a state, second derivatives, how parameters move."""
 
+    selecting: bool
     moments: SecondOrderText
     transition: str
     diffusion: str
 
 
 class SecondOrderContext(NamedTuple):
-    """The second-order filter."""
+    """What second derivatives add to means and covariances."""
 
     moments: SecondOrderText
 
@@ -212,12 +229,6 @@ class AdjointMomentsContext(NamedTuple):
     states: tuple[int, ...]
     inputs: tuple[int, ...]
     seen: tuple[int, ...]
-
-
-class JointCostContext(NamedTuple):
-    """What an iterated filter minimises."""
-
-    diffusion: str
 
 
 class CostBlocksContext(NamedTuple):

@@ -64,10 +64,10 @@ class Facts:
         self.square_root = model.square_root
         self.selecting = -1 not in self.structure.h_selects  # every measurement is a state
         used = self.structure.filter_in_use(model.filter)
-        self.second_order, self.refinement = used in ("second_order", "iterated_second_order"), _refinement(used)
+        self.second_order, self.refinement = used.endswith("second_order"), _refinement(used)
         # a Gaussian process remembers the points where it was: a step cannot be taken back
         self.smooths = self.refinement == "iterated" and bool(self.structure.curved_in_z) and not self.processes
-        self.nr, self.nhr = len(self.structure.theta_rows), len(self.structure.h_theta_rows)
+        self.nr = len(self.structure.theta_rows)
         still = self.transition == "identity" and self.diffusion == "none" and self.nr > 0
         self.state_dependent_noise = model.noise is not None
         self.plant_state_dependent_noise = self.state_dependent_noise or model.plants_have_state_dependent_noise
@@ -96,6 +96,8 @@ class Facts:
             processes=bool(self.processes),
             noise=self.state_dependent_noise,
             plant_noise=self.plant_state_dependent_noise,
+            state_bounds=bool(self.derivation.model.state_bounds),
+            plant_bounds=bool(self.derivation.model.state_bounds) or self.derivation.model.plants_have_state_bounds,
             expression_cost=self.objective is not None,
             constraints=self.constrained,
             discrete_inputs=self.discrete,
@@ -242,6 +244,10 @@ class Facts:
             if model.objective.constraints:
                 known["WITH_INPUTS"] = with_inputs(model)
                 known["CONSTRAINTS"] = tuple(f"{_plain(g)} <= 0" for g in model.objective.constraints)
+        if self.structure.filter_in_use(model.filter) != model.filter:
+            known["SAME_AS_EXTENDED"] = model.filter  # on this model: nothing is curved
+        if model.state_bounds:
+            known["STATE_BOUNDS"] = {model.states[i].name: sides for i, sides in model.bounded_states.items()}
         if model.noise is not None:
             known["NOISE"] = {what: _plain(e) for what, e in model.noise.named if e != 0}
         if model.combinations:
@@ -325,7 +331,7 @@ def _bounded_line(model: Specification) -> Lines:
 
 def _refinement(filter: str) -> str:
     """How an update of a filter goes on after its first correction; empty where it is done."""
-    return "iterated" if filter in ("iterated", "iterated_second_order") else ""
+    return next((kind for kind in ("iterated", "recalibrated") if filter.startswith(kind)), "")
 
 
 def _objective_context(derivation: Derivation) -> ObjectiveContext | None:

@@ -227,6 +227,10 @@ def model_digest(model: Specification) -> str:
         parts += ["noise", *(sp.srepr(e) for e in model.noise.expressions)]
     if model.plants_have_state_dependent_noise:
         parts.append("noisy plants")
+    if model.state_bounds:
+        parts.append(f"state bounds {model.state_bounds}")
+    if model.plants_have_state_bounds:
+        parts.append("plants with state bounds")
     if model.substeps > 1:
         parts.append(f"substeps {model.substeps}")
     if model.objective is not None:

@@ -226,6 +226,7 @@ def _decision_log(has_rollouts: bool) -> Record:
             Field("plan_cost", ("STARTS",), "J afterwards, or NaN"),
             Field("taken", ("STARTS",), "1, 2, ... for those that were improved"),
             Field("steps", (), "improvements of all plans"),
+            Field("work", (), "steps of plans that were gone through: what a budget limits"),
             Field("won", (), "the start of the best plan"),
             Field("plan_u", ("NU",), "first input of the best plan"),
             Field("unlearned", (), "Jd of the plan of the chosen input if nothing were learned about the parameters"),

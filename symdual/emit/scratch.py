@@ -13,6 +13,8 @@ def scratch(needs: Needs) -> Record:
         (sloped, _slopes),
         (sloped and needs.observation_curved, _curved_observation),
         (needs.square_root, _square_root),
+        (bool(needs.refinement), _refined),
+        (needs.refinement == "recalibrated", _recalibrated),
         (needs.refinement == "iterated", _iterated),
         (needs.refinement == "iterated" and not needs.square_root, _former_covariance),
         (needs.refinement == "iterated" and needs.square_root, _former_factor),
@@ -108,9 +110,16 @@ def _square_root() -> tuple[Field, ...]:
     )
 
 
+def _refined() -> tuple[Field, ...]:
+    return (Field("former", ("NZ",), "mean of the belief from which an update starts"),)
+
+
+def _recalibrated() -> tuple[Field, ...]:
+    return (Field("excess_rows", ("NY", "NZ"), "the gain; then the rows whose squares it adds to the covariance"),)
+
+
 def _iterated() -> tuple[Field, ...]:
     return (
-        Field("former", ("NZ",), "mean of the belief from which an update starts"),
         Field("former_deviation", ("NZ",), "its standard deviations"),
         Field("start", ("NZ",), "mean before the measurement, as it is linearised"),
         Field("z", ("NZ",), "the point so far"),

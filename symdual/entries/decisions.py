@@ -189,7 +189,7 @@ class PlantModule(Protocol):
 
 
 class EpisodePlant(NamedTuple):
-    """`episode.Plant`: the true system; signals, and noise that depends, only where the package has them."""
+    """`episode.Plant`: the true system; signals, noise that depends and bounds only where the package has them."""
 
     move: Move
     measure: Measure
@@ -201,6 +201,8 @@ class EpisodePlant(NamedTuple):
     measurement_noise_at: MeasurementNoiseAt
     Q: Annotated[Array, shaped("2", "NX", "NX")]
     R: Annotated[Array, shaped("2", "NY", "NY")]
+    lower: State
+    upper: State
 
 
 class EpisodeControls(NamedTuple):

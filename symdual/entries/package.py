@@ -24,8 +24,6 @@ from symdual.entries.likelihood import InformationModule, LikelihoodGradientModu
 from symdual.entries.recursions import (
     CallsModule,
     DualCostModule,
-    FilterCovarianceModule,
-    FilterMeanModule,
     FilterModule,
     FilterWorkspace,
     NominalModule,
@@ -88,8 +86,6 @@ class Offered(Constants):
     kernels: KernelsModule
     records: RecordsModule
     filter: FilterModule
-    filter_covariance: FilterCovarianceModule
-    filter_mean: FilterMeanModule
     nominal: NominalModule
     dual_cost: DualCostModule
     calls: CallsModule

@@ -82,7 +82,12 @@ class RecordsModule(Protocol):
 
 
 class FilterModule(Protocol):
-    """The filter."""
+    """The filter, with what an update returns; the last two are those of a square root, where a model asks for it."""
+
+    MEASURED: int
+    NOTHING_MEASURED: int
+    NOT_FINITE: int
+    NOT_CONVERGED: int
 
     def make_filter_workspace(self, settings: Records) -> FilterWorkspace:
         """What the filter of one thread works with."""
@@ -112,19 +117,6 @@ class FilterModule(Protocol):
         filter_workspace: FilterWorkspace,
     ) -> None:
         """A prediction and a measurement for each row of many recordings."""
-
-
-class FilterMeanModule(Protocol):
-    """What an update of the filter returns."""
-
-    MEASURED: int
-    NOTHING_MEASURED: int
-    NOT_FINITE: int
-    NOT_CONVERGED: int
-
-
-class FilterCovarianceModule(Protocol):
-    """How the filter keeps a covariance; in the square-root form, where a model asks for it, with these two."""
 
     def factorise(self, belief: Belief) -> None:
         """The factor from the blocks."""

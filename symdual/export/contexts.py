@@ -14,7 +14,7 @@ Lines = tuple[str, ...]
 
 
 class Choice(NamedTuple):
-    """A controller: its name, its cost, and how its task differs from those of the others."""
+    """A controller: its name, its cost, and how its settings differ from those of the others."""
 
     name: str
     number: int
@@ -87,11 +87,11 @@ class ControllerContext(NamedTuple):
     matrices: tuple[Setter, ...]
     options: tuple[OptionSetter, ...]
     statuses: Mapping[str, int]  # of a step, by name
-    chosen: Lines  # statements that set what the task of a controller has of its own
+    chosen: Lines  # statements that set what a controller has of its own
     doubts: DoubtNumbers
     factorise: str  # what a new belief needs in square-root form, on a line of its own
     # numbers
-    task: str
+    first_settings: str
     costs: Lines  # different ones
     places: tuple[int, ...]  # which of them each time has
     floors: Lines

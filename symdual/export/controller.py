@@ -27,7 +27,7 @@ from symdual.runtime.doubts import APART, FAR, RARE, SAME, stays
 from symdual.runtime.problem import Problem
 from symdual.runtime.signals import signals_of
 
-_VARIED_SETTINGS = ("weight", "learning", "order", "quantiles")  # in which the tasks of controllers differ
+_VARIED_SETTINGS = ("weight", "learning", "order", "quantiles")  # in which settings of controllers differ
 SLACK = 1e-12  # share of a matrix by which it may miss being symmetric and semidefinite, as in Python
 _STATUSES = ("FINE", "ENDED", "INFINITE_MEASUREMENT", "LOST_BELIEF", "LOST_PLAN", "NO_SIGNAL")
 _SET = ("stage_costs", "settings")  # parts of a workspace that are set from outside
@@ -110,7 +110,7 @@ def _choices(
             continue
         if kind not in known:
             raise SymdualError(f'the controller "{name}" cannot be exported: its cost "{kind}" is not in the package')
-        task = settings_of(problem, name, settings.order)[0]
+        own = settings_of(problem, name, settings.order)[0]
         found.append(
             Choice(
                 name,
@@ -119,19 +119,19 @@ def _choices(
                 searches(problem, kind),
                 COSTS[kind].plans_to_learn,
                 COSTS[kind].stored_plans,
-                {place: work.numbers.real(value).code for place, value in _varied_settings(task).items()},
+                {place: work.numbers.real(value).code for place, value in _varied_settings(own).items()},
             )
         )
     return found, tuple(left_out)
 
 
-def _varied_settings(task: Any) -> dict[str, float]:
-    """The numbers that a controller sets in the task, by their places in C."""
+def _varied_settings(own: Any) -> dict[str, float]:
+    """The numbers that a controller sets for itself, by their places in C."""
     found = dict[str, float]()
     for key in _VARIED_SETTINGS:
-        if key in task.dtype.names:
-            values = np.atleast_1d(task[key])
-            places = [key] if task.dtype[key].shape == () else [f"{key}[{i}]" for i in range(len(values))]
+        if key in own.dtype.names:
+            values = np.atleast_1d(own[key])
+            places = [key] if own.dtype[key].shape == () else [f"{key}[{i}]" for i in range(len(values))]
             found |= dict(zip(places, map(float, values), strict=True))
     return found
 
@@ -218,10 +218,10 @@ def _context(
     diagonal = not np.any(covariance - np.diag(np.diag(covariance)))
     spell, real = work.numbers.real, work.spelling.real
     vectors, matrices = setters(work.records, prefix, real)
-    task = settings_of(problem, "dual", settings.order)
-    task["tolerance"] = work.numbers.tolerance(float(task["tolerance"][0]))
+    own = settings_of(problem, "dual", settings.order)
+    own["tolerance"] = work.numbers.tolerance(float(own["tolerance"][0]))
     if problem.prior.memory is not None:
-        task["numbers"][0] = problem.prior.memory
+        own["numbers"][0] = problem.prior.memory
     candidates = work.program.module("search")
     table = {f"table_{name}": array.shape for name, array in candidates.table()._asdict().items()}
     return ControllerContext(
@@ -266,8 +266,8 @@ def _context(
         },
         chosen=tuple(f"c->settings.{name} = settings[controller][{i}];" for i, name in enumerate(choices[0].settings)),
         doubts=_doubts(work, package),
-        factorise=f"\n    {prefix}_filter_covariance_factorise(&c->belief);" if package.SQUARE_ROOT else "",
-        task=_record_text(task[0], task.dtype, spell),
+        factorise=f"\n    {prefix}_filter_factorise(&c->belief);" if package.SQUARE_ROOT else "",
+        first_settings=_record_text(own[0], own.dtype, spell),
         costs=tuple(_record_text(one, costs.dtype, spell) for one in costs),
         places=tuple(places),
         floors=tuple(_braces(row, spell) for row in longer.floors),

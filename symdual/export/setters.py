@@ -1,4 +1,4 @@
-"""Setters of an exported controller: which fields of a cost and of the task have one, and how these differ."""
+"""Setters of an exported controller: which fields of a cost and of the settings have one, and how these differ."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OF_COSTS = {
     "W": "state_cost",
     "N": "cross_cost",
 }
-#: likewise fields of the task, which hold for all times
+#: likewise fields of the settings, which hold for all times
 _OF_TASKS = {"ends": "terminal_weights", "constraint_weights": "constraint_weights"}
 
 

@@ -178,7 +178,7 @@ class ExactModel:
 
         later = self._evaluate(self._motion, mpmath.mpf(k), x + kept, u, theta)
         if self.model.step is None:
-            return later
+            return self.stopped(later)
         if self.model.is_implicit:
             parts = self.parts(k, x + kept, u, theta)
             return (parts[-1][1].stages[-1][:own] if parts else [mpmath.nan] * own) + later[own:]
@@ -215,8 +215,18 @@ class ExactModel:
             def within(place: list[Number], part: Number, number: int = number) -> list[Number]:
                 return slope(place, (number + mpmath.mpf(part)) / count)
 
-            x = self._substep(within, x, h)
+            x = self.stopped(self._substep(within, x, h))
         return x
+
+    def stopped(self, x: list[Number]) -> list[Number]:
+        """The states, those beyond a bound on it."""
+        found = list(x)
+        for i, (low, high) in self.model.bounded_states.items():
+            if low is not None and found[i] < low:
+                found[i] = mpmath.mpf(low)
+            if high is not None and found[i] > high:
+                found[i] = mpmath.mpf(high)
+        return found
 
     def _substep(
         self, slope: Callable[[list[Number], Number], list[Number]], x: list[Number], h: Number

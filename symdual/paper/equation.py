@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,6 @@ class Equation:
     """
 
     id: str
-    section: str
     title: str
     line: int
     latex: str
@@ -32,3 +33,16 @@ class Equation:
     introduces: str = ""
     inline: bool = False
     restated: tuple[Restated, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, table: Mapping[str, Any]) -> Equation:
+        """A table of TOML, in which the line is called ``inline`` or ``display`` by how the formula stands there."""
+        given = dict(table)
+        inline = "inline" in given
+        line, restated = given.pop("inline" if inline else "display"), given.pop("restated", ())
+        return cls(name, line=line, inline=inline, restated=tuple(Restated(**other) for other in restated), **given)
+
+    @property
+    def section(self) -> str:
+        """Where it stands, which its id begins with."""
+        return self.id.rpartition(".")[0]

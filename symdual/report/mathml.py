@@ -64,6 +64,11 @@ def fraction(above: Markup, below: Markup) -> Markup:
     return element("mfrac", above, below)
 
 
+def rate(name: Markup) -> Markup:
+    """The derivative of a name by time, as a fraction: a dot is lost over an i."""
+    return fraction(row(identifier("d"), name), row(identifier("d"), identifier("t")))
+
+
 def brackets(content: Markup, left: str = "(", right: str = ")") -> Markup:
     """Content between brackets, which grow with it if it is tall."""
     stretchy = None if _TALL.search(content) else "false"

@@ -23,7 +23,7 @@ from symdual.emit.package import package
 from symdual.integrators import INTEGRATORS
 from symdual.report import tables
 from symdual.report.html import element, folded, formula, join, page, section, table
-from symdual.report.mathml import Typesetter, brackets, math, operator, row
+from symdual.report.mathml import Typesetter, brackets, math, operator, rate, row
 from symdual.report.names import Names, identifier
 from symdual.report.patterns import Kind, Pattern, hessian_pattern, jacobian_pattern, observation_pattern
 from symdual.report.pictures import legend, picture
@@ -93,12 +93,15 @@ def derivation_page(reports: Sequence[ModelReport], source: str = "") -> str:
 def page_of_file(
     model_file: Path, checked: bool, progress: Callable[[str, float], None] = lambda name, fraction: None
 ) -> str:
-    """The page of a model file; with `checked`, its kernels are compiled in a temporary folder and checked."""
+    """The page of a model file; with `checked`, its kernels are compiled in a temporary folder and checked.
+
+    The recursions are left to `symdual check`: to compile them takes much longer than everything else here.
+    """
     specifications = load_model_file(model_file).specifications
     results: Mapping[str, Sequence[BlockResult]] = {}
     if checked:
         with TemporaryDirectory() as folder:
-            results = check(model_file, folder, progress=progress)
+            results = check(model_file, folder, progress=progress, recursions=False)
     derivations = {name: derive(own) for name, own in specifications.items()}
     reports = [ModelReport(d, package(d).files, results.get(name)) for name, d in derivations.items()]
     return derivation_page(reports, source_text(model_file))
@@ -194,7 +197,7 @@ class _Article:
         model, name = self._d.model, self._typesetter.name
         lines = []
         for state, expression in zip(model.states, model.dynamics, strict=True):
-            left = self._setter.next_value(state.name) if model.step is None else _rate(name(state.name))
+            left = self._setter.next_value(state.name) if model.step is None else rate(name(state.name))
             ending = element("msub", identifier("ξ"), element("mrow", name(state.name))) if model.step is None else None
             lines.append(self._setter.assignment(left, expression, first=state, ending=ending))
         parts = [element("div", *lines, class_="formulas")]
@@ -355,9 +358,10 @@ class _Article:
             return element("p", "The check was not run for this page: ", element("code", "symdual check"), " does.")
         text = (
             "The compiled kernels were compared at random points, entry by entry (for large families, a sample of the "
-            "features), with 50-digit values of the derivation and with differences of the model as written."
+            "features), with 50-digit values of the derivation and with differences of the model as written. "
         )
-        return join([element("p", text), tables.worst_errors(self._report.checks)])
+        more = element("code", "symdual check"), " also compares the recursions with full matrices."
+        return join([element("p", text, *more), tables.worst_errors(self._report.checks)])
 
     def _source(self) -> Markup:
         parts = []
@@ -392,10 +396,6 @@ def _block_symbols(blocks: str) -> Markup:
         return element("msub", identifier(letter), element("mrow", *lower)) if lower else identifier(letter)
 
     return join((math(symbol(block)) for block in blocks.split()), ", ")
-
-
-def _rate(name: Markup) -> Markup:
-    return element("mover", name, operator("˙"))
 
 
 def _tilde(letter: str) -> Markup:

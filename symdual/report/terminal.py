@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from symdual.checks.kernels import BlockResult
+from symdual.common.transforms import between
 from symdual.derive.derivation import Derivation
 from symdual.derive.display import Abbreviations, Equation, letters, one_line
 from symdual.derive.structure import Structure
@@ -48,12 +49,14 @@ def summary_rows(model: Specification, structure: Structure) -> list[tuple[str, 
     scalars = [u.name for u in model.unknowns]
     families = [f"{f.name} ({f.kind}, {f.count} x {len(f.weights)})" for f in model.families]
     bounded = [f"{u.transform.formula(u.name)} is normal" for u in model.unknowns if u.transform]
+    stopped = [f"{model.states[i].name} {between(sides)}" for i, sides in model.bounded_states.items()]
     untouched = [model.states[i].name for i in range(s.nx) if i not in s.theta_rows]
     rows = [
         ("states", ", ".join(x.name for x in model.states)),
         ("inputs", ", ".join(u.name for u in model.inputs)),
         ("unknowns", f"{s.ntheta}: " + (", ".join([*scalars, *families]) or "none")),
         *([("with bounds", ", ".join(bounded))] if bounded else []),
+        *([("states within", ", ".join(stopped))] if stopped else []),
         ("z = (x, theta)", f"{s.nz} numbers"),
         ("f_theta", f"rows of {', '.join(untouched)} vanish" if untouched else "no row vanishes"),
         ("f", "affine in x and u: the nominal trajectory is exact" if s.linear else "not affine in x and u"),
@@ -84,12 +87,15 @@ def filter_text(model: Specification, structure: Structure) -> str:
         "second_order": "second order in what is uncertain",
         "iterated": f"iterated over {over}",
         "iterated_second_order": f"iterated over {over}, second order in what is uncertain",
+        "recalibrated": "recalibrated, with the slope of a measurement at the new mean",
+        "recalibrated_second_order": "recalibrated, second order in what is uncertain",
     }
     kept = ", square root of the covariance" if model.square_root else ""
     if used == model.filter:
         return words[used] + kept
-    curved = "no measurement is curved, and Gaussian processes cannot go back a step"
-    why = curved if structure.processes and structure.curved_in_z else "nothing is curved"
+    why = "no measurement is curved" if structure.curved_in_z else "nothing is curved"
+    if structure.processes and structure.curved_in_z:
+        why += ", and Gaussian processes cannot go back a step"
     return f'{words[used]}{kept}; "{model.filter}" cannot differ from it, since {why}'
 
 

@@ -101,6 +101,10 @@ class Belief(NamedTuple):
         rows = zip(self.labels, np.ravel(own.mean), np.ravel(own.deviation), strict=True)
         return f"<Belief {first_few([with_deviation(*one) for one in rows])}>"
 
+    def __str__(self) -> str:
+        """Mean and standard deviation by name, as a table."""
+        return str(shown("a belief in a terminal", self))
+
     def _repr_html_(self) -> str:
         """Mean and standard deviation by name, for notebooks."""
         return str(shown("a belief in a notebook", self))

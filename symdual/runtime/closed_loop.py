@@ -124,6 +124,10 @@ class Episodes(NamedTuple):
         names = f"belief on {first_few(self.belief_names)}; truths of {first_few(self.truth_names) or 'nothing'}"
         return f"<Episodes: {runs} runs of {steps} steps; {names}>"
 
+    def __str__(self) -> str:
+        """What was run and how it ended, as a table."""
+        return str(shown("episodes in a terminal", self))
+
     def _repr_html_(self) -> str:
         """What was run and how it ended, for notebooks."""
         return str(shown("episodes in a notebook", self))
@@ -202,7 +206,7 @@ def draw(problem: Problem, settings: Settings, seeds: list[np.random.SeedSequenc
     drawn = []
     for seed in seeds:
         random = np.random.default_rng(seed)
-        start = problem.start + start_root @ random.standard_normal(nx)
+        start = plant.within_bounds(problem.start + start_root @ random.standard_normal(nx))
         process = random.standard_normal((steps, nx)) @ process_root.T
         measurement = random.standard_normal((steps, problem.package.NY)) @ measurement_root.T
         if problem.truth is not None:
@@ -346,7 +350,7 @@ def _run_part(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Se
         thread_workspace = module.make_thread_workspace(workspace, plant.NZ, plant.WORK)
         # signals are written among the plant's numbers: every thread has its own
         pointers = (plant.plant.move, plant.plant.measure, plant.numbers["data"].copy())
-        true = module.Plant(*pointers, *heard, *_plant_noise(package, plant))
+        true = module.Plant(*pointers, *heard, *_plant_noise(package, plant), *_plant_bounds(package, plant))
         works.append(partial(module.episodes, counter, steps, true, *shared, thread_workspace, episode_log))
     in_threads(works)
     episode_log.variances[:, :, processes_of(package)] = np.nan
@@ -412,6 +416,13 @@ def _plant_noise(package: LoadedPackage, plant: LoadedPackage) -> tuple[Any, ...
     )
 
 
+def _plant_bounds(package: LoadedPackage, plant: LoadedPackage) -> tuple[Array, ...]:
+    """The bounds of the states of the plant, where a plant of the package has some."""
+    if "lower" not in package.episode.Plant._fields:
+        return ()
+    return plant.state_bounds or (np.full(package.NX, -np.inf), np.full(package.NX, np.inf))
+
+
 def _episode_log(package: LoadedPackage, count: int, steps: int) -> EpisodeLogArrays:
     """What the episodes write down: NaN until they do."""
 
@@ -436,7 +447,7 @@ def _priors(problem: Problem, truths: Array | None, count: int) -> Records:
     package = problem.package
     prior = package.records.make_belief(*problem.prior[:2])
     if package.SQUARE_ROOT:
-        package.filter_covariance.factorise(prior)
+        package.filter.factorise(prior)
     priors = np.repeat(prior, count)
     if truths is not None:
         priors["z"][:, package.NX :] = truths

@@ -21,8 +21,9 @@ from symdual.common.errors import SymdualError, did_you_mean
 from symdual.common.named import Given
 from symdual.common.named_arrays import NamedArray, named
 from symdual.common.words import refuse_unknown
-from symdual.controllers import NAMES, knows_truth
+from symdual.controllers import CONTROLLERS, NAMES, knows_truth
 from symdual.runtime.belief import Belief, checked_belief
+from symdual.runtime.budgets import Budget
 from symdual.runtime.constraints import warn_of_start
 from symdual.runtime.evaluate import argument
 from symdual.runtime.info import Info, State, Statistics
@@ -52,6 +53,8 @@ class Controller:
             won, or one beside the winner, falls back to order 1, the whole decision is made at order 1.
         window: None to plan to the fixed end of the problem, or the length of a moving horizon for endless operation.
         options: how much `planned` does for a decision.
+        budget: seconds after which a decision of `planned` takes the best plan that it has found. They are translated
+            to `Options.work`, which is the same on every machine, by what decisions take here; see `Info.planned`.
 
     >>> ce = symdual.controller(problem, "ce")
     >>> state = ce.init()
@@ -65,12 +68,16 @@ class Controller:
     order: int = 1
     window: int | None = None
     options: Options = USUAL
+    budget: float | None = None
     _tools: Solver = field(init=False, repr=False)
     _live: list[State] = field(init=False, repr=False, default_factory=list)
+    time_budget: Budget | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
         """Check the choice and load the compiled decision."""
         self._check()
+        if self.budget is not None:
+            object.__setattr__(self, "time_budget", Budget(self.budget))
         self._equip()
         warn_of_start(self.problem, stacklevel=3)
 
@@ -83,6 +90,8 @@ class Controller:
             raise SymdualError(f"order must be 1 or 2, not {self.order!r}")
         if self.window is not None and self.window < 1:
             raise SymdualError(f"window must be at least 1, not {self.window}")
+        if self.budget is not None and "work" not in CONTROLLERS[self.name].options:
+            raise SymdualError(f'the controller "{self.name}" has no budget: it does the same work in every decision')
         if knows_truth(self.name) and np.any(self.problem.prior.covariance[:, self.problem.package.NX :]):
             raise SymdualError(
                 'the oracle needs a problem without uncertain parameters; use controller(problem, "oracle")'
@@ -94,13 +103,17 @@ class Controller:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle what was asked for and what `act` remembers; the compiled functions are looked up again."""
-        arguments = (self.problem, self.name, self.order, self.window, self.options)
+        arguments = (self.problem, self.name, self.order, self.window, self.options, self.budget)
         return _restored, (arguments, tuple(self._live), self._tools.forecast_problem)
 
     def __repr__(self) -> str:
         window = "" if self.window is None else f", {self.window} steps ahead"
         place = f"step {self.k} of {self.problem.horizon}{window}"
         return f"<Controller {self.name} of {self.problem.name}: {place}, {self.belief!r}>"
+
+    def __str__(self) -> str:
+        """Where it is and what it believes, as a table."""
+        return str(shown("a controller in a terminal", self))
 
     def _repr_html_(self) -> str:
         """Where it is and what it believes, for notebooks."""
@@ -247,9 +260,9 @@ def _restored(arguments: tuple[Any, ...], live: tuple[State, ...], forecast_prob
 def load_controller(path: str | Path, find: Find, package: LoadedPackage | None = None) -> Controller:
     """The controller in a file, with a package that is given, or found under its name."""
     saved = read(Path(path))
-    problem, name, order, window, options = saved.arguments(find, package)
+    given = saved.arguments(find, package)
+    problem = given[0]
     live = saved.state(problem.package)
-    given = (problem, name, order, window, options)
     return _restored(given, () if live is None else (live,), saved.forecasts(problem))
 
 
@@ -283,6 +296,7 @@ def controller(
     window: int | None = None,
     truth: Given | None = None,
     options: Options = USUAL,
+    budget: float | None = None,
 ) -> Controller:
     """Make a controller; the oracle is given the problem's truth, or `truth` when that is drawn anew.
 
@@ -295,4 +309,4 @@ def controller(
         problem = problem.for_oracle(known)
     elif name == "exact":
         problem = problem.by_numba()
-    return Controller(problem, name, order, window, options)
+    return Controller(problem, name, order, window, options, budget)

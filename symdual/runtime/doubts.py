@@ -91,7 +91,7 @@ def doubt_of_plan(k: int, limited: bool) -> Doubt | None:
 
 
 def doubt_of_end(k: int, candidates: Array, costs: Array, limits: Array, chosen: Array) -> Doubt | None:
-    """Whether a search over several inputs stopped at its limit: a simplex that has settled leaves its corners behind.
+    """Whether a search over several inputs stopped at its limit: a descent that arrives leaves its differences behind.
 
     Arguments are those of `doubt_of_search`.
     """

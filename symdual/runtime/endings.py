@@ -85,13 +85,13 @@ def _refused(
     return None
 
 
-def _lost_before(task: Problem, n: int, k: int, noise_draws: NoiseDraws, episodes: Episodes) -> str:
+def _lost_before(problem: Problem, n: int, k: int, noise_draws: NoiseDraws, episodes: Episodes) -> str:
     """Why a plan of step k had nothing to begin with: a step of the plant or filter that was too long before it.
 
     It may have ended at numbers that are finite, but no more than that. Ends with what joins it to the refusal.
     """
-    means, nx = episodes.z_means[n], task.package.NX
+    means, nx = episodes.z_means[n], problem.package.NX
     believed = [(j, means[j, :nx], episodes.inputs[n, j], means[j, nx:]) for j in range(k)]
-    fast = too_fast(task.plant, _true_points(n, k - 1, noise_draws, episodes), "in the plant")
-    fast = fast or too_fast(task.package, believed, "in the filter's prediction")
+    fast = too_fast(problem.plant, _true_points(n, k - 1, noise_draws, episodes), "in the plant")
+    fast = fast or too_fast(problem.package, believed, "in the filter's prediction")
     return f"{fast.removeprefix('; ')}; after that, " if fast else ""

@@ -31,6 +31,7 @@ from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.noise import noise_of_measurement, noise_of_step
 from symdual.runtime.objective import constraints_of
 from symdual.runtime.problem import Problem
+from symdual.runtime.prospects import outlook, prices
 from symdual.runtime.results import Chunk
 from symdual.runtime.signals import place_of
 from symdual.runtime.sweep import Sweep
@@ -210,7 +211,7 @@ class _Loop:
         """Move the plant and measure it."""
         plant, before = self._plant(k), self._states[-1]
         x = evaluate.dynamics(plant, before, u, self._truths[-1], k)
-        x = x + noise_of_step(plant, k, before, u, self._noise_draws.process[0, k])
+        x = plant.within_bounds(x + noise_of_step(plant, k, before, u, self._noise_draws.process[0, k]))
         if not np.isfinite(x).all():
             raise SymdualError(f"the plant's state is not finite at step {k + 1}")
         wander = self._noise_draws.wander
@@ -232,7 +233,7 @@ class _Loop:
 
     def decision(self, moment: _Moment, grids: Sequence[Array]) -> Decision:
         """What a decision was made from."""
-        tools, k, belief, info = self._controller.solver, moment.info.k, moment.state.belief, moment.info
+        solver, k, belief, info = self._controller.solver, moment.info.k, moment.state.belief, moment.info
         names, kind = list(self._problem.package.INPUTS), CONTROLLERS[self.name]
         order = info.order if 2 in kind.orders else 1
         form = self._form if order == 1 else "structured"
@@ -240,12 +241,12 @@ class _Loop:
         for a, grid in enumerate(grids):
             candidates = np.repeat(moment.u[None], len(grid), axis=0)
             candidates[:, a] = grid
-            curves.append(Curve(names[a], grid, *tools.prices(k, belief, candidates, form, order).T))
+            curves.append(Curve(names[a], grid, *prices(solver, k, belief, candidates, form, order).T))
         parts = info.parts
         if (
             kind.cost == "dual" and kind.learning and constraints_of(self._problem.package)
         ):  # decisions themselves do not tell them apart
-            still = float(tools.prices(k, belief, moment.u[None], form, order)[0, 1])
+            still = float(prices(solver, k, belief, moment.u[None], form, order)[0, 1])
             parts = parts._replace(caution=still, probing=parts.caution - still)
         return Decision(
             k,
@@ -256,8 +257,8 @@ class _Loop:
             parts,
             info.planned_states,
             info.planned_inputs,
-            tools.outlook(k, belief, info.planned_inputs, measuring=False),
-            tools.outlook(k, belief, info.planned_inputs, measuring=True),
+            outlook(solver, k, belief, info.planned_inputs, measuring=False),
+            outlook(solver, k, belief, info.planned_inputs, measuring=True),
             tuple(curves),
         )
 

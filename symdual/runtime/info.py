@@ -28,6 +28,10 @@ class State(NamedTuple):
     def __repr__(self) -> str:
         return f"<State step {self.k}: {self.belief!r}>"
 
+    def __str__(self) -> str:
+        """What is believed, as a table."""
+        return f"before step {self.k}\n{self.belief}"
+
     def _repr_html_(self) -> str:
         """What is believed, for notebooks."""
         return self.belief._repr_html_()
@@ -93,6 +97,10 @@ class Info(NamedTuple):
         parts = ", ".join(f"{name} {value:.4g}" for name, value in self.parts._asdict().items() if value)
         doubts = "".join(f"; {sentence}" for sentence in self.doubts)
         return f"<Info step {self.k}: {self.status}, cost {sum(self.parts):.4g} ({parts}){doubts}>"
+
+    def __str__(self) -> str:
+        """What the decision costs and what was believed, as a table."""
+        return str(shown("a decision in a terminal", self))
 
     def _repr_html_(self) -> str:
         """What the decision costs and what was believed, for notebooks."""

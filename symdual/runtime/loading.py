@@ -25,7 +25,7 @@ from symdual.common.arrays import Array
 from symdual.common.errors import PackageError, SymdualError, SymdualWarning
 from symdual.common.lazy import cached_property
 from symdual.common.package_folders import locked, modules_of, read_manifest, restore_interrupted, verified
-from symdual.common.transforms import Transform, between
+from symdual.common.transforms import Sides, Transform, between
 from symdual.entries.package import Offered
 from symdual.runtime.backend import Backend, MakeBackend
 from symdual.runtime.forking import MAKING
@@ -95,6 +95,19 @@ class LoadedPackage(Offered):
         """What leads from each entry of z to the user's units; empty where no unknown has bounds."""
         bounded = getattr(self.module, "BOUNDED", {})
         return tuple(between(bounded.get(name, (None, None))) for name in self.belief_names) if bounded else ()
+
+    @cached_property
+    def state_bounds(self) -> tuple[Array, Array] | None:
+        """The bounds that states cannot leave, (NX,) each and infinite where there is none; None without any."""
+        sides: dict[str, Sides] = getattr(self.module, "STATE_BOUNDS", {})
+        if not sides:
+            return None
+        both = [between(sides.get(name, (None, None))) for name in self.STATES]
+        return np.array([one.lower for one in both]), np.array([one.upper for one in both])
+
+    def within_bounds(self, x: Array) -> Array:
+        """States, along the last axis, on the bounds that they are beyond."""
+        return x if self.state_bounds is None else np.clip(x, *self.state_bounds)
 
     @cached_property
     def modules(self) -> dict[str, str]:

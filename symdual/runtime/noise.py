@@ -119,7 +119,7 @@ def _fault_of_plant(
         return found
     at_step = with_signals(plant, here)
     moved = evaluate.dynamics(at_step, x, u, theta, k) + noise_of_step(at_step, k, x, u, noise_draws.process[n, k, :nx])
-    return fault_of_measurement(plant, k + 1, moved, there)
+    return fault_of_measurement(plant, k + 1, plant.within_bounds(moved), there)
 
 
 def noise_of_step(plant: LoadedPackage, k: int, x: Array, u: Array, drawn: Array) -> Array:

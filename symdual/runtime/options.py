@@ -27,16 +27,19 @@ class Options:
         look_ahead: whether it then chooses the first input with the next measurement taken into account.
         samples: rollouts by which it chooses between plans whose first inputs differ, at most 4096; 0 for none. With
             Gaussian processes, noise that depends, constraints and choices there are none.
+        work: how many steps of plans a decision of `planned` may go through; 0 for no limit. It ends at the same place
+            on every machine; `controller(..., budget=)` makes such a number of seconds.
         hold: for how many decisions `thompson` keeps the parameters that it has drawn.
         seed: of what a controller draws. Episodes of a sweep use their own.
 
     >>> symdual.Options(starts=2, look_ahead=False)
-    Options(starts=2, look_ahead=False, samples=64, hold=5, seed=0)
+    Options(starts=2, look_ahead=False, samples=64, work=0, hold=5, seed=0)
     """
 
     starts: int = OPTIONS["starts"].default
     look_ahead: bool = bool(OPTIONS["look_ahead"].default)
     samples: int = OPTIONS["samples"].default
+    work: int = OPTIONS["work"].default
     hold: int = OPTIONS["hold"].default
     seed: int = OPTIONS["seed"].default
 
@@ -101,7 +104,8 @@ class Planned(NamedTuple):
     other first inputs; `won` is the position of the one that became the best plan, whose first input is `plan_input`.
     `looks` are the first inputs that were looked at one step ahead, in the order in which that was done. `race` are the
     contestants of rollouts, empty where all first inputs agreed, and `race_won` is the position of the winner;
-    `no_race` says why there are none in such a problem.
+    `no_race` says why there are none in such a problem. `work` counts the steps of plans that were gone through, and
+    `cut` says that a budget has ended the decision.
     """
 
     starts: tuple[Start, ...]
@@ -111,6 +115,8 @@ class Planned(NamedTuple):
     race: tuple[Contestant, ...] = ()
     race_won: int | None = None
     no_race: str = ""
+    work: int = 0
+    cut: bool = False
 
 
 def told(workspace: Workspace) -> Planned | None:
@@ -131,7 +137,9 @@ def told(workspace: Workspace) -> Planned | None:
     why = _no_race(workspace)
     race = () if why else _race(decision_log)
     race_won = int(decision_log["entry_won"]) if race else None
-    return Planned(tuple(starts[n] for n in there), won, decision_log["plan_u"].copy(), seen, race, race_won, why)
+    work, limit = int(decision_log["work"]), int(workspace.settings[0]["work"])
+    own, used_up = decision_log["plan_u"].copy(), 0 < limit <= work
+    return Planned(tuple(starts[n] for n in there), won, own, seen, race, race_won, why, work, used_up)
 
 
 def _no_race(workspace: Workspace) -> str:

@@ -31,12 +31,12 @@ class Planning:
         self.k, self.end = k, problem.horizon
         self.kind = cost_kind(problem, name, order, problem.horizon)
         self.package = package
-        self.task: Records = settings_of(problem, name, order)
+        self.settings: Records = settings_of(problem, name, order)
         if held.memory is not None:
-            self.task["numbers"] = held.memory
+            self.settings["numbers"] = held.memory
         self.belief: Records = package.records.make_belief(held.mean, held.covariance)
         self.workspace: Workspace = package.records.make_workspace(
-            problem.horizon, stage_costs_of(problem), self.task, order
+            problem.horizon, stage_costs_of(problem), self.settings, order
         )
         # a controller without a search weighs nothing; its costs are shown with the bonus, whose nominal part they are
         batch = "bonus" if self.kind == "ce" else self.kind

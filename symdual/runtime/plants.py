@@ -17,9 +17,9 @@ from symdual.common.errors import SymdualError
 from symdual.common.named_arrays import named
 from symdual.common.transforms import moments_of
 from symdual.runtime.controller import Controller, Measurement
-from symdual.runtime.costs import settings_of, stage_costs_of
 from symdual.runtime.info import State
 from symdual.runtime.problem import Problem
+from symdual.runtime.step_costs import StepCosts
 
 
 class Plant(Protocol):
@@ -158,31 +158,10 @@ def cost_along(problem: Problem, states: Array, inputs: Array, spreads: Array | 
     Beyond the horizon of the problem, its cost and its references keep their last values.
     """
     last = len(inputs)
-    known = np.zeros((last + 1, problem.package.NX, problem.package.NX)) if spreads is None else spreads
-    if problem.objective is not None:
-        return _expression_cost(problem.extended(max(0, last - problem.horizon)), states, inputs, known)
-    total = 0.0
-    for k, (x, spread) in enumerate(zip(states, known, strict=True)):
-        weight = problem.state_cost[min(k, problem.horizon)]
-        error = x - problem.reference[min(k, problem.horizon)]
-        total += float(error @ weight @ error + np.sum(weight * spread))
-    for k, u in enumerate(inputs):
-        total += float(u @ problem.input_cost[min(k, problem.horizon - 1)] @ u)
-    return total
-
-
-def _expression_cost(problem: Problem, states: Array, inputs: Array, spreads: Array) -> float:
-    """The same for a cost that only the package knows: sum l(x, u) + tr 1/2 l_xx P."""
-    package = problem.package
-    workspace = package.records.make_workspace(1, stage_costs_of(problem), settings_of(problem, "ce", 1))
-    step, total = np.zeros(1, package.records.POINT), 0.0
-    for k, (x, spread) in enumerate(zip(states, spreads, strict=True)):
-        step["z"][0, : package.NX] = x
-        if k < len(inputs):
-            step["u"][0] = inputs[k]
-        expand = package.calls.expand_stage if k < len(inputs) else package.calls.expand_end
-        total += expand(k, step, workspace) + float(np.sum(step["W"][0] * spread))
-    return total
+    costs = StepCosts(problem.extended(max(0, last - problem.horizon)))
+    known = [None] * (last + 1) if spreads is None else list(spreads)
+    steps = (costs.step(k, states[k], u, known[k]) for k, u in enumerate(inputs))
+    return sum(steps) + costs.end(last, states[last], known[last])
 
 
 class GymPlant:

@@ -112,6 +112,10 @@ class Problem:
         plant = "the model itself" if self.plant_is_model else self.plant.name
         return f"<Problem {self.name}: {self.horizon} steps, model {p.name}, {', '.join(lists)}, plant {plant}>"
 
+    def __str__(self) -> str:
+        """What is to be done and what is known before, as a table."""
+        return str(shown("a problem in a terminal", self))
+
     def _repr_html_(self) -> str:
         """What is to be done and what is known before, for notebooks."""
         return str(shown("a problem in a notebook", self))

@@ -83,8 +83,8 @@ def touch_filter(package: LoadedPackage, belief: Records, workspace: Workspace) 
     """Call the functions of the filter once, on copies."""
     filter_workspace, held = package.filter.make_filter_workspace(workspace.settings.copy()), belief.copy()
     if package.SQUARE_ROOT:
-        package.filter_covariance.factorise(held)
-        package.filter_covariance.complete(held)
+        package.filter.factorise(held)
+        package.filter.complete(held)
     package.filter.predict(0, held, np.zeros(package.NU), filter_workspace)
     package.filter.update(1, held, np.zeros(package.NY), filter_workspace, np.zeros(3))
 

@@ -44,6 +44,9 @@ _TUPLES: Mapping[str, Callable[..., Any]] = {"prior": Belief, "objective": Objec
 _NOT_NUMBERS = ("name", "package", "plant")
 _NOT_ARRAYS = ("names", "transforms")  # in those; a belief has its own from the package
 
+#: problem, name, order, window, options and budget of a controller
+Arguments = tuple[Problem, str, int, int | None, Options, float | None]
+
 #: finds a package by its name, or in a folder
 Find = Callable[[str | Path], LoadedPackage]
 
@@ -70,6 +73,7 @@ def save(controller: Controller, live: State | None, forecasts: Problem | None, 
         "order": controller.order,
         "window": controller.window,
         "options": asdict(controller.options),
+        "budget": controller.budget,
         "problem": problem.name,
         "step": None if live is None else live.k,
         "signals": None if problem.signals is None else list(problem.signals.names),
@@ -130,7 +134,7 @@ class Saved:
     about: Mapping[str, Any]
     arrays: Mapping[str, Array]
 
-    def arguments(self, find: Find, package: LoadedPackage | None) -> tuple[Problem, str, int, int | None, Options]:
+    def arguments(self, find: Find, package: LoadedPackage | None) -> Arguments:
         """What a controller is made of, with a package that is given or found by its name."""
         own = self._package("package", self._found("package", find) if package is None else package)
         plant = own
@@ -140,7 +144,8 @@ class Saved:
         numbers |= {name: float(numbers[name]) for name in ("bonus", "dual_weight")}
         problem = Problem(self.about["problem"], own, plant=plant, **numbers)
         options = Options(**self.about["options"])
-        return problem, self.about["controller"], self.about["order"], self.about["window"], options
+        about = self.about
+        return problem, about["controller"], about["order"], about["window"], options, about.get("budget")
 
     def state(self, package: LoadedPackage) -> State | None:
         """Where `act` was, if it was called."""

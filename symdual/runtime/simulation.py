@@ -51,6 +51,10 @@ class Simulation(Labelled, Mapping[str, Episodes]):
         plan = self.plan
         return f"<Simulation {plan.problem.name}: {plan.runs} runs of {', '.join(plan.controllers)}, seed {plan.seed}>"
 
+    def __str__(self) -> str:
+        """The summary, as a table."""
+        return f"{self!r}\n{self.summary()}"
+
     def array(self, controller: str, field: str) -> NDArray[Any]:
         """A field of a controller, by its name in `symdual.runtime.results.FIELDS`; the first axis is the run."""
         if controller not in self._episodes:

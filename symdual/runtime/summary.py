@@ -118,13 +118,13 @@ class ControllerSummary:
             self.difference is not None and bool(self.difference.error) and bool(self.excess) and not self.clearly_worse
         )
 
-    def beside(self, baseline: str) -> str:
+    def against(self, baseline: str) -> str:
         """What it saves, or how many runs would tell: its standard error falls with the square root of their number."""
         assert self.difference is not None and self.difference.error and self.excess
         ratio = self.difference.mean / self.difference.error
         if abs(ratio) > BEYOND_CHANCE:
             percent, error = 100 * abs(self.excess), 100 * abs(self.excess / ratio)
-            return f"{self.name} {'saves' if ratio < 0 else 'loses'} {percent:.0f} ± {error:.0f} % beside {baseline}"
+            return f"{self.name} {'saves' if ratio < 0 else 'loses'} {percent:.0f} ± {error:.0f} % against {baseline}"
         if knows_truth(self.name):
             counted = _counted(self.difference.runs, "run")
             return f"{self.name} saves nothing beyond chance in {counted}: there is little that learning could gain"
@@ -148,7 +148,7 @@ class ControllerSummary:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Summary:
     """A sweep in numbers and sentences."""
 
@@ -167,7 +167,7 @@ class Summary:
         said = []
         if self.about["runs"] == 1:
             said.append("a single run has no standard error and no standard deviation")
-        said += [c.beside(self.baseline) for c in self.controllers if c.told]
+        said += [c.against(self.baseline) for c in self.controllers if c.told]
         for c in self.controllers:
             for reason, count in c.failed.items():
                 said.append(f"{c.name}: {count} of {self.about['runs']} episodes failed: {reason}")
@@ -225,6 +225,8 @@ class Summary:
     def __str__(self) -> str:
         """The table and the sentences as they are printed."""
         return str(shown("a summary in a terminal", self))
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         """The table and the sentences, for notebooks."""

@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from importlib import metadata
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,6 +49,7 @@ from symdual.runtime.results import (
     write_results,
     written_format,
 )
+from symdual.runtime.stiffness import step_length
 
 CHUNK = 16  # runs; fixed, so that a sweep with more runs can use those of a smaller one
 MOST_RUNS = 10_000_000  # all chunks are listed in memory and in the results
@@ -109,8 +111,8 @@ class Sweep:
             "outcomes": list(result_fields.REASONS),
             "versions": versions() | ({"backend": "c"} if package.backend == "c" else {}),
         }
-        if "step_length" in package.numbers:
-            identity["step"] = float(package.numbers["step_length"][0])
+        if "step_length" in package.DATA_ENTRIES:
+            identity["step"] = step_length(package)
         if has_objective(package):
             identity["cost"] = package.COST
         bounded = {role: _bounds_of(one) for role, one in (("model", package), ("plant", problem.plant))}
@@ -251,9 +253,27 @@ def _add(total: Any, key: str, array: Any) -> None:
 # ------------------------------------------------------------ running
 
 
-def results_folder(plan: Sweep, parent: str | Path, overwrite: bool) -> Path:
+def place_beside(plan: Sweep, parent: str | Path, resume: bool) -> str:
+    """The first of `cart`, `cart-2`, `cart-3` ... in which this sweep loses nothing of another one.
+
+    To resume is to go on with what is there: where nothing is, the usual place, which says what is wrong with it.
+    """
+    usual = plan.problem.name
+    for number in count(1):
+        place = usual if number == 1 else f"{usual}-{number}"
+        folder = Path(parent) / place
+        if not (folder / RESULTS).exists() and not kept(folder / CHECKPOINTS):
+            return usual if resume else place
+        with suppress(SymdualError):
+            _refuse_to_overwrite(plan, folder / RESULTS)
+            _refuse_other_chunks(plan, folder / CHECKPOINTS, resume=True)
+            return place
+    raise AssertionError
+
+
+def results_folder(plan: Sweep, parent: str | Path, overwrite: bool, place: str | None = None) -> Path:
     """The folder of a sweep, made if need be; results that it would lose are refused unless they may be overwritten."""
-    folder = Path(parent) / plan.problem.name
+    folder = Path(parent) / (place or plan.problem.name)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as failure:
@@ -280,6 +300,7 @@ def run_sweep(
     progress: Callable[[Doing], None] = lambda doing: None,
     tell: Callable[[str], None] = lambda sentence: None,
     force: bool = False,
+    place: str | None = None,
 ) -> Path:
     """Run what is not done yet and write the results; returns the file, `parent/<scenario>/results.npz`.
 
@@ -289,13 +310,14 @@ def run_sweep(
         progress: is told how far the sweep is.
         tell: is told, in whole sentences, what was found damaged.
         force: overwrite results, and forget chunks that were kept, of whatever sweep.
+        place: the name of the folder below `parent`, if it is not that of the scenario.
 
     Results that this sweep would not contain again are overwritten only by force. Finished chunks are kept in the
     folder `chunks` beside the results until those are written. Whatever ends the process, `resume` continues from
     there.
     """
     warn_of_start(plan.problem, stacklevel=2)
-    folder = results_folder(plan, parent, overwrite=True)
+    folder = results_folder(plan, parent, overwrite=True, place=place)
     with locked(folder, wait=False) as held:
         if not held:
             raise SymdualError(f"another symdual is running a sweep in {folder} at this moment")
@@ -377,13 +399,13 @@ def _refuse_to_overwrite(plan: Sweep, target: Path) -> None:
 
 def _refuse_other_chunks(plan: Sweep, folder: Path, resume: bool) -> None:
     """Never throw away or mix in the chunks of an unfinished sweep."""
-    count = kept(folder)
-    if count and not resume:
+    number = kept(folder)
+    if number and not resume:
         raise SymdualError(
-            f"{folder} holds {count} finished chunks of a sweep that was interrupted; {CONTINUE}, or delete that "
+            f"{folder} holds {number} finished chunks of a sweep that was interrupted; {CONTINUE}, or delete that "
             "folder to start again"
         )
-    earlier = owner(folder) if count else None
+    earlier = owner(folder) if number else None
     if earlier is not None:
         _require_same(plan, earlier, folder)
 

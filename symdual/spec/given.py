@@ -12,6 +12,7 @@ from symdual.common.arrays import Array
 from symdual.common.errors import ModelError, did_you_mean
 from symdual.common.named import Given, Spans, vector
 from symdual.common.numbers import as_numbers, as_semidefinite, as_vector
+from symdual.common.transforms import Sides, between, has_bound
 from symdual.integrators import INTEGRATORS
 
 MOST_SUBSTEPS = 1000  #: a step that needs more is too long
@@ -112,10 +113,31 @@ def checked_bounds(
     return lower, upper
 
 
+def checked_state_bounds(
+    bounds: Mapping[sp.Symbol | str, tuple[float | None, float | None]], states: tuple[sp.Symbol, ...]
+) -> tuple[Sides, ...]:
+    """The bounds of each state, None for an open side; empty where none is given."""
+    names, found = [s.name for s in states], [(-np.inf, np.inf)] * len(states)
+    for symbol, pair in bounds.items():
+        if str(symbol) not in names:
+            raise ModelError(
+                f'state_bounds has an entry for "{symbol}", which is not a state{did_you_mean(str(symbol), names)}'
+            )
+        low, high = _sides(symbol, pair)
+        if not low < high:
+            raise ModelError(f'the bounds of the state "{symbol}" leave no room: {low:g} to {high:g}')
+        found[names.index(str(symbol))] = low, high
+    sides = tuple(between((low, high)).sides for low, high in found)
+    return sides if any(map(has_bound, sides)) else ()
+
+
 def _hint(symbol: sp.Symbol | str, inputs: list[str], states: tuple[sp.Symbol, ...]) -> str:
     """What somebody may have wanted who gives bounds to something else."""
     if str(symbol) in [s.name for s in states]:
-        return " but a state: only inputs have bounds; what a state must keep to is one of the scenario's constraints"
+        return (
+            " but a state: what it cannot leave belongs to state_bounds, and what it should keep to is one of the "
+            "scenario's constraints"
+        )
     return did_you_mean(str(symbol), inputs)
 
 

@@ -27,6 +27,7 @@ from symdual.spec.given import (
     checked_bounds,
     checked_drift,
     checked_method,
+    checked_state_bounds,
     checked_step,
     checked_substeps,
     checked_transition,
@@ -38,7 +39,10 @@ from symdual.spec.past import depths
 from symdual.spec.symbols import Constant, FeatureSum, Unknown, one_for_each
 from symdual.spec.system import System, remembering
 
-FILTERS = ("extended", "second_order", "iterated", "iterated_second_order")
+FILTERS = (
+    *("extended", "second_order", "iterated", "iterated_second_order"),
+    *("recalibrated", "recalibrated_second_order"),
+)
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -66,12 +70,15 @@ class Model(System):
             to numbers; what is not named is constant, as all of them are by default.
         drift: Xi, in the same way. An unknown with bounds drifts by its logarithm or logit: 0.01**2 is 1 % a step.
         bounds: mapping from an input or its name to its (lower, upper) bound; None or an infinity leaves a side open.
+        state_bounds: the same for states that cannot be elsewhere, such as the level of a tank that runs dry: where a
+            step, or a substep, leads beyond a bound, the state stops there.
         time: the symbol that stands for the step number k in time-varying dynamics. In continuous time it is k + 1/2 at
             the middle of a step of `"rk4"`.
         filter: `"extended"`, which linearises at the mean; `"second_order"`, which takes mean and covariance to second
             order in what is uncertain, for unknowns that are wide and measurements that are fine; `"iterated"`, which
             linearises again where a measurement leads, the step before it as well; `"iterated_second_order"`, which
-            does both. `docs/filters.md` says when which.
+            does both; `"recalibrated"`, which tells what a curved measurement leaves by its slope at the new mean, and
+            undoes an update that does not help; `"recalibrated_second_order"`. `docs/beliefs.md` says when which.
         square_root: whether the filter keeps a factor of the covariance, for ill-conditioned problems.
         fitted: the file that `symdual fit` wrote, or the same as a mapping: its numbers take the place of the priors
             and the noise given here.
@@ -100,6 +107,7 @@ class Model(System):
         transition: Given | None = None,
         drift: Given | None = None,
         bounds: Mapping[sp.Symbol | str, tuple[float | None, float | None]] | None = None,
+        state_bounds: Mapping[sp.Symbol | str, tuple[float | None, float | None]] | None = None,
         time: sp.Symbol | None = None,
         filter: str = "extended",
         square_root: bool = False,
@@ -170,11 +178,13 @@ class Model(System):
         places = self.unknown_places
         put(transition=checked_transition(transition, places), drift=checked_drift(drift, places))
         lower, upper = checked_bounds(bounds or {}, inputs, states)
-        put(lower=lower, upper=upper)
+        put(lower=lower, upper=upper, state_bounds=checked_state_bounds(state_bounds or {}, states))
         entries = () if noise is None else noise.expressions
         put(**remembering(self, depths((*motion, *measured, *entries), inputs)).__dict__)
         require_fit_for_processes(self)
         _refuse_motion_of_bounded(self)
+        if self.is_implicit and self.bounded_states:
+            raise ModelError(f'method="{method}" is not for models with state_bounds: its steps do not stop there')
         if known is not None:
             known.prior(self.unknown_names, *self._own_prior)  # a name that the model does not know is an error
 
@@ -291,7 +301,7 @@ def require_fit_for_processes(model: System) -> None:
                 raise ModelError(f'substeps are not for models with a Gaussian process ("{family.name}")')
             if model.square_root:
                 raise ModelError(f'square_root=True is not for models with a Gaussian process ("{family.name}")')
-            if model.filter in ("second_order", "iterated_second_order"):
+            if model.filter.endswith("second_order"):
                 raise ModelError(f'filter="{model.filter}" is not for models with a Gaussian process ("{family.name}")')
             for what, value in (("transition", model.transition), ("drift", model.drift)):
                 if value is not None and (value.ndim == 2 or np.ptp(value[own]) > 0):

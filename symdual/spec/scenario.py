@@ -29,7 +29,7 @@ from symdual.common.numbers import (
     require_joint,
 )
 from symdual.common.schedules import SignalSchedule, table
-from symdual.common.transforms import numbers_of
+from symdual.common.transforms import between, numbers_of
 from symdual.common.words import spelled
 from symdual.spec.fitted import Source, read_fit
 from symdual.spec.model import Model
@@ -204,6 +204,7 @@ class Scenario:
         put(signal_names=names, signals=true)
         put(forecasts=table(forecasts, names, horizon + 1, "forecasts", true))
         put(start=as_vector(0.0 if start is None else start, n, "start"))
+        _require_within(self.start, model, plant)
         spread = 0.0 if start_covariance is None else start_covariance
         put(start_covariance=as_semidefinite(spread, n, "start_covariance"))
         mean = mean if prior_mean is None else vector(mean, prior_mean, unknowns, "prior_mean")
@@ -347,6 +348,17 @@ def _probabilities(given: ArrayLike, count: int) -> Array:
 def _constraint_weights(given: ArrayLike | None, count: int) -> Array:
     """NaN where a weight is to be chosen by the curvature of the cost."""
     return np.full(count, np.nan) if given is None else as_weights(given, count, "constraint_weight")
+
+
+def _require_within(start: Array, *systems: Model) -> None:
+    """Refuse a start where a state cannot be."""
+    for system in systems:
+        for i, sides in system.bounded_states.items():
+            one = between(sides)
+            if not one.lower <= start[i] <= one.upper:
+                raise ModelError(
+                    f'the start of "{system.states[i].name}" is {start[i]:g}, where it cannot be: its bounds are {one}'
+                )
 
 
 def _truths(

@@ -30,6 +30,7 @@ class Specification(System):
     objective: Objective | None
     combinations: int
     plants_have_state_dependent_noise: bool
+    plants_have_state_bounds: bool
 
 
 def specification(model: Model, scenarios: Mapping[str, Scenario]) -> Specification:
@@ -65,6 +66,7 @@ def specified(
         "objective": asked,
         "combinations": combinations,
         "plants_have_state_dependent_noise": any(plant.noise is not None for plant in plants),
+        "plants_have_state_bounds": any(plant.state_bounds for plant in plants),
     }
     return Specification(**parts)
 

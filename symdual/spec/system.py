@@ -16,7 +16,7 @@ import sympy as sp
 from symdual.common.arrays import Array
 from symdual.common.errors import ModelError
 from symdual.common.named import Spans
-from symdual.common.transforms import Transform, matched_belief
+from symdual.common.transforms import Sides, Transform, has_bound, matched_belief
 from symdual.integrators import INTEGRATORS, Implicit
 from symdual.spec.fitted import Fitted
 from symdual.spec.names import check_name
@@ -52,6 +52,7 @@ class System:
     drift: Array | None
     lower: Array
     upper: Array
+    state_bounds: tuple[Sides, ...]
     filter: str
     square_root: bool
     fitted: Fitted | None
@@ -77,6 +78,11 @@ class System:
     def own_states(self) -> tuple[sp.Symbol, ...]:
         """The states that the user declared; those that remember inputs follow them."""
         return self.states[: len(self.states) - self.memory]
+
+    @property
+    def bounded_states(self) -> dict[int, Sides]:
+        """The bounds that states cannot leave, by the positions of those that have some."""
+        return {i: sides for i, sides in enumerate(self.state_bounds) if has_bound(sides)}
 
     @property
     def remembered(self) -> dict[int, int]:

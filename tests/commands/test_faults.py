@@ -56,7 +56,7 @@ def run(*arguments: str) -> Result:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_says_one_sentence(command: str, reports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     break_down(monkeypatch, command, KeyError("b"))
-    arguments = [command] if command in ("bench", "paper") else [command, "my model.py"]
+    arguments = [command] if command in ("bench", "demo", "paper") else [command, "my model.py"]
     arguments += {"paper": ["check"], "replay": ["data.csv"], "fit": ["data.csv"], "export": ["--c"]}.get(command, [])
     result = run(*arguments)
     assert result.exit_code == 3 and result.stdout == ""

@@ -158,18 +158,23 @@ def test_through_c_the_same_comes_out_and_the_two_are_not_mixed(place: Path) -> 
         assert run(TOY, "--runs", 4, "-o", folder, "--resume").exit_code == 0  # goes on as it was begun
 
 
-def test_another_seed_does_not_overwrite_results_unless_it_is_told_to(place: Path) -> None:
+def test_another_sweep_takes_another_folder_unless_it_is_told_to_overwrite(place: Path) -> None:
+    file, second = (place / f"results/{name}/results.npz" for name in ("toy", "toy-2"))
     assert run(TOY, "--runs", 3, "--controller", "ce").exit_code == 0
-    before = (place / "results/toy/results.npz").read_bytes()
-    result = run(TOY, "--runs", 3, "--controller", "ce", "--seed", 1)
-    assert result.exit_code == 2
-    assert result.stderr == (
-        "symdual: results/toy/results.npz holds a sweep with seed 0, not 1; overwrite it with --force (in Python "
-        "force=True), or choose another folder with -o (in Python folder=)\n"
-    )
-    assert (place / "results/toy/results.npz").read_bytes() == before
+    before = file.read_bytes()
+    for option in (("--runs", 3, "--seed", 1), ("--runs", 2, "--seed", 1)):
+        other = run(TOY, *option, "--controller", "ce")
+        assert other.exit_code == 0, other.output
+    assert "results in results/toy-3/results.npz" in other.output  # of two runs, which would drop one of three
+    assert file.read_bytes() == before
+    kept = second.read_bytes()
+    assert "toy-2" in run(TOY, "--runs", 3, "--controller", "ce", "--seed", 1).output  # the same again
+    assert second.read_bytes() == kept
+    more = run(TOY, "--runs", 4, "--controller", "ce", "--seed", 1, "--resume")
+    assert "toy-2" in more.output and second.read_bytes() != kept
+    assert run(TOY, "--runs", 3, "--controller", "ce", "--seed", 2, "--resume").exit_code == 2
     assert run(TOY, "--runs", 3, "--controller", "ce", "--seed", 1, "--force").exit_code == 0
-    assert (place / "results/toy/results.npz").read_bytes() != before
+    assert file.read_bytes() != before
     both = run(TOY, "--resume", "--force")
     assert both.exit_code == 2 and "give one of them" in both.stderr
 

@@ -143,7 +143,9 @@ def test_a_decay_never_grows(interpreted: Callable[[Model], Any]) -> None:
         assert 0.0 <= evaluate.dynamics(interpreted(decay(step)), [1.0], [0.0], [])[0] < 1.0
 
 
-def test_gaussian_processes_are_refused() -> None:
+def test_what_does_not_go_together_is_refused() -> None:
+    with pytest.raises(ModelError, match='method="radau" is not for models with state_bounds'):
+        Model([x], [u], derivatives=[u], step=0.1, method="radau", state_bounds={x: (0, None)})
     g = features.gaussian_process("g", x, memory=8)
     with pytest.raises(ModelError, match='method="radau" is not for models with a Gaussian process'):
         Model([x], [u], derivatives=[g + u], step=0.1, method="radau", process_noise=0.01)

@@ -19,6 +19,7 @@ from symdual.common.parts import PARTS
 from symdual.derive.derivation import derive
 from symdual.emit.package import package
 from symdual.spec.loading import gathered
+from symdual.spec.model import FILTERS
 
 from ..goldens import body
 from .test_used import unreached, uses
@@ -27,7 +28,7 @@ x, v, u, w = sp.symbols("x v u w")
 #: features of models and scenarios, by the group of which a task has one
 CHOICES = {
     "unknowns": ("scalar", "many", "process"),
-    "filter": ("extended", "second_order", "iterated", "iterated_second_order"),
+    "filter": FILTERS,
     "covariance": ("blocks", "square_root"),
     "observation": ("states", "curved", "of unknowns"),
     "noise": ("constant", "depends"),
@@ -37,13 +38,20 @@ CHOICES = {
     "inputs": ("one", "two", "discrete"),
     "drift": ("none", "diagonal", "dense"),
     "states": ("two", "ten"),
+    "bounds of states": ("none", "some", "of the plant"),
 }
 Pair = tuple[tuple[str, str], tuple[str, str]]
 
 
 def _possible(task: dict[str, str]) -> bool:
     """A Gaussian process has a filter and noise of its own kind."""
-    plain = ("square_root", "second_order", "iterated_second_order", "depends", "diagonal", "dense")
+    plain = (
+        "square_root",
+        *(name for name in FILTERS if name.endswith("second_order")),
+        "depends",
+        "diagonal",
+        "dense",
+    )
     return task["unknowns"] != "process" or not set(plain) & set(task.values())
 
 
@@ -96,6 +104,7 @@ def scenario(task: dict[str, str], name: str) -> Scenario:
         filter=task["filter"],
         square_root=task["covariance"] == "square_root",
         drift=drift,
+        state_bounds={v: (0.0, None)} if task["bounds of states"] == "some" else None,
         name=name,
     )
     asked: dict[str, Any] = {
@@ -113,6 +122,15 @@ def scenario(task: dict[str, str], name: str) -> Scenario:
         asked["constraints"] = constraints
     if task["inputs"] == "discrete":
         asked["choices"] = {u: [-1.0, 0.0, 1.0]}
+    if task["bounds of states"] == "of the plant":
+        asked["plant"] = Model(
+            model.states,
+            inputs,
+            list(model.states),
+            observation=model.states[: len(model.observation)],
+            state_bounds={x: (None, 9.0)},
+            name=f"{name}_plant",
+        )
     return Scenario(model, horizon=4, input_cost=0.1, **asked)
 
 
@@ -121,7 +139,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two packages for each task: one with all parts, and one without any."""
     folder = tmp_path_factory.mktemp("combinations")
     for number, task in enumerate(tasks()):
-        (own,) = gathered(scenario(task, f"model_{number}")).specifications.values()
+        own = gathered(scenario(task, f"model_{number}")).specifications[f"model_{number}"]
         derivation = derive(own)
         for parts, kind in ((PARTS, "whole"), ((), "base")):
             for name, content in package(derivation, parts=parts).files.items():

@@ -188,7 +188,7 @@ def declared_keys(template: str) -> frozenset[str]:
     keys = set(jinja2.meta.find_undeclared_variables(tree)) - own
     for other in jinja2.meta.find_referenced_templates(tree):
         if other is not None:
-            keys |= declared_keys(other)
+            keys |= declared_keys(other) - own
     return frozenset(keys)
 
 

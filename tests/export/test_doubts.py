@@ -62,7 +62,7 @@ def test_an_exported_controller_says_what_speaks_against_its_input(
         native.doubting_use(place, number)
         if limited:
             native.limit(place)
-            twin.solver._settings_record["iterations"] = 1
+            twin.solver.settings["iterations"] = 1
         state = twin.init()
         for given in YS[:, : task.package.NY]:
             belief, statistics = twin.solver.observe(state, given)

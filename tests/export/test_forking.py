@@ -196,7 +196,7 @@ def test_a_fork_and_other_threads_wait_until_the_modules_of_a_package_are_made(
     run, begun = Program._run, threading.Event()
 
     def slowly(self: Program, name: str) -> Any:
-        if name == "stored_plans":
+        if name == "trajectory":
             begun.set()
             time.sleep(0.3)
         return run(self, name)
@@ -214,7 +214,7 @@ def test_a_fork_and_other_threads_wait_until_the_modules_of_a_package_are_made(
 
     threads = [threading.Thread(target=use) for _ in range(2)]
     threads[0].start()
-    begun.wait()
+    assert begun.wait(PATIENCE)
     threads[1].start()
     in_child(use)
     for thread in threads:
@@ -259,7 +259,7 @@ def test_a_package_is_imported_once(package_of: Callable[[str], Path], monkeypat
     monkeypatch.setattr(loading._Modules, "exec_module", slowly)
     thread = threading.Thread(target=use)
     thread.start()
-    begun.wait()
+    assert begun.wait(PATIENCE)
     in_child(use)
     use()
     thread.join()

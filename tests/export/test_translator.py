@@ -200,9 +200,9 @@ def changed(module: str, before: str, after: str) -> Program:
     ],
 )
 def test_what_is_not_known_is_named_with_file_and_line(after: str, sentence: str) -> None:
-    program = changed("filter_covariance", "    share = ROUNDING", after)
-    line = program.text("filter_covariance").split("\n").index(after.split("\n")[0]) + 1
-    with pytest.raises(Untranslatable, match=r"toy/filters/filter_covariance\.py:\d+: ") as caught:
+    program = changed("filter", "    share = ROUNDING", after)
+    line = program.text("filter").split("\n").index(after.split("\n")[0]) + 1
+    with pytest.raises(Untranslatable, match=r"toy/filters/filter\.py:\d+: ") as caught:
         source.translated(program, "toy", "toy")
     assert sentence in str(caught.value)
     named = int(str(caught.value).split(":")[1])

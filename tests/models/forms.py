@@ -62,6 +62,8 @@ staged = Model(
         _both * v - sp.sin(x) * unknown("b", 0.5, 0.1) + u,
         features.fourier("g", x * v + u, count=4) * _both - w * x * unknown("a", 1.0, 0.1) + q * u,
     ],
+    observation=[x, sp.atan(v), w + 0.1 * v**2],
+    filter="recalibrated",
     step=0.1,
     method="rk4",
 )

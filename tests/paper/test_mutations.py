@@ -33,7 +33,9 @@ from symdual.paper.derivations import (
     perturbation,
     probing,
     remarks,
+    results,
     toy,
+    weights,
 )
 from symdual.paper.derivations.filtering import Belief
 from symdual.paper.equations import EQUATIONS
@@ -378,8 +380,8 @@ SPOILED_ORACLES = [
     ("A.1.one-step", multistep, "update", _without_noise),
     ("A.1.predicted", multistep, "predict", _without_drift),
     ("A.1.covariance-compact", multistep, "run", lambda *a: filtering.run(a[0], a[1], 2 * a[2], *a[3:])),
-    ("A.2.weight-covariance", augmented, "update", _without_noise),
-    ("A.2.covariance", augmented, "predict", _without_drift),
+    ("A.2.weight-covariance", weights, "update", _without_noise),
+    ("A.2.covariance", weights, "predict", _without_drift),
     ("5.2.prediction", augmented, "predict", _without_drift),
     ("4.1.offset-end", nominal, "tail", _other_tail),
     ("4.1.control", nominal, "best_inputs", lambda *a: (0.9 * perturbation.best_inputs(*a)[0], 0.0)),
@@ -398,7 +400,7 @@ SPOILED_ORACLES = [
     ("B.1.curvature", features, "sigma", sp.tanh),
     ("6.2.first-move", experiments, "positions", lambda reference: [0.0, 1.0]),
     ("6.4.cost-start", experiments, "weights", lambda schedule: [0.0, 1.0]),
-    ("6.5.costs", experiments, "least_cost", lambda *lines: 0.0),
+    ("6.5.costs", results, "least_cost", lambda *lines: 0.0),
     ("4.2.benefit", remarks, "feedback_cost", lambda problem, noise: 0.0),
     ("4.2.deterministic", remarks, "run", lambda start, a, q, c, r, y: Belief(y[0], start.cov + np.abs(y[0][0]))),
     ("4.3.dominates", remarks, "minimize_scalar", lambda cost, **keywords: cost(0.0)),

@@ -8,12 +8,12 @@ import sympy as sp
 from scipy.linalg import solve_discrete_are
 
 from symdual.paper.derivations import draws, expansion
-from symdual.paper.derivations.augmented import Learning
 from symdual.paper.derivations.feedback import Noise, expected_cost, feedback_cost
 from symdual.paper.derivations.filtering import covariances
 from symdual.paper.derivations.least_squares import Problem, best_inputs, random_problem, tail, total_cost, trajectory
 from symdual.paper.derivations.multistep import Steps
 from symdual.paper.derivations.toy import gaussian_moment
+from symdual.paper.derivations.weights import Learning
 
 
 def test_least_squares_cost_is_the_cost_of_its_inputs() -> None:

@@ -134,7 +134,7 @@ def test_appendix_b_is_checked_for_a_generic_index() -> None:
 
 
 def _equation(machine: str, introduces: str = "", restated: tuple[Restated, ...] = ()) -> Equation:
-    return Equation("9.test", "9", "test", 1, "x", machine, introduces=introduces, restated=restated)
+    return Equation("9.test", "test", 1, "x", machine, introduces=introduces, restated=restated)
 
 
 def _derivation(symbols: dict[str, object], expected: object) -> Derivation:

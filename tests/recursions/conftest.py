@@ -174,6 +174,14 @@ MODELS: dict[str, Callable[[], Model]] = {
         sees=True, filter="iterated_second_order", square_root=True, name="iterated_second_network"
     ),
     "iterated_second_lit": lambda: _lit(filter="iterated_second_order", name="iterated_second_lit"),
+    "recalibrated_angle": lambda: _angle(filter="recalibrated", name="recalibrated_angle"),
+    "recalibrated_lit": lambda: _lit(filter="recalibrated", square_root=True, name="recalibrated_lit"),
+    "recalibrated_network": lambda: _network(
+        sees=True, filter="recalibrated_second_order", name="recalibrated_network"
+    ),
+    "recalibrated_second_lit": lambda: _lit(
+        filter="recalibrated_second_order", square_root=True, name="recalibrated_second_lit"
+    ),
     "numb": lambda: Model(
         [x, v], [u, w], [0.8 * x + unknown("b", 0.8, 0.3) * u**2 + 0.1 * v, 0.9 * v + w], name="numb"
     ),

@@ -27,7 +27,7 @@ class Filter:
         self.c, self.module = c, c.package.filter
         self.belief = c.held
         if c.package.SQUARE_ROOT:
-            c.package.filter_covariance.factorise(self.belief)
+            c.package.filter.factorise(self.belief)
         self.filter_workspace, self.stats = self.module.make_filter_workspace(c.task), np.zeros(3)
 
     @property
@@ -37,7 +37,7 @@ class Filter:
     @property
     def covariance(self) -> np.ndarray:
         if self.c.package.SQUARE_ROOT:
-            self.c.package.filter_covariance.complete(self.belief)
+            self.c.package.filter.complete(self.belief)
         return self.c.package.records.read_covariance(self.belief)
 
     def predict(self, k: int, u: np.ndarray) -> None:
@@ -109,6 +109,32 @@ def test_second_order_steps_equal_the_dense_filter(case: Make, name: str) -> Non
     expected = dense.update_second_order(c.reference, c.noise, 1, c.belief, y, learning=False)
     assert generated.z == pytest.approx(expected.mean, rel=1e-11)
     assert generated.covariance == pytest.approx(expected.covariance, rel=1e-10, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "name", ["recalibrated_angle", "recalibrated_lit", "recalibrated_network", "recalibrated_second_lit"]
+)
+def test_recalibrated_updates_equal_the_dense_filter(case: Make, name: str) -> None:
+    c = case(name)
+    second, undone, differ = name in ("recalibrated_network", "recalibrated_second_lit"), 0, 0
+    for trial in range(12):
+        c.belief = c.belief._replace(mean=c.random.normal(size=c.reference.nz))
+        generated, y = Filter(c), 3.0 * c.random.normal(size=c.reference.ny)
+        if trial == 2:
+            y[-1] = np.nan
+        status = generated.update(1, y)
+        belief = dense.update_recalibrated(c.reference, c.noise, 1, c.belief, y, second_order=second)
+        plain = dense.update_second_order if second else dense.update
+        differ += np.abs(belief.covariance - plain(c.reference, c.noise, 1, c.belief, y).covariance).max() > 1e-6
+        helped = not np.array_equal(belief.mean, c.belief.mean)
+        assert status == (0 if helped or np.isnan(y).all() else 1)
+        undone += not helped
+        P = generated.covariance
+        assert generated.z == pytest.approx(belief.mean, rel=1e-10, abs=1e-11)
+        assert np.abs(P - belief.covariance).max() <= 1e-10 * np.abs(belief.covariance).max()
+        assert np.linalg.eigvalsh(P).min() >= -1e-12 * P.diagonal().max()
+    assert differ >= 11
+    assert undone == (4 if name == "recalibrated_angle" else 0)
 
 
 @pytest.mark.parametrize(
@@ -249,8 +275,8 @@ def test_an_iterated_update_that_stops_short_says_so(case: Make, monkeypatch: py
     costs = [energy(c, y, c.belief.mean)]
     for limit in range(1, 4):
         generated = Filter(c)
-        monkeypatch.setattr(c.package.iterated, "ITERATIONS", limit)
-        assert generated.update(1, y) == c.package.filter_mean.NOT_CONVERGED
+        monkeypatch.setattr(c.package.filter, "ITERATIONS", limit)
+        assert generated.update(1, y) == c.package.filter.NOT_CONVERGED
         costs.append(energy(c, y, generated.z))
     assert costs == sorted(costs, reverse=True)
     assert costs[-1] < 0.5 * costs[0]

@@ -111,5 +111,5 @@ def test_an_update_without_a_covariance_says_so_and_leaves_the_belief(interpret:
     for kind in ("update", "update_consider"):
         belief = package.records.make_belief(np.array([2.0, 0.0]), np.eye(2))
         status = getattr(package.filter, kind)(0, belief, np.zeros(2), filter_workspace, np.zeros(3))
-        assert status == package.filter_mean.NOT_FINITE
+        assert status == package.filter.NOT_FINITE
         assert belief["z"][0].tolist() == [2.0, 0.0]

@@ -21,7 +21,7 @@ def numbers(package: LoadedPackage) -> Numbers:
 def compiled_twice(package: LoadedPackage) -> list[str]:
     """The functions that numba has compiled for more than one signature: time for nothing."""
     names = "kernels blocks cost_blocks filter trajectory backward nominal riccati dual_cost candidates search decision"
-    modules = [getattr(package, name) for name in names.split()]
+    modules = [getattr(package, name) for name in names.split() if name in package.modules]
     functions = {name: value for module in modules for name, value in vars(module).items()}
     return [name for name, value in functions.items() if len(getattr(value, "overloads", ())) > 1]
 

@@ -115,7 +115,7 @@ def test_an_input_costs_the_same_for_ever(basin: LoadedPackage) -> None:
     running = symdual.controller(problem(basin), "ce", window=4)
     for _ in range(14):  # the room of costs grows meanwhile
         running.act()
-    costs = running.solver._workspace.stage_costs["U"]
+    costs = running.solver.workspace.stage_costs["U"]
     assert len(costs) > 14 and np.all(costs[:-1] == 0.1)
 
 

@@ -87,6 +87,32 @@ def test_two_inputs_find_the_global_minimum(pair_package: LoadedPackage) -> None
         assert np.all(np.abs(result.best) <= result.radius)
 
 
+SIX = """
+import sympy as sp
+from symdual import Model, Scenario, unknown
+x, u = sp.symbols("x:6"), sp.symbols("u:6")
+motion = [x[i] + unknown(f"gain_{i}", mean=0.3, variance=0.5) * u[i] for i in range(6)]
+six = Model(list(x), list(u), motion, process_noise=0.05, measurement_noise=0.01)
+scenario = Scenario(six, horizon=4, input_cost=0.1, start=1.0)
+"""
+
+
+def test_six_inputs_find_the_best_of_many_valleys(make_quickly: Callable[[str, str], LoadedPackage]) -> None:
+    """Six plants side by side: a push either way teaches each gain, and each input can be searched by itself."""
+    task, random = problem(make_quickly("six", SIX)), np.random.default_rng(1)
+    for _ in range(8):
+        mean = np.concatenate([random.normal(0.0, 1.5, 6), random.normal(0.2, 0.5, 6)])
+        belief = Belief(mean, np.diag(np.concatenate([np.zeros(6), random.uniform(0.1, 0.6, 6)])))
+        _, u, _ = controller(task, "dual").step(State(0, belief, None))
+        curve = CostCurve(task, "dual", 1, 0, belief)
+        best = np.asarray(u)
+        for axis in range(6):
+            line = np.repeat(best[None], 2001, axis=0)
+            line[:, axis] = np.linspace(-6.0, 6.0, 2001)
+            best = line[np.argmin(curve(line))]
+        assert curve(np.asarray(u)[None])[0] <= curve(best[None])[0] * (1 + 1e-6)
+
+
 def test_the_best_valley_may_lie_on_the_other_side_of_zero(toy: Problem) -> None:
     # nothing is wanted before step 4, and the gain may have either sign: there is a valley for a push either way
     wanted = (np.arange(7) >= 4).astype(float)

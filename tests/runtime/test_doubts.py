@@ -102,7 +102,7 @@ def test_a_plan_that_was_cut_off_is_told() -> None:
 
 
 def test_a_search_that_has_not_settled_is_told() -> None:
-    """A simplex that has settled leaves three corners beside the best one; a candidate alone does not."""
+    """A descent that has arrived leaves its differences beside the best one; a candidate alone does not."""
     limits, chosen = np.array([[-2.0, -2.0], [2.0, 2.0]]), np.array([0.5, 0.5])
     corners = np.array([[0.5, 0.5], [0.5001, 0.5], [0.5, 0.5001], [-1.0, 1.0], [0.0, 0.0]])
     assert doubt_of_end(2, corners, np.array([1.0, 1.1, 1.2, 3.0, 4.0]), limits, chosen) is None

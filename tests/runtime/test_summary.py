@@ -105,7 +105,7 @@ def test_a_comparison_says_what_it_tells(tmp_path: Path) -> None:
         oracle={"costs": ce - 0.1 + 0.3 * spread},
     )
     dual, planned, cautious, oracle = summary_of(path).sentences()[:4]
-    assert dual == "dual saves 25 ± 2 % beside ce"
+    assert dual == "dual saves 25 ± 2 % against ce"
     assert planned == "9 runs cannot tell planned from ce; some 87 runs would tell"  # 9 (3 * 0.31 / 0.3)^2
     assert cautious == "9 runs cannot tell cautious from ce; it hardly matters which one you take"
     assert oracle == "oracle saves nothing beyond chance in 9 runs: there is little that learning could gain"

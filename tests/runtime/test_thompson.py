@@ -24,7 +24,7 @@ def pair(pair_package: LoadedPackage) -> Problem:
 
 def drawn(one: Controller, seed: int, belief: Belief) -> Array:
     """What is drawn at the first step with a seed."""
-    one.solver.told["seed"] = seed
+    one.solver.settings["seed"] = seed
     state, _ = one.choose(one.init(belief))
     assert state.plans is not None
     return np.array(state.plans["z"][1, 0, one.problem.package.NX :])

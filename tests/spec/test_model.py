@@ -313,8 +313,22 @@ def test_a_vector_gives_the_dynamics() -> None:
     assert '"v" has no dynamics' in refusal([x, v], [u], sp.Matrix([x]))
 
 
+def test_bounds_of_states() -> None:
+    assert 'state_bounds has an entry for "u", which is not a state' in refusal(
+        [x], [u], [x + u], state_bounds={u: (0, 1)}
+    )
+    assert 'did you mean "x"?' in refusal([x], [u], [x + u], state_bounds={"X": (0.0, 1.0)})
+    assert "leave no room: 1 to 1" in refusal([x], [u], [x + u], state_bounds={x: (1.0, 1.0)})
+    assert "NaN" in refusal([x], [u], [x + u], state_bounds={x: (np.nan, 1.0)})
+    assert Model([x], [u], [x + u], state_bounds={x: (None, None)}).state_bounds == ()
+    dry = Model([v, x], [u], [v, x + u], state_bounds={"x": (0, None)})
+    assert dry.bounded_states == {1: (0.0, None)}
+    with pytest.raises(ModelError, match='the start of "x" is -1, where it cannot be: its bounds are above 0'):
+        Scenario(dry, 3, start=[0.0, -1.0])
+
+
 def test_bounds() -> None:
-    assert '"x", which is not an input but a state: only inputs have bounds' in refusal(
+    assert '"x", which is not an input but a state: what it cannot leave belongs to state_bounds' in refusal(
         [x], [u], [x + u], bounds={x: (0.0, 1.0)}
     )
     assert "but a state" in refusal([x], [u], [x + u], bounds={"x": (0.0, 1.0)})

@@ -29,6 +29,9 @@ ASKED: dict[str, Callable[[Model], Scenario]] = {
     "plants_have_state_dependent_noise": lambda model: Scenario(
         model, 3, plant=Model([x], [u], [x + u], process_noise=x**2 + 1, name="rough")
     ),
+    "plants_have_state_bounds": lambda model: Scenario(
+        model, 3, plant=Model([x], [u], [x + u], state_bounds={x: (0, None)}, name="dry")
+    ),
     "memory": lambda model: Scenario(model, 3, cost=[x, u - previous(u)]),
     "constants": lambda model: Scenario(model, 3, cost=[x - signal("wish")]),
 }
@@ -37,7 +40,12 @@ ASKED: dict[str, Callable[[Model], Scenario]] = {
 def test_a_model_has_no_field_for_what_scenarios_ask() -> None:
     assert {f.name for f in fields(Model)} == {f.name for f in fields(System)}
     own = {f.name for f in fields(Specification)} - {f.name for f in fields(Model)}
-    assert own == {"objective", "combinations", "plants_have_state_dependent_noise"} and own < set(ASKED)
+    assert own == {
+        "objective",
+        "combinations",
+        *(f"plants_have_state_{what}" for what in ("dependent_noise", "bounds")),
+    }
+    assert own < set(ASKED)
 
 
 @pytest.mark.parametrize("what", list(ASKED))

@@ -16,7 +16,7 @@ from symdual.entries.types import ANY as ANY_LENGTH
 from symdual.entries.types import LEFT_TO_PYTHON, Shape, declared, shape_of, target_of
 
 #: modules whose entries are exported
-MODULES = ("kernels", "filter", "filter_covariance", "calls", "decision")
+MODULES = ("kernels", "filter", "calls", "decision")
 
 _NUMBERS: Mapping[Any, Kind] = {int: INT, bool: BOOL, float: REAL, type(None): VOID}
 

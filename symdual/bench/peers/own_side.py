@@ -142,10 +142,10 @@ def planning(work: Workload, package: LoadedPackage) -> Planning:
     weights = np.zeros((workload.HORIZON + 1, 2, 2))
     weights[:, 0, 0], weights[:, 1, 1] = work.weights.T
     inputs = np.full((workload.HORIZON, 1, 1), workload.CONTROL_COST)
-    task = records.make_settings(*package.noise, np.array([[-np.inf], [np.inf]]), package.numbers["data"])
+    settings = records.make_settings(*package.noise, np.array([[-np.inf], [np.inf]]), package.numbers["data"])
     costs = records.make_stage_costs(weights, inputs, np.zeros((workload.HORIZON + 1, 2)))
     belief = records.make_belief(work.mean[place], np.ascontiguousarray(work.covariance[np.ix_(place, place)]))
-    return Planning(belief, records.make_workspace(workload.HORIZON, costs, task))
+    return Planning(belief, records.make_workspace(workload.HORIZON, costs, settings))
 
 
 def dual_costs(work: Workload, package: LoadedPackage, repeated: ModuleType) -> list[Implementation]:

@@ -6,7 +6,7 @@ sizes and clarity, not for speed.
     x' = f(x, u, theta) + N(0, Q),   theta' = D theta + N(0, Xi),   y = h(x, theta) + N(0, R),   z = (x, theta)
 
 model    model, noise, cost and belief as functions and full matrices
-filters  prediction and update, to first and second order, and at the most probable point
+filters  prediction and update, to first and second order, at the most probable point, and recalibrated
 plans    nominal cost, dual cost with what it is made of, the closed loop, the best plan
 """
 

@@ -47,7 +47,7 @@ def update(model: DenseModel, noise: Noise, time: int, belief: Belief, y: Array,
         K[model.nx :] = 0.0
     left = np.eye(model.nz) - K @ C
     effective = S - C @ P @ C.T
-    mean = z + K @ (y - model.observation(time, z))[measured]
+    mean = model.keep(z + K @ (y - model.observation(time, z))[measured])
     return Belief(mean, left @ P @ left.T + K @ effective @ K.T)
 
 
@@ -89,7 +89,7 @@ def predict_second_order(model: DenseModel, noise: Noise, time: int, belief: Bel
     mean, covariance = predict(model, noise, time, belief, u)
     mean[: model.nx] += more.mean
     covariance[: model.nx, : model.nx] += more.covariance
-    return Belief(mean, covariance)
+    return Belief(model.keep(mean), covariance)
 
 
 def update_second_order(
@@ -101,6 +101,36 @@ def update_second_order(
     R = noise.of_measurement(time, z) + more.covariance
     held = noise._replace(measurement=R, measurement_at=None)
     return update(model, held, time, belief, y - more.mean, learning=learning)
+
+
+def update_recalibrated(
+    model: DenseModel, noise: Noise, time: int, belief: Belief, y: Array, *, second_order: bool = False
+) -> Belief:
+    """The update with P <- (I - K C) P (I - K C)' + K R K' for the slope C of h at the new mean.
+
+    It is undone where the variances, each as a share of what it was, do not fall on the whole. To second order, the
+    moments of h count in K and, around the new mean, in R.
+    """
+    z, P = belief
+    measured = ~np.isnan(y)
+    seen = np.ix_(measured, measured)
+    R = noise.of_measurement(time, z)
+
+    def around(point: Array) -> tuple[Array, Array, Array]:
+        more = measurement_moments(model, time, point, P) if second_order else Moments(np.zeros(len(y)), 0.0 * R)
+        expected = model.observation(time, point) + more.mean
+        return expected[measured], model.observation_jacobian(time, point)[measured], (R + more.covariance)[seen]
+
+    expected, C, noisy = around(z)
+    K = np.linalg.solve(innovation_covariance(C, P, noisy), C @ P).T
+    mean = z + K @ (y[measured] - expected)
+    _, C, noisy = around(mean)
+    left = np.eye(model.nz) - K @ C
+    effective = innovation_covariance(C, P, noisy) - C @ P @ C.T
+    covariance = left @ P @ left.T + K @ effective @ K.T
+    known = np.diag(P) > 0.0
+    helps = np.sum((np.diag(covariance) / np.where(known, np.diag(P), 1.0) - 1.0)[known]) < 0.0
+    return Belief(mean, covariance) if helps else belief
 
 
 class Departure(NamedTuple):
@@ -201,7 +231,7 @@ def update_iterated(
         left = tried.covariance - tried.covariance @ C.T @ np.linalg.solve(S, C @ tried.covariance)
         both = slope_of(found[:n]) @ left @ slope_of(found[:n]).T
         if not second_order or np.all(np.abs(np.diag(left - known)) <= 1e-12 * np.diag(tried.covariance)):
-            return Belief(reach(found), both)
+            return Belief(model.keep(reach(found)), both)
 
 
 def _blocks(one: Array, other: Array) -> Array:

@@ -32,6 +32,7 @@ class DenseModel:
     observation_jacobian: Callable[[int, Array], Array]
     observation_hessian: Callable[[int, Array, Array], Array] | None = None
     second_order: bool = False
+    keep: Callable[[Array], Array] = np.array  # states within their bounds, of a mean (nz,)
 
     @property
     def nz(self) -> int:

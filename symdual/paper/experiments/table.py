@@ -51,7 +51,7 @@ class Line:
     Args:
         cost: L / T over the runs that finished.
         difference: cost minus that of ce with the same random draws, run by run; None for ce itself.
-        to_dual: the same beside dual.
+        to_dual: the same against dual.
         published: the paper's mean and standard deviation, where it has them and the truth is the paper's.
         failed: runs that did not finish.
         nees: mean and median over runs of the squared error of the parameters in units of their believed covariance,

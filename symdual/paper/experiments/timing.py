@@ -68,7 +68,7 @@ def measure(problem: Problem) -> Boxes:
         planning.begin()
         planning.costs(tried[:rows])
 
-    belief, filter_workspace = planning.belief.copy(), package.filter.make_filter_workspace(planning.task.copy())
+    belief, filter_workspace = planning.belief.copy(), package.filter.make_filter_workspace(planning.settings.copy())
     statistics, y = np.zeros(3), np.zeros(package.NY)
     truth = np.concatenate([problem.start, np.zeros(problem.plant.NTHETA)])
     plant_work, after, data = np.zeros(problem.plant.WORK), np.zeros(package.NX), problem.plant.numbers["data"]

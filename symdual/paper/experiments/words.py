@@ -60,7 +60,7 @@ def shown(sign: int) -> bool | None:
 
 
 def in_one_sentence(tables: Mapping[tuple[int, str], Table]) -> str:
-    """What dual saves beside ce, in percent of the mean cost of ce, with standard errors of the difference run by run.
+    """What dual saves against ce, in percent of the mean cost of ce, with standard errors of the difference run by run.
 
     Truths from the prior are the fair test: the paper's single truth may happen to suit whoever does not ask.
     """

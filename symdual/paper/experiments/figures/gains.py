@@ -1,4 +1,4 @@
-"""What every controller saves beside ce, in each experiment: the picture with which the page opens."""
+"""What every controller saves against ce, in each experiment: the picture with which the page opens."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def gains_figure(tables: Sequence[Table]) -> Picture:
         said = [_panel(axes, table) for axes, table in zip(panels, tables, strict=True)]
         panels[0].set_yticks(range(len(SHOWN)), reversed(SHOWN))
         panels[0].set_ylim(-0.6, len(SHOWN) - 0.4)
-        drawn.supxlabel("cost saved beside ce, in percent of the mean cost of ce", fontsize=8, color=SOFT)
+        drawn.supxlabel("cost saved against ce, in percent of the mean cost of ce", fontsize=8, color=SOFT)
         return picture(
             drawn,
             "gains",
-            "What every controller saves beside ce",
+            "What every controller saves against ce",
             "Differences run by run, all controllers meeting the same noise and the same truth; the lines are two "
             "standard errors long to either side. The oracle is told the truth.",
             "; ".join(said),
