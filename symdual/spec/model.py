@@ -58,7 +58,8 @@ class Model(System):
         dynamics: the next state, as a list or a vector in the order of `states` or a mapping from state to expression.
         derivatives: instead of `dynamics`, the time derivative of the state; that of the discretised map is exact.
         step: how long the input holds, where `derivatives` are given.
-        method: how these are discretised, by `"euler"`, `"midpoint"`, `"heun"` or `"rk4"` (`docs/integrators.md`).
+        method: how these are discretised, by `"euler"`, `"midpoint"`, `"heun"` or `"rk4"`, or by `"radau"`, which is
+            for stiff ones (`docs/integrators.md`).
         substeps: how many steps of the method one step consists of, while the input holds; for stiff dynamics. They are
             a loop, so the code does not grow with them.
         observation: expressions in the states and unknowns; the states themselves by default.
@@ -185,6 +186,8 @@ class Model(System):
         put(**remembering(self, depths((*motion, *measured, *entries), inputs)).__dict__)
         require_fit_for_processes(self)
         _refuse_motion_of_bounded(self)
+        if self.is_implicit and self.bounded_states:
+            raise ModelError(f'method="{method}" is not for models with state_bounds: its steps do not stop there')
         if known is not None:
             known.prior(self.unknown_names, *self._own_prior)  # a name that the model does not know is an error
 
@@ -295,6 +298,8 @@ def require_fit_for_processes(model: System) -> None:
                 continue
             if model.noise is not None:
                 raise ModelError(f'noise that depends is not for models with a Gaussian process ("{family.name}")')
+            if model.is_implicit:
+                raise ModelError(f'method="{model.method}" is not for models with a Gaussian process ("{family.name}")')
             if model.substeps > 1:
                 raise ModelError(f'substeps are not for models with a Gaussian process ("{family.name}")')
             if model.square_root:
