@@ -346,7 +346,7 @@ class Interpreted:
     numbers: dict[str, np.ndarray]
     places: dict[str, str]
 
-    state_bounds = cached_property(LoadedPackage.state_bounds.func)
+    state_bounds = property(LoadedPackage.state_bounds.func)
     within_bounds = LoadedPackage.within_bounds
 
     def __getattr__(self, name: str) -> Any:
