@@ -274,7 +274,9 @@ class Facts:
         helpers = helpers_in(text, bool(sincos or exp))
         return KernelsContext(
             sizes=self._size_names(),
-            imports=kernel_imports(text, helpers, bool(sincos), bool(exp), staged is not None),
+            imports=kernel_imports(
+                text, helpers, bool(sincos), bool(exp), staged is not None, bool(staged and staged.implicit)
+            ),
             functions=text,
             helpers=helpers,
             sincos_counts=sincos,

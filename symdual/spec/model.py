@@ -34,7 +34,7 @@ from symdual.spec.given import (
     of_the_same_form,
 )
 from symdual.spec.names import check_name
-from symdual.spec.noise import Noise, noise_of, refuse
+from symdual.spec.noise import Noise, in_order, noise_of, refuse
 from symdual.spec.past import depths
 from symdual.spec.symbols import Constant, FeatureSum, Unknown, one_for_each
 from symdual.spec.system import System, remembering
@@ -58,12 +58,13 @@ class Model(System):
         dynamics: the next state, as a list or a vector in the order of `states` or a mapping from state to expression.
         derivatives: instead of `dynamics`, the time derivative of the state; that of the discretised map is exact.
         step: how long the input holds, where `derivatives` are given.
-        method: how these are discretised, by `"euler"`, `"midpoint"`, `"heun"` or `"rk4"` (`docs/integrators.md`).
+        method: how these are discretised, by `"euler"`, `"midpoint"`, `"heun"` or `"rk4"`, or by `"radau"`, which is
+            for stiff ones (`docs/integrators.md`).
         substeps: how many steps of the method one step consists of, while the input holds; for stiff dynamics. They are
             a loop, so the code does not grow with them.
         observation: expressions in the states and unknowns; the states themselves by default.
-        process_noise: Q, as a number, a diagonal or a matrix. Entries may be expressions in states, inputs, signals
-            and time.
+        process_noise: Q, as a number, a diagonal, a matrix or a mapping such as {"speed": 0.1}, which is 0 for what it
+            does not name. Entries may be expressions in states, inputs, signals and time.
         measurement_noise: R, in the same way but without inputs. R = 0 is allowed.
         transition: D in theta' = D theta + N(0, Xi), as a number, a diagonal or a matrix, or as a mapping from unknowns
             to numbers; what is not named is constant, as all of them are by default.
@@ -143,6 +144,9 @@ class Model(System):
             content.add(expression, f"the observation number {row}", declared)
             _refuse_inputs(expression, inputs, row)
             _refuse_processes(expression, row)
+        process_noise = in_order(process_noise, [state.name for state in states], "process_noise")
+        seen = [one.name if one in states else f"y{row}" for row, one in enumerate(measured)]
+        measurement_noise = in_order(measurement_noise, seen, "measurement_noise")
         noise = noise_of(process_noise, measurement_noise, len(states), len(measured))
         for where, expression in () if noise is None else noise.named:
             refuse(expression, inputs, where)
@@ -182,6 +186,8 @@ class Model(System):
         put(**remembering(self, depths((*motion, *measured, *entries), inputs)).__dict__)
         require_fit_for_processes(self)
         _refuse_motion_of_bounded(self)
+        if self.is_implicit and self.bounded_states:
+            raise ModelError(f'method="{method}" is not for models with state_bounds: its steps do not stop there')
         if known is not None:
             known.prior(self.unknown_names, *self._own_prior)  # a name that the model does not know is an error
 
@@ -292,6 +298,8 @@ def require_fit_for_processes(model: System) -> None:
                 continue
             if model.noise is not None:
                 raise ModelError(f'noise that depends is not for models with a Gaussian process ("{family.name}")')
+            if model.is_implicit:
+                raise ModelError(f'method="{model.method}" is not for models with a Gaussian process ("{family.name}")')
             if model.substeps > 1:
                 raise ModelError(f'substeps are not for models with a Gaussian process ("{family.name}")')
             if model.square_root:
