@@ -97,7 +97,10 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         *([File("blocks/moments", SecondOrderContext(facts.moments))] if has.second_order else []),
         File("blocks/cost_blocks", CostBlocksContext(text, width, facts.hessian_tables())),
         *_optional(facts),
-        File("filters/filter", FilterContext(facts.selecting, facts.moments, facts.transition, facts.diffusion)),
+        File(
+            "filters/filter",
+            FilterContext(facts.selecting, facts.outliers, facts.moments, facts.transition, facts.diffusion),
+        ),
         File("planning/trajectory"),
         File("planning/backward"),
         File("planning/nominal", NominalContext(facts.linear, facts.steady)),

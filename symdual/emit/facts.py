@@ -61,7 +61,7 @@ class Facts:
         self._functions = kernel_functions(derivation, self.structure)
         self.processes = process_codes(derivation)
         self.transition, self.diffusion = _form(model.transition, "identity"), _form(model.drift, "none")
-        self.square_root = model.square_root
+        self.square_root, self.outliers = model.square_root, model.outliers
         self.selecting = -1 not in self.structure.h_selects  # every measurement is a state
         used = self.structure.filter_in_use(model.filter)
         self.second_order, self.refinement = used.endswith("second_order"), _refinement(used)
@@ -104,6 +104,7 @@ class Facts:
             square_root=self.square_root,
             second_order=self.second_order,
             curved_innovation=self.second_order and bool(self.structure.observation_curved_rows),
+            outliers=self.outliers is not None,
             refinement=self.refinement,
             smooths=self.smooths,
             lowrank=self.lowrank,
@@ -118,6 +119,7 @@ class Facts:
         needs = Needs(
             square_root=self.square_root,
             second_order=self.second_order,
+            outliers=self.outliers is not None,
             refinement=self.refinement,
             smooths=self.smooths,
             wide=self.moments.wide,
@@ -235,6 +237,8 @@ class Facts:
                 if family.process is not None
             },
         }
+        if model.outliers is not None:
+            known["OUTLIERS"] = model.outliers
         if model.signals:
             known["SIGNALS"] = tuple(s.name for s in model.signals)
         if model.objective is not None:

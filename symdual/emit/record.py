@@ -36,6 +36,7 @@ class Needs(NamedTuple):
 
     square_root: bool
     second_order: bool
+    outliers: bool
     refinement: str
     smooths: bool
     wide: int

@@ -17,7 +17,7 @@ from symdual.emit.scratch import scratch
 def records(needs: Needs) -> tuple[Record, ...]:
     """All records of a package, with those fields only that its model needs."""
     return (
-        _gaussian(needs.square_root),
+        _gaussian(needs.square_root, needs.outliers),
         _step(needs.has_expression_cost, needs.constrained),
         _stage(needs.processes, needs.constrained, needs.second_order and needs.observation_curved),
         _hessian(),
@@ -36,7 +36,7 @@ def records(needs: Needs) -> tuple[Record, ...]:
     )
 
 
-def _gaussian(square_root: bool) -> Record:
+def _gaussian(square_root: bool, outliers: bool) -> Record:
     fields = [
         Field("z", ("NZ",), "a vector on z = (x, theta): the mean"),
         Field("xx", ("NX", "NX"), "a symmetric matrix on z by blocks: states"),
@@ -45,6 +45,10 @@ def _gaussian(square_root: bool) -> Record:
     ]
     if square_root:
         fields.append(Field("factor", ("NZ", "NZ"), "lower triangular F with F' F = covariance"))
+    if outliers:
+        fields.append(
+            Field("rejected", ("NY",), "of a belief: how many times in a row each measured number was too far off")
+        )
     return Record("GAUSSIAN", "a belief, a covariance along the plan, or a cost-to-go", tuple(fields))
 
 
