@@ -27,6 +27,7 @@ from symdual.spec.given import (
     checked_bounds,
     checked_drift,
     checked_method,
+    checked_outliers,
     checked_state_bounds,
     checked_step,
     checked_substeps,
@@ -80,6 +81,8 @@ class Model(System):
             does both; `"recalibrated"`, which tells what a curved measurement leaves by its slope at the new mean, and
             undoes an update that does not help; `"recalibrated_second_order"`. `docs/beliefs.md` says when which.
         square_root: whether the filter keeps a factor of the covariance, for ill-conditioned problems.
+        outliers: how many deviations a measured number may be off before it counts less, such as 3; None takes all of
+            them as they are. `docs/beliefs.md` says what is done.
         fitted: the file that `symdual fit` wrote, or the same as a mapping: its numbers take the place of the priors
             and the noise given here.
         name: the name of the generated package; the model file's name by default.
@@ -111,6 +114,7 @@ class Model(System):
         time: sp.Symbol | None = None,
         filter: str = "extended",
         square_root: bool = False,
+        outliers: float | None = None,
         fitted: Source | None = None,
         name: str = "",
     ) -> None:
@@ -167,6 +171,7 @@ class Model(System):
             name=check_name(name, "the model") if name else "",
             filter=filter,
             square_root=bool(square_root),
+            outliers=checked_outliers(outliers),
             fitted=known,
         )
         put(states=states, inputs=inputs, memory=0, time=clock[0] if clock else None)
