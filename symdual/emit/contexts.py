@@ -38,7 +38,6 @@ class Has(NamedTuple):
     smooths: bool  # an iterated filter that linearises the step before again
     lowrank: bool  # a low-rank form of the dual cost
     exact_slopes: bool  # slopes of the dual cost by the adjoint recursion, not by differences
-    selection: bool  # simulated rollouts that select among plans
     planned: bool  # the part of a package for the controller `planned`, which was asked for
     likelihood: bool  # the part for fits to recordings
 
@@ -276,8 +275,8 @@ class StartsContext(NamedTuple):
     diffusion: str
 
 
-class RolloutsContext(NamedTuple):
-    """Rollouts."""
+class SimulationContext(NamedTuple):
+    """Simulations of rollouts."""
 
     diffusion: str
 

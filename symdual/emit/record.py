@@ -51,7 +51,6 @@ class Needs(NamedTuple):
     constrained: bool
     state_dependent_noise: bool
     discrete: bool
-    has_rollouts: bool
     likelihood: bool
 
     @property

@@ -27,11 +27,11 @@ def records(needs: Needs) -> tuple[Record, ...]:
             (needs.state_dependent_noise or needs.second_order) and needs.exact,
         ),
         _stored_plan(),
-        _decision_log(needs.has_rollouts),
+        _decision_log(),
         _stage_cost(needs.has_expression_cost, needs.signals),
         _settings(needs.transition, needs.diffusion, needs.has_expression_cost, needs.constrained, needs.discrete),
         scratch(needs),
-        *((_rollout(needs.diffusion),) if needs.has_rollouts else ()),
+        _rollout(needs.diffusion, needs.constrained),
         *(likelihood_records(needs.state_dependent_noise) if needs.likelihood else ()),
     )
 
@@ -194,17 +194,26 @@ def _race() -> tuple[Field, ...]:
         Field("entry_place", ("ENTRIES",), "their places of stored plans"),
         Field("entry_follow", ("ENTRIES",), "for how many steps they are followed"),
         Field("entry_cost", ("ENTRIES",), "mean cost in the first rollouts"),
-        Field("entry_gap", ("ENTRIES",), "what they cost more than the default in fresh rollouts, or NaN"),
+        Field("entry_in", ("ENTRIES",), "1 for those that are not left out"),
+        Field("entry_unlike", ("ENTRIES",), "1 for those that have to be confirmed"),
+        Field(
+            "entry_gap", ("ENTRIES",), "what challengers cost more than the harder reference in fresh rollouts, or NaN"
+        ),
         Field("entry_error", ("ENTRIES",), "its standard error"),
+        Field("entry_sure", ("ENTRIES",), "how sure it is that they are better than both references"),
         Field("entry_won", (), "the contestant that won"),
+        Field("met", (), "rollouts that were counted"),
+        Field("entry_last", ("ENTRIES",), "cost in the last one"),
+        Field("entry_total", ("ENTRIES",), "sum of costs"),
+        Field("entry_square", ("ENTRIES", "ENTRIES"), "sums of squared differences, below the diagonal"),
     )
 
 
-def _rollout(diffusion: str) -> Record:
+def _rollout(diffusion: str, constrained: bool) -> Record:
     dense = [Field("drift", ("NTHETA", "NTHETA"), "of the drift")] if diffusion == "dense" else []
     return Record(
         "ROLLOUT",
-        "a rollout; only for controllers with rollouts",
+        "a rollout",
         (
             Field("stream", ("6",), "of random numbers"),
             Field("draws", ("NZ",), "normal random numbers"),
@@ -215,11 +224,12 @@ def _rollout(diffusion: str) -> Record:
             Field("process", ("NX", "NX"), "triangular root of the process noise"),
             Field("measurement", ("NY", "NY"), "of the measurement noise"),
             *dense,
+            *([Field("g", ("NC",), "constraints")] if constrained else []),
         ),
     )
 
 
-def _decision_log(has_rollouts: bool) -> Record:
+def _decision_log() -> Record:
     return Record(
         "DECISION_LOG",
         "how a decision of a planning controller came about",
@@ -239,7 +249,7 @@ def _decision_log(has_rollouts: bool) -> Record:
             Field("look_u", ("LOOKS", "NU"), "these inputs"),
             Field("look_cost", ("LOOKS",), "their cost with the next measurement taken into account"),
             Field("reach", ("2", "NU"), "how far below and above the certainty-equivalent input Jbar stays below J"),
-            *(_race() if has_rollouts else ()),
+            *_race(),
         ),
     )
 
