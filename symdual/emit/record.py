@@ -36,6 +36,7 @@ class Needs(NamedTuple):
 
     square_root: bool
     second_order: bool
+    outliers: bool
     refinement: str
     smooths: bool
     wide: int
@@ -50,7 +51,6 @@ class Needs(NamedTuple):
     constrained: bool
     state_dependent_noise: bool
     discrete: bool
-    has_rollouts: bool
     likelihood: bool
 
     @property

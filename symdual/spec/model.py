@@ -27,6 +27,7 @@ from symdual.spec.given import (
     checked_bounds,
     checked_drift,
     checked_method,
+    checked_outliers,
     checked_state_bounds,
     checked_step,
     checked_substeps,
@@ -35,7 +36,7 @@ from symdual.spec.given import (
 )
 from symdual.spec.mechanics import motion_of
 from symdual.spec.names import check_name
-from symdual.spec.noise import Noise, noise_of, refuse
+from symdual.spec.noise import Noise, in_order, noise_of, refuse
 from symdual.spec.past import depths
 from symdual.spec.symbols import Constant, FeatureSum, Unknown, one_for_each
 from symdual.spec.system import System, remembering
@@ -64,8 +65,8 @@ class Model(System):
         substeps: how many steps of the method one step consists of, while the input holds; for stiff dynamics. They are
             a loop, so the code does not grow with them.
         observation: expressions in the states and unknowns; the states themselves by default.
-        process_noise: Q, as a number, a diagonal or a matrix. Entries may be expressions in states, inputs, signals
-            and time.
+        process_noise: Q, as a number, a diagonal, a matrix or a mapping such as {"speed": 0.1}, which is 0 for what it
+            does not name. Entries may be expressions in states, inputs, signals and time.
         measurement_noise: R, in the same way but without inputs. R = 0 is allowed.
         transition: D in theta' = D theta + N(0, Xi), as a number, a diagonal or a matrix, or as a mapping from unknowns
             to numbers; what is not named is constant, as all of them are by default.
@@ -81,6 +82,8 @@ class Model(System):
             does both; `"recalibrated"`, which tells what a curved measurement leaves by its slope at the new mean, and
             undoes an update that does not help; `"recalibrated_second_order"`. `docs/beliefs.md` says when which.
         square_root: whether the filter keeps a factor of the covariance, for ill-conditioned problems.
+        outliers: how many deviations a measured number may be off before it counts less, such as 3; None takes all of
+            them as they are. `docs/beliefs.md` says what is done.
         fitted: the file that `symdual fit` wrote, or the same as a mapping: its numbers take the place of the priors
             and the noise given here.
         name: the name of the generated package; the model file's name by default.
@@ -112,6 +115,7 @@ class Model(System):
         time: sp.Symbol | None = None,
         filter: str = "extended",
         square_root: bool = False,
+        outliers: float | None = None,
         fitted: Source | None = None,
         name: str = "",
     ) -> None:
@@ -145,6 +149,9 @@ class Model(System):
             content.add(expression, f"the observation number {row}", declared)
             _refuse_inputs(expression, inputs, row)
             _refuse_processes(expression, row)
+        process_noise = in_order(process_noise, [state.name for state in states], "process_noise")
+        seen = [one.name if one in states else f"y{row}" for row, one in enumerate(measured)]
+        measurement_noise = in_order(measurement_noise, seen, "measurement_noise")
         noise = noise_of(process_noise, measurement_noise, len(states), len(measured))
         for where, expression in () if noise is None else noise.named:
             refuse(expression, inputs, where)
@@ -165,6 +172,7 @@ class Model(System):
             name=check_name(name, "the model") if name else "",
             filter=filter,
             square_root=bool(square_root),
+            outliers=checked_outliers(outliers),
             fitted=known,
         )
         put(states=states, inputs=inputs, memory=0, time=clock[0] if clock else None)

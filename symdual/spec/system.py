@@ -55,6 +55,7 @@ class System:
     state_bounds: tuple[Sides, ...]
     filter: str
     square_root: bool
+    outliers: float | None
     fitted: Fitted | None
     memory: int
 
