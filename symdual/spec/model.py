@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import sympy as sp
@@ -34,6 +34,7 @@ from symdual.spec.given import (
     checked_transition,
     of_the_same_form,
 )
+from symdual.spec.mechanics import motion_of
 from symdual.spec.names import check_name
 from symdual.spec.noise import Noise, in_order, noise_of, refuse
 from symdual.spec.past import depths
@@ -195,6 +196,41 @@ class Model(System):
             raise ModelError(f'method="{method}" is not for models with state_bounds: its steps do not stop there')
         if known is not None:
             known.prior(self.unknown_names, *self._own_prior)  # a name that the model does not know is an error
+
+    @classmethod
+    def from_mechanics(
+        cls,
+        equations: Any,
+        inputs: Sequence[sp.Expr],
+        *,
+        values: Mapping[sp.Symbol, float] | None = None,
+        step: float,
+        **options: Any,
+    ) -> Self:
+        """A model of the equations of motion of a `KanesMethod` or `LagrangesMethod` of `sympy.physics.mechanics`.
+
+        Coordinates are states under their names, followed by speeds under theirs, which after Lagrange are `q_rate` for
+        the coordinate `q`. Unknowns may stand anywhere, in masses and forces.
+
+        Args:
+            equations: the equations of motion, formed, with coordinates and speeds that do not depend on each other.
+            inputs: symbols or functions of time.
+            values: numbers for symbols, such as lengths.
+            step: how long the input holds.
+            options: everything else that a model takes, in the same symbols and functions of time; the method is
+                `"rk4"` by default.
+
+        >>> from sympy.physics.mechanics import LagrangesMethod, dynamicsymbols
+        >>> q, F, m = dynamicsymbols("q"), sympy.Symbol("F"), symdual.unknown("m", mean=1.0, variance=0.1)
+        >>> spring = LagrangesMethod(m * q.diff() ** 2 / 2 - 2 * q**2 + F * q, [q])
+        >>> equations = spring.form_lagranges_equations()
+        >>> symdual.Model.from_mechanics(spring, [F], step=0.1, name="spring")
+        <Model spring: states q, q_rate, inputs F, unknowns m>
+        """
+        motion = motion_of(equations, inputs, values or {})
+        given = {"method": "rk4"} | {key: motion.translated(value) for key, value in options.items()}
+        acting = [motion.symbols[symbol] for symbol in inputs]
+        return cls(list(motion.states), acting, derivatives=list(motion.derivatives), step=step, **given)
 
     def __repr__(self) -> str:
         names = ", ".join(s.name for s in self.states), ", ".join(u.name for u in self.inputs)

@@ -78,7 +78,7 @@ class Scenario:
             may be mappings by names, too.
         prior_mean, prior_covariance: those of theta in the order of `Model.unknown_names`, instead of the model's own,
             or mappings by the names of unknowns, which change only what they name. Like truth they are in your units;
-            correlations of unknowns with bounds are those of their logarithms or logits ([bounds](bounds.md)).
+            correlations of unknowns with bounds are those of their logarithms or logits.
         plant: the true system, the model itself by default; its noise is the noise of the simulation, and its
             transition and drift move its parameters. A model that is its own plant drifts only where it is asked to.
         truth: the plant's true parameters at the start, as a mapping from name to number (or list, for the weights of a
