@@ -70,5 +70,6 @@ sphinx_gallery_conf = {
     "min_reported_time": 1e9,
     "write_computation_times": False,
     "reset_modules": ("matplotlib",),
+    "remove_config_comments": True,
     "thumbnail_size": (480, 320),
 }

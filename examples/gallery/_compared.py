@@ -1,84 +1,36 @@
-"""What all pages of the gallery say at their end: costs with standard errors, and a sentence that follows from them."""
+"""What a page of the gallery does besides what it shows: it keeps what it has found, and draws a small picture of it.
+
+It is hidden in the documentation, so that the code that is shown needs symdual alone.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from matplotlib.figure import Figure
 
-from symdual import Episodes
+from symdual import generation
+from symdual.report.gallery import COLOURS, spread, violated
 
-COLOURS = {"ce": "#c8381e", "cautious": "#d69a00", "dual": "#00866b", "planned": "#3b6fc4", "oracle": "#555555"}
 GALLERY = Path(__file__).resolve().parent  # programs that are run to make pages have no __file__
 PACKAGES = GALLERY.parents[1] / "out/gallery"  # a folder for each page: they may be made at the same time
 
 
-class Judged(Protocol):
-    """What a comparison asks of episodes: their costs, and which of them failed (not 0)."""
-
-    @property
-    def costs(self) -> NDArray[np.float64]: ...
-    @property
-    def outcomes(self) -> NDArray[np.int64]: ...
+def begin(page: str) -> None:
+    """Work in the folder of the gallery, and let the packages of a page be generated in its own folder."""
+    os.chdir(GALLERY)
+    usual = generation.packages_folder
+    generation.packages_folder = lambda folder: usual(PACKAGES / page if folder is None else folder)
 
 
 def runs(usual: int) -> int:
     """How many runs: the first argument of the program, or as many as usual."""
     return int(sys.argv[1]) if len(sys.argv) > 1 else usual
-
-
-def spread(values: NDArray[np.float64]) -> tuple[float, float]:
-    """Mean and standard error over the runs that finished."""
-    done = values[np.isfinite(values)]
-    return float(done.mean()), float(done.std(ddof=1) / np.sqrt(len(done)))
-
-
-def table(found: Mapping[str, Judged], baseline: str = "ce") -> str:
-    """Cost of an episode by controller, and the difference to the baseline, run by run."""
-    lines = [f"{'':10s} {'cost of an episode':>22s}   {'minus ' + baseline + ', run by run':>24s}   better in"]
-    for name, episodes in found.items():
-        costs, gap = episodes.costs, episodes.costs - found[baseline].costs
-        failed = int(np.sum(episodes.outcomes != 0))
-        line = f"{name:10s} {'{:11.4g} +- {:.2g}'.format(*spread(costs)):>22s}"
-        if name != baseline:
-            share = f"{100 * np.nanmean(gap < 0):.0f} %"
-            line += f"   {'{:+.4g} +- {:.2g}'.format(*spread(gap)):>24s}   {share:>9s}"
-        lines.append(line + (f"   {failed} episodes failed" if failed else ""))
-    return "\n".join(lines)
-
-
-def violated(episodes: Episodes, since: int = 1) -> float:
-    """The share of steps, from one on, at which the constraint was violated."""
-    return float(np.mean(episodes.constraints[episodes.outcomes == 0, since:, 0] > 0))
-
-
-def kept(found: Mapping[str, Episodes], since: int = 1) -> str:
-    """How often the constraint was violated from some step on, and how far from it the episodes were."""
-    lines = [f"{'':10s} {'violated':>12s}   {'mean distance':>14s}   {'largest excess':>14s}"]
-    for name, episodes in found.items():
-        g = episodes.constraints[episodes.outcomes == 0, since:, 0]
-        worst = max(float(g.max()), 0.0)
-        lines.append(f"{name:10s} {100 * violated(episodes, since):10.1f} %   {-g.mean():14.3f}   {worst:14.3f}")
-    return "\n".join(lines)
-
-
-def sentence(found: Mapping[str, Judged], name: str, baseline: str = "ce") -> str:
-    """Whether one controller is better than another, as far as the runs can tell."""
-    count = len(found[name].costs)
-    gap, error = spread(found[name].costs - found[baseline].costs)
-    if max(abs(gap), error) < 1e-9 * abs(spread(found[baseline].costs)[0]):
-        return f"{name} and {baseline} cost the same in each of {count} runs, to nine digits."
-    share = abs(gap / spread(found[baseline].costs)[0])
-    told = f"{gap:+.3g} +- {error:.2g} over {count} runs"
-    if abs(gap) < 2 * error:
-        return f"{name} and {baseline} cannot be told apart:\n{told}, less than two standard errors."
-    certain = "" if abs(gap) >= 3 * error else " (between two and three standard errors)"
-    return f"{name} costs {100 * share:.2g} % {'less' if gap < 0 else 'more'} than {baseline}:\n{told}{certain}."
 
 
 def remember(page: str, found: Mapping[str, Any], baseline: str = "ce", case: str = "", since: int = 0) -> None:
@@ -99,24 +51,21 @@ def remember(page: str, found: Mapping[str, Any], baseline: str = "ce", case: st
         "violated": {name: violated(episodes, since) for name, episodes in found.items()} if since else {},
     }
     (PACKAGES / page).mkdir(parents=True, exist_ok=True)
+    thumbnail({name: spread(episodes.costs) for name, episodes in found.items()}, PACKAGES / page / "thumbnail.png")
     (PACKAGES / page / f"evidence{case and '-'}{case}.json").write_text(json.dumps(row, indent=1))
 
 
-def bands(panel: Any, values: NDArray[np.float64], name: str, times: NDArray[np.float64] | None = None) -> None:
-    """The median of the runs, and where 80 % of them are."""
-    low, middle, high = np.nanquantile(values, [0.1, 0.5, 0.9], axis=0)
-    at = np.arange(float(len(middle))) if times is None else times[: len(middle)]
-    panel.plot(at, middle, color=COLOURS[name], lw=1.6, label=name)
-    panel.fill_between(at, low, high, color=COLOURS[name], alpha=0.13, lw=0)
-
-
-def finish(panels: Any, labels: list[str], below: str, above: str = "medians, and 80 % of the runs") -> None:
-    """Labels, grids, one legend, and what lines and bands are."""
-    panels[0].set_title(above, loc="right", fontsize=8, color="#555555")
-    for panel, label in zip(panels, labels, strict=True):
-        panel.set_ylabel(label)
-        panel.grid(alpha=0.25, lw=0.6)
-        panel.spines[["top", "right"]].set_visible(False)
-    panels[0].legend(frameon=False, fontsize=8)
-    panels[-1].set_xlabel(below)
-    panels[0].figure.align_ylabels(panels)
+def thumbnail(costs: Mapping[str, tuple[float, float]], file: Path) -> None:
+    """Costs with their standard errors as bars that can still be read when they are small."""
+    figure = Figure(figsize=(4.8, 3.2), dpi=100, facecolor="white")
+    axes = figure.add_axes((0.24, 0.05, 0.72, 0.78))
+    for place, (name, (mean, error)) in enumerate(costs.items()):
+        axes.barh(place, mean, xerr=2 * error, color=COLOURS[name], height=0.62, error_kw={"lw": 2.0})
+    axes.set_yticks(range(len(costs)), list(costs), fontsize=17)
+    axes.set_xticks([])
+    axes.invert_yaxis()
+    axes.axvline(0.0, color="black", lw=1.0)
+    axes.spines[["top", "right", "bottom", "left"]].set_visible(False)
+    axes.tick_params(length=0)
+    figure.text(0.05, 0.9, "cost of an episode", fontsize=15)
+    figure.savefig(file)

@@ -24,11 +24,17 @@ and Tilbury, University of Michigan, "Aircraft pitch"). The loss and the drift a
 
 import numpy as np
 import sympy as sp
-from _compared import PACKAGES, bands, finish, remember, runs, sentence, table
 from matplotlib import pyplot as plt
 
 import symdual
 from symdual import Model, Scenario, unknown
+from symdual.report.gallery import bands, finish, sentence, table
+
+# sphinx_gallery_thumbnail_path = "../out/gallery/aircraft/thumbnail.png"
+# sphinx_gallery_start_ignore
+page = __import__("_compared")  # hidden: what keeps the results of a page
+page.begin("aircraft")
+# sphinx_gallery_end_ignore
 
 # %%
 # The model
@@ -69,12 +75,18 @@ scenario = Scenario(
 # --------------
 # The truth is the same in every run, the loss after five seconds; only the noise differs. The oracle is told of it.
 
-problem = symdual.problem(scenario, folder=PACKAGES / "aircraft")
-found = symdual.simulate(problem, ["ce", "cautious", "dual", "oracle"], runs=runs(100))
+RUNS = 100
+# sphinx_gallery_start_ignore
+RUNS = page.runs(RUNS)
+# sphinx_gallery_end_ignore
+problem = symdual.problem(scenario)
+found = symdual.simulate(problem, ["ce", "cautious", "dual", "oracle"], runs=RUNS)
 print(table(found))
 print(sentence(found, "dual"))
 print(sentence(found, "dual", "cautious"))
-remember("aircraft", found)
+# sphinx_gallery_start_ignore
+page.remember("aircraft", found)
+# sphinx_gallery_end_ignore
 
 # %%
 # What they do, and what they believe

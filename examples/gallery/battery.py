@@ -27,11 +27,17 @@ resistance is 0.07 ohm in the middle range). Ageing and noise are assumptions.
 
 import numpy as np
 import sympy as sp
-from _compared import COLOURS, PACKAGES, bands, finish, remember, runs, sentence, table
 from matplotlib import pyplot as plt
 
 import symdual
 from symdual import Model, Scenario, previous, unknown
+from symdual.report.gallery import COLOURS, bands, finish, sentence, table
+
+# sphinx_gallery_thumbnail_path = "../out/gallery/battery/thumbnail.png"
+# sphinx_gallery_start_ignore
+page = __import__("_compared")  # hidden: what keeps the results of a page
+page.begin("battery")
+# sphinx_gallery_end_ignore
 
 # %%
 # The model
@@ -70,12 +76,18 @@ scenario = Scenario(
 # --------------
 # Every run has another cell, drawn from what is believed, and all controllers meet the same ones.
 
-problem = symdual.problem(scenario, folder=PACKAGES / "battery")
-found = symdual.simulate(problem, ["ce", "cautious", "dual", "oracle"], runs=runs(200), truth="prior")
+RUNS = 200
+# sphinx_gallery_start_ignore
+RUNS = page.runs(RUNS)
+# sphinx_gallery_end_ignore
+problem = symdual.problem(scenario)
+found = symdual.simulate(problem, ["ce", "cautious", "dual", "oracle"], runs=RUNS, truth="prior")
 print(table(found))
 print(sentence(found, "dual"))
 print(sentence(found, "dual", "cautious"))
-remember("battery", found)
+# sphinx_gallery_start_ignore
+page.remember("battery", found)
+# sphinx_gallery_end_ignore
 
 # %%
 # What they do

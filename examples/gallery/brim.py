@@ -21,10 +21,16 @@ the :doc:`reactor <reactor>` and the :doc:`room <room>` are from the literature.
 """
 
 import numpy as np
-from _compared import GALLERY, PACKAGES, bands, finish, kept, remember, runs, sentence, table
 from matplotlib import pyplot as plt
 
 import symdual
+from symdual.report.gallery import bands, finish, kept, sentence, table
+
+# sphinx_gallery_thumbnail_path = "../out/gallery/brim/thumbnail.png"
+# sphinx_gallery_start_ignore
+page = __import__("_compared")  # hidden: what keeps the results of a page
+page.begin("brim")
+# sphinx_gallery_end_ignore
 
 # %%
 # The comparison
@@ -33,14 +39,20 @@ import symdual
 # the step on at which the level does.
 
 WANTED = 8
-problem = symdual.problem(GALLERY.parent / "brim.py", folder=PACKAGES / "brim")
-found = symdual.simulate(problem, ["ce", "cautious", "dual", "planned"], runs=runs(200), truth="prior")
+RUNS = 200
+# sphinx_gallery_start_ignore
+RUNS = page.runs(RUNS)
+# sphinx_gallery_end_ignore
+problem = symdual.problem("../brim.py")
+found = symdual.simulate(problem, ["ce", "cautious", "dual", "planned"], runs=RUNS, truth="prior")
 print(table(found, "cautious"))
 print(kept(found, since=WANTED))
 print(sentence(found, "dual", "cautious"))
 print(sentence(found, "planned", "dual"))
 print(sentence(found, "planned", "cautious"))
-remember("brim", found, "cautious", since=WANTED)
+# sphinx_gallery_start_ignore
+page.remember("brim", found, "cautious", since=WANTED)
+# sphinx_gallery_end_ignore
 
 # %%
 # What they do, and what they learn

@@ -26,12 +26,18 @@ from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
-from _compared import COLOURS, GALLERY, PACKAGES, finish, remember, runs, sentence, table
 from matplotlib import pyplot as plt
 from numpy.typing import NDArray
 
 import symdual
+from symdual.report.gallery import COLOURS, finish, sentence, table
 from symdual.runtime.plants import ForeignEpisode, cost_along
+
+# sphinx_gallery_thumbnail_path = "../out/gallery/gym_pendulum/thumbnail.png"
+# sphinx_gallery_start_ignore
+page = __import__("_compared")  # hidden: what keeps the results of a page
+page.begin("gym_pendulum")
+# sphinx_gallery_end_ignore
 
 # %%
 # The environment
@@ -75,7 +81,11 @@ def sensors(seed: int, variances: Array, truth: list[Array]) -> Callable[[Array,
 # Both controllers meet the same starts and the same noise of the sensors, and have to learn the mass within the one
 # episode that counts.
 
-problem = symdual.problem(GALLERY.parent / "gym_pendulum.py", folder=PACKAGES / "gym_pendulum")
+RUNS = 100
+# sphinx_gallery_start_ignore
+RUNS = page.runs(RUNS)
+# sphinx_gallery_end_ignore
+problem = symdual.problem("../gym_pendulum.py")
 noise = np.diag(problem.package.numbers["measurement_noise"])
 
 
@@ -105,13 +115,15 @@ def steered(name: str, count: int) -> Steered:
     return Steered(episodes, np.array(states)[:, :, 0], costs, np.zeros(count, np.int64))
 
 
-found = {name: steered(name, runs(100)) for name in ("ce", "dual")}
+found = {name: steered(name, RUNS) for name in ("ce", "dual")}
 print(table(found))
 print(sentence(found, "dual"))
 for name, own in found.items():
     known = np.mean([np.sqrt(episode.variances[20, 2]) for episode in own.episodes])
     print(f"{name:5s} deviation of 1/mass when it begins to matter: {known:.2f}")
-remember("gym_pendulum", found)
+# sphinx_gallery_start_ignore
+page.remember("gym_pendulum", found)
+# sphinx_gallery_end_ignore
 
 # %%
 # What they do, and what they believe

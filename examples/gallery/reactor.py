@@ -26,11 +26,17 @@ Step and length of the plans were then chosen to save computing time.
 """
 
 import numpy as np
-from _compared import GALLERY, PACKAGES, bands, finish, kept, remember, runs, sentence, table
 from matplotlib import pyplot as plt
 
 import symdual
 from symdual import Settings
+from symdual.report.gallery import bands, finish, kept, sentence, table
+
+# sphinx_gallery_thumbnail_path = "../out/gallery/reactor/thumbnail.png"
+# sphinx_gallery_start_ignore
+page = __import__("_compared")  # hidden: what keeps the results of a page
+page.begin("reactor")
+# sphinx_gallery_end_ignore
 
 # %%
 # The comparison
@@ -38,13 +44,19 @@ from symdual import Settings
 # Plans of sixteen minutes, episodes of an hour. The cost is minus the B that flows out, and something for changes of
 # the flow; it does not contain the limit, so that the table is to be read together with what is below it.
 
-problem = symdual.problem(GALLERY.parent / "reactor.py", folder=PACKAGES / "reactor")
+RUNS = 60
+# sphinx_gallery_start_ignore
+RUNS = page.runs(RUNS)
+# sphinx_gallery_end_ignore
+problem = symdual.problem("../reactor.py")
 settings = Settings("drift", window=8)
-found = symdual.simulate(problem, ["ce", "cautious", "dual", "oracle"], runs=runs(60), settings=settings)
+found = symdual.simulate(problem, ["ce", "cautious", "dual", "oracle"], runs=RUNS, settings=settings)
 print(table(found))
 print(kept(found, since=5))
 print(sentence(found, "dual", "cautious"))
-remember("reactor", found, "cautious", since=5)
+# sphinx_gallery_start_ignore
+page.remember("reactor", found, "cautious", since=5)
+# sphinx_gallery_end_ignore
 
 # %%
 # What they do, and what they learn

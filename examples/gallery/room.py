@@ -24,10 +24,16 @@ kWh/K, 5.29 K/kW, 7.89 m2. Prices, weather, priors and noise are assumptions.
 """
 
 import numpy as np
-from _compared import GALLERY, PACKAGES, bands, finish, kept, remember, runs, sentence, table
 from matplotlib import pyplot as plt
 
 import symdual
+from symdual.report.gallery import bands, finish, kept, sentence, table
+
+# sphinx_gallery_thumbnail_path = "../out/gallery/room/thumbnail.png"
+# sphinx_gallery_start_ignore
+page = __import__("_compared")  # hidden: what keeps the results of a page
+page.begin("room")
+# sphinx_gallery_end_ignore
 
 # %%
 # The comparison
@@ -35,12 +41,18 @@ import symdual
 # A day in steps of an hour, from midnight on. The cost is what the heat costs. The limit is soft and not part of it, so
 # that the table is to be read together with what is below it.
 
-problem = symdual.problem(GALLERY.parent / "heated_room.py", folder=PACKAGES / "room")
-found = symdual.simulate(problem, ["ce", "cautious", "dual", "oracle"], runs=runs(60), truth="prior")
+RUNS = 60
+# sphinx_gallery_start_ignore
+RUNS = page.runs(RUNS)
+# sphinx_gallery_end_ignore
+problem = symdual.problem("../heated_room.py")
+found = symdual.simulate(problem, ["ce", "cautious", "dual", "oracle"], runs=RUNS, truth="prior")
 print(table(found))
 print(kept(found))
 print(sentence(found, "dual", "cautious"))
-remember("room", found, "cautious", since=1)
+# sphinx_gallery_start_ignore
+page.remember("room", found, "cautious", since=1)
+# sphinx_gallery_end_ignore
 
 # %%
 # What they do, and what they learn

@@ -26,11 +26,17 @@ seconds) are typical numbers, not a measured mount.
 
 import numpy as np
 import sympy as sp
-from _compared import COLOURS, PACKAGES, finish, remember, runs, sentence, table
 from matplotlib import pyplot as plt
 
 import symdual
 from symdual import Model, Scenario, Settings, covariances, features, unknown
+from symdual.report.gallery import COLOURS, finish, sentence, table
+
+# sphinx_gallery_thumbnail_path = "../out/gallery/telescope/thumbnail.png"
+# sphinx_gallery_start_ignore
+page = __import__("_compared")  # hidden: what keeps the results of a page
+page.begin("telescope")
+# sphinx_gallery_end_ignore
 
 # %%
 # Two models and a mount
@@ -73,15 +79,21 @@ scenarios = {
 # Three turns of the worm, planned four steps ahead; the gear is the same in each run, air and wind differ. All
 # guiders meet the same.
 
-problems = {name: symdual.problem(scenario, folder=PACKAGES / "telescope") for name, scenario in scenarios.items()}
+RUNS = 100
+# sphinx_gallery_start_ignore
+RUNS = page.runs(RUNS)
+# sphinx_gallery_end_ignore
+problems = {name: symdual.problem(scenario) for name, scenario in scenarios.items()}
 settings = Settings(window=WINDOW)
-process = symdual.simulate(problems["with a process"], ["ce", "dual"], runs=runs(100), settings=settings)
-follower = symdual.simulate(problems["plain"], ["ce"], runs=runs(100), settings=settings)
+process = symdual.simulate(problems["with a process"], ["ce", "dual"], runs=RUNS, settings=settings)
+follower = symdual.simulate(problems["plain"], ["ce"], runs=RUNS, settings=settings)
 guiders = {"plain": follower["ce"], "process": process["ce"]}
 print(table(guiders, "plain"))
 print(sentence(guiders, "process", "plain"))
 print(sentence(process, "dual", "ce"))
-remember("telescope", process)
+# sphinx_gallery_start_ignore
+page.remember("telescope", process)
+# sphinx_gallery_end_ignore
 
 # %%
 # The star on the sensor

@@ -22,11 +22,17 @@ were several times those of the dual controller, over 20 runs; their second task
 """
 
 import numpy as np
-from _compared import PACKAGES, bands, finish, remember, runs, sentence, table
 from matplotlib import pyplot as plt
 
 import symdual
 from symdual.paper.models.tse_bar_shalom import scenario
+from symdual.report.gallery import bands, finish, sentence, table
+
+# sphinx_gallery_thumbnail_path = "../out/gallery/tse_bar_shalom/thumbnail.png"
+# sphinx_gallery_start_ignore
+page = __import__("_compared")  # hidden: what keeps the results of a page
+page.begin("tse_bar_shalom")
+# sphinx_gallery_end_ignore
 
 # %%
 # The comparison
@@ -34,21 +40,29 @@ from symdual.paper.models.tse_bar_shalom import scenario
 # The model is a file of symdual's own (`symdual/paper/models/tse_bar_shalom.py`). First with the plant of 1973, the
 # same in every run:
 
-problem = symdual.problem(scenario, folder=PACKAGES / "tse_bar_shalom")
+RUNS = 200
+# sphinx_gallery_start_ignore
+RUNS = page.runs(RUNS)
+# sphinx_gallery_end_ignore
+problem = symdual.problem(scenario)
 names = ["ce", "cautious", "dual", "oracle"]
-found = symdual.simulate(problem, names, runs=runs(200), truth="scenario")
+found = symdual.simulate(problem, names, runs=RUNS, truth="scenario")
 print(table(found))
 print(sentence(found, "dual"))
-remember("tse_bar_shalom", found, case="theirs")
+# sphinx_gallery_start_ignore
+page.remember("tse_bar_shalom", found, case="theirs")
+# sphinx_gallery_end_ignore
 
 # %%
 # And with another plant in each run, drawn from the prior, which is the fairer test of a Bayesian controller:
 
-drawn = symdual.simulate(problem, names, runs=runs(200), truth="prior")
+drawn = symdual.simulate(problem, names, runs=RUNS, truth="prior")
 print(table(drawn))
 print(sentence(drawn, "dual"))
 print(sentence(drawn, "dual", "cautious"))
-remember("tse_bar_shalom", drawn, case="drawn")
+# sphinx_gallery_start_ignore
+page.remember("tse_bar_shalom", drawn, case="drawn")
+# sphinx_gallery_end_ignore
 
 # %%
 # What they do

@@ -7,7 +7,7 @@ could have been chosen better.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -45,7 +45,6 @@ def check_discrete_inputs(
     model: Specification,
     package: LoadedPackage,
     seed: int = 0,
-    progress: Callable[[float], None] = lambda fraction: None,
     scenarios: Sequence[Scenario] = (),
 ) -> list[BlockResult]:
     """Compare decisions of ce, dual and cautious with all combinations; nothing where there are no choices.
@@ -58,10 +57,9 @@ def check_discrete_inputs(
     homes = finite_places(package, places(model, scenarios, np.random.default_rng(seed)))
     sample = sampler(model, package, homes, seed, input_bounds(model, scenarios))
     random, results = np.random.default_rng(seed), []
-    for number, (kind, learning, name) in enumerate(COSTS):
+    for kind, learning, name in COSTS:
         found = [_Decision(sample(random), package, chosen, kind, learning).compared(random) for _ in range(PROBLEMS)]
         results += _judged(found, name, any_free=bool(np.isnan(chosen[:, 0]).any()))
-        progress((number + 1) / len(COSTS))
     return results
 
 

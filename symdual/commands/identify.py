@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from symdual.commands.json_file import write_json
-from symdual.commands.options import json_option, model_file_argument
+from symdual.commands.options import json_option, model_file_argument, results_option
 from symdual.commands.terminal import headed, new_console, shown
 from symdual.common.errors import SymdualError
 from symdual.report.progress import late_progress
@@ -21,15 +21,7 @@ from symdual.report.progress import late_progress
 @click.option("--resample", is_flag=True, help="Put a recording with uneven times on the grid of the model.")
 @click.option("--model", "name", metavar="NAME", help="Which model of the file, if there are several.")
 @click.option("--scenario", metavar="NAME", help="Whose start and prior the experiment has, if there are several.")
-@click.option(
-    "-o",
-    "folder",
-    metavar="DIR",
-    default="results",
-    show_default=True,
-    type=click.Path(path_type=Path),
-    help="Where the figure and the best experiment go, as <model>.identify.png and .csv.",
-)
+@results_option("Where the figure and the best experiment go, as <model>.identify.png and .csv.")
 @json_option
 def identify(
     model_file: Path,

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from symdual.commands.json_file import write_json
-from symdual.commands.options import backend_option, json_option, writable
+from symdual.commands.options import backend_option, json_option, page_option, results_option
 from symdual.commands.terminal import new_marked_console, shown
 from symdual.report.progress import new_progress, side_by_side
 
@@ -54,23 +54,10 @@ def paper_check(only: str | None, html_file: Path | None, errata_file: Path | No
     "--quick", is_flag=True, help="All that fits into a minute: 100 runs, coarser figures; only page and figures stay."
 )
 @click.option("--resume", is_flag=True, help="Go on after an interruption.")
-@click.option(
-    "--html",
-    "html_file",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    callback=writable,
-    help="Where the page goes [DIR/index.html].",
-)
+@page_option("Where the page goes [DIR/index.html].")
 @backend_option
 @json_option
-@click.option(
-    "-o",
-    "folder",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Packages, sweeps, figures and page [out/paper].",
-)
+@results_option("Packages, sweeps, figures and page [out/paper].", None)
 def paper_run(
     experiments: tuple[int, ...],
     runs: int | None,

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from symdual.commands.json_file import write_json
-from symdual.commands.options import json_option, model_file_argument
-from symdual.commands.terminal import headed, new_console, shown, try_other_filters
+from symdual.commands.options import json_option, model_file_argument, results_option
+from symdual.commands.terminal import headed, idle_filter, new_console, shown, try_other_filters
 from symdual.common.errors import SymdualError
 
 
@@ -16,15 +16,7 @@ from symdual.common.errors import SymdualError
 @model_file_argument
 @click.argument("data_file", metavar="DATA.csv", type=click.Path(path_type=Path))
 @click.option("--scenario", metavar="NAME", help="Whose prior to start from, if there are several scenarios.")
-@click.option(
-    "-o",
-    "folder",
-    metavar="DIR",
-    default="results",
-    show_default=True,
-    type=click.Path(path_type=Path),
-    help="Parent folder; the replay lies below it under the name of the recording.",
-)
+@results_option("Parent folder; the replay lies below it under the name of the recording.")
 @json_option
 def replay(model_file: Path, data_file: Path, scenario: str | None, folder: Path, json_file: Path | None) -> None:
     """Run the filter of a scenario in MODEL.py over a recording: columns time, inputs, measurements; gaps allowed."""
@@ -54,10 +46,15 @@ def replay(model_file: Path, data_file: Path, scenario: str | None, folder: Path
     console.print(headed(problem.name, f": {used}, log-likelihood {result.log_likelihood:.6g}"))
     for name, (mean, deviation) in report["belief"].items():
         console.print(f"  {name} = {mean:.4g} +- {deviation:.2g}")
-    for sentence in (report["consistency"]["sentence"], *report["losses"]):
+    for sentence in (
+        *idle_filter(problem.package),
+        report["consistency"]["sentence"],
+        *report["limits"],
+        *report["losses"],
+    ):
         console.print(sentence, style="yellow")
     if result.consistency.verdict == "overconfident":
-        console.print(try_other_filters(model_file), style="yellow")
+        console.print(try_other_filters(model_file, problem.package.name), style="yellow")
     console.print(f"belief in {shown(table)}, figure in {shown(figure)}")
     write_json(json_file, {**report, "table": str(table), "figure": str(figure)})
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from symdual.commands.json_file import write_json
-from symdual.commands.options import json_option, model_file_argument, writable
+from symdual.commands.options import json_option, model_file_argument, page_option
 from symdual.commands.terminal import headed, new_console, print_remarks, shown
 from symdual.report.progress import new_progress
 
@@ -24,14 +24,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @model_file_argument
-@click.option(
-    "--html",
-    "html_file",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    callback=writable,
-    help="Also write a page with typeset mathematics, the generated source and the check's worst errors.",
-)
+@page_option("Also write a page with typeset mathematics, the generated source and the check's worst errors.")
 @click.option("--no-check", is_flag=True, help="Leave the check out of the page, so that nothing is compiled.")
 @json_option
 def show(model_file: Path, html_file: Path | None, no_check: bool, json_file: Path | None) -> None:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from symdual.commands.json_file import write_json
-from symdual.commands.options import backend_option, json_option, model_file_argument, writable
-from symdual.commands.terminal import headed, new_console, shown, try_other_filters
+from symdual.commands.options import backend_option, json_option, model_file_argument, page_option, results_option
+from symdual.commands.terminal import headed, idle_filter, new_console, shown, try_other_filters
 from symdual.controllers import OPTIONS, listed
 from symdual.report.progress import late_progress, new_progress, show_compiling
 
@@ -66,14 +66,8 @@ if TYPE_CHECKING:
 @click.option("--jobs", metavar="N", type=click.IntRange(min=1), help="Threads, at most those of the machine [all].")
 @backend_option
 @click.option("--cluster", metavar="ADDRESS", help="Run on the Dask cluster with this scheduler (tcp://host:port).")
-@click.option(
-    "-o",
-    "folder",
-    metavar="DIR",
-    default="results",
-    show_default=True,
-    type=click.Path(path_type=Path),
-    help="Parent folder; a sweep lies below it under the name of its scenario, with a number where another lies there.",
+@results_option(
+    "Parent folder; a sweep lies below it under the name of its scenario, with a number where another lies there."
 )
 @click.option(
     "--resume", is_flag=True, help="Continue an interrupted sweep, or add runs and controllers to a finished one."
@@ -85,14 +79,7 @@ if TYPE_CHECKING:
     help="What an episode that fails costs: the mean over all episodes is then told as well.",
 )
 @click.option("--force", is_flag=True, help="Overwrite what is there instead of taking a new folder.")
-@click.option(
-    "--html",
-    "html_file",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    callback=writable,
-    help="Also write a page that shows every decision of one run: beliefs, plans, costs, with a slider over time.",
-)
+@page_option("Also write a page that shows every decision of one run: beliefs, plans, costs, with a slider over time.")
 @click.option("--run", default=0, show_default=True, type=click.IntRange(min=0), help="Which run the page shows.")
 @json_option
 def simulate(
@@ -162,10 +149,10 @@ def simulate(
         summary = summarise(results, failure_cost)
         console.print(headed(plan.problem.name, f": {runs} runs, seed {seed}, truth: {truth}"))
         console.print(summary_table(summary))
-        for sentence in summary.sentences():
+        for sentence in [*idle_filter(plan.problem.package), *summary.sentences()]:
             console.print(sentence, style="yellow")
         if summary.overconfident:
-            console.print(try_other_filters(model_file), style="yellow")
+            console.print(try_other_filters(model_file, plan.problem.package.name), style="yellow")
         culprits = _culprits(model_file, results) if any(c.failed for c in summary.controllers) else []
         if not cluster:  # what runs there need not be compiled here
             culprits += _reasons(plan, results, [c.name for c in summary.controllers if c.failed])

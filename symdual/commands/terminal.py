@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+    from symdual.runtime.loading import LoadedPackage
+
 
 _WIDE = 10_000  # columns; nothing that is printed has as many
 _PAGE = 120
@@ -48,9 +50,25 @@ def shown(folder: Path) -> str:
         return str(folder)
 
 
-def try_other_filters(model_file: Path) -> str:
-    """What to do about a filter that is too sure."""
-    return f"whether another filter is more honest here, or none: symdual check --belief {model_file}"
+def try_other_filters(model_file: Path, model: str) -> str:
+    """What to do about a filter that is too sure: which others there are for a model, and what compares them."""
+    from symdual.checks.filters import filters_of
+    from symdual.generation import wanted
+    from symdual.spec.loading import load_model_file
+
+    asked = next(one for one in wanted(load_model_file(model_file)) if one.name == model)
+    own = asked.specification.filter
+    others = [name for name, same in filters_of(asked)[0].items() if own not in (name, *same)]
+    if not others:
+        return f"no filter can differ from {own} on {model}: look at noise, drift and signals (docs/beliefs.md)"
+    several = f"{', '.join(others[:-1])} or {others[-1]}" if len(others) > 1 else others[0]
+    return f"whether {several} is more honest than {own} here: symdual check --belief {model_file}"
+
+
+def idle_filter(package: LoadedPackage) -> list[str]:
+    """A sentence about the filter that a model asks for, where it cannot differ from the one in use."""
+    asked = getattr(package.module, "SAME_AS_EXTENDED", None)
+    return [] if asked is None else [f"the filter {asked} cannot differ from extended on {package.name}"]
 
 
 def print_remarks(console: Console, remarks: Sequence[str]) -> None:

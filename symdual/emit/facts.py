@@ -249,6 +249,8 @@ class Facts:
             if model.objective.constraints:
                 known["WITH_INPUTS"] = with_inputs(model)
                 known["CONSTRAINTS"] = tuple(f"{_plain(g)} <= 0" for g in model.objective.constraints)
+        if self.structure.filter_in_use(model.filter) != model.filter:
+            known["SAME_AS_EXTENDED"] = model.filter  # on this model: nothing is curved
         if model.state_bounds:
             known["STATE_BOUNDS"] = {model.states[i].name: sides for i, sides in model.bounded_states.items()}
         if model.noise is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from symdual.common.errors import SymdualError
 from symdual.common.words import spelled
@@ -12,12 +11,11 @@ from symdual.identification.chosen_model import chosen_model, processes_of
 from symdual.identification.fitted import fitted
 from symdual.identification.likelihood import Likelihood, Report, unreported
 from symdual.identification.parameters.likelihood import parameter_likelihood
-from symdual.identification.parameters.prior_model import PriorModel, prior_model
+from symdual.identification.parameters.prior_model import prior_model
 from symdual.identification.processes.likelihood import process_likelihood
 from symdual.identification.recordings import Source
 from symdual.identification.result import Fit
 from symdual.identification.surroundings import read_recordings
-from symdual.runtime.replay import Recording
 from symdual.spec.loading import Source as ModelSource
 from symdual.spec.loading import contents_of
 
@@ -95,10 +93,3 @@ def likelihood_of(
             "known of the first state of a recording"
         )
     return process_likelihood(chosen, known, recordings, only, hold, full, resample, anyway)
-
-
-def fit_parameters(
-    about: PriorModel, recordings: Sequence[Recording], *, starts: int = 5, report: Report = unreported, **chosen: Any
-) -> Fit:
-    """Fit a model that is loaded to recordings that are read; `chosen` are arguments of `parameter_likelihood`."""
-    return fitted(parameter_likelihood(about, recordings, **chosen), starts, report)

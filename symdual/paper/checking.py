@@ -100,17 +100,17 @@ def select(only: str | None, ids: Sequence[str]) -> frozenset[str]:
     return chosen
 
 
-def closest(wanted: str, ids: Iterable[str], count: int = 3) -> list[str]:
+def closest(wanted: str, ids: Iterable[str]) -> list[str]:
     """The ids that are nearest in writing, ignoring case and the section in front."""
     known = list(ids)
     by_lower = {i.lower(): i for i in known}
     by_tail: dict[str, list[str]] = {}
     for i in known:
         by_tail.setdefault(_tail(i), []).append(i)
-    whole = difflib.get_close_matches(wanted.lower(), by_lower, n=count, cutoff=0.5)
-    tails = difflib.get_close_matches(_tail(wanted), by_tail, n=count, cutoff=0.6)
+    whole = difflib.get_close_matches(wanted.lower(), by_lower, n=3, cutoff=0.5)
+    tails = difflib.get_close_matches(_tail(wanted), by_tail, n=3, cutoff=0.6)
     found = [by_lower[i] for i in whole] + [i for tail in tails for i in by_tail[tail]]
-    return list(dict.fromkeys(found))[:count]
+    return list(dict.fromkeys(found))[:3]
 
 
 def _tail(name: str) -> str:

@@ -78,7 +78,8 @@ def _trajectories(figure: Any, results: Labelled, rows: Sequence[tuple[str, int,
         ax.set_title(f"{name} (median, 80 % of the runs)" if index == 0 and field == "states" else name)
     _uncertainty(axes[-1], results)
     axes[-1].set_xlabel(f"time (a step is {length:g})" if "step" in results.about else "step")
-    axes[-1].xaxis.get_major_locator().set_params(integer=True)
+    if "step" not in results.about:
+        axes[-1].xaxis.get_major_locator().set_params(integer=True)
     named = {label: line for ax in axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
     figure.legend(named.values(), named.keys(), fontsize=8, ncols=7, frameon=False, loc="outside upper left")
 

@@ -75,10 +75,9 @@ def formula(mathml: Markup, class_: str = "") -> Markup:
     return element("div", mathml, class_=f"formula {class_}".strip(), tabindex=0)
 
 
-def folded(summary: Content, *children: Content, opened: bool = False) -> Markup:
+def folded(summary: Content, *children: Content) -> Markup:
     """Return content that opens on a click, without a script."""
-    start = Markup("<details open>") if opened else Markup("<details>")
-    return start + element("summary", summary) + join(children) + Markup("</details>")
+    return Markup("<details>") + element("summary", summary) + join(children) + Markup("</details>")
 
 
 def page(title: str, body: Content, further_styles: str = "", script: str = "") -> str:

@@ -14,9 +14,7 @@ from symdual.runtime.objective import constraints_of
 from symdual.runtime.solver import Solver
 
 
-def prices(
-    solver: Solver, k: int, belief: Belief, candidates: Array, form: str, order: int = 1, learning: bool = True
-) -> Array:
+def prices(solver: Solver, k: int, belief: Belief, candidates: Array, form: str, order: int) -> Array:
     """Jbar, w Jd if nothing more were learned, and what learning takes off w Jd, of each first input, (N, 3).
 
     With constraints all three are those of one plan, with the back-offs that the controller keeps on it.
@@ -33,8 +31,7 @@ def prices(
         if status >= package.nominal.NOT_FINITE:
             continue
         row[1] = weight * _uncertain(solver, (start, end, buffer), form, order, held, 0.0)
-        if learning:
-            row[2] = weight * _uncertain(solver, (start, end, buffer), form, order, held, 1.0) - row[1]
+        row[2] = weight * _uncertain(solver, (start, end, buffer), form, order, held, 1.0) - row[1]
     return found
 
 

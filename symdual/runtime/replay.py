@@ -102,6 +102,7 @@ class Replay(NamedTuple):
     """The belief after each row: means and standard deviations (K, NZ) in your units, with the row's statistics (K,).
 
     A Gaussian process is shown by its values at the points remembered so far; `belief` is the last belief itself.
+    `unsettled` counts the rows at which an iterated filter came to its limit and took the best point that it had found.
     """
 
     recording: Recording
@@ -111,6 +112,7 @@ class Replay(NamedTuple):
     nis: Array
     measured: NDArray[np.int64]
     belief: Belief
+    unsettled: int = 0
 
     def __repr__(self) -> str:
         ratio = f"log-likelihood {self.log_likelihood:.5g}, mean NIS {self.consistency.ratio:.3g}"
@@ -290,6 +292,7 @@ def _replay(problem: Problem, recording: Recording) -> Replay:
     if package.SQUARE_ROOT:
         package.filter.factorise(belief)
     means, deviations, statistics = [], [], []
+    unsettled = 0
     last = problem.prior.mean
     k = 0
     for i, count in enumerate(steps_between(recording, package)):
@@ -309,6 +312,7 @@ def _replay(problem: Problem, recording: Recording) -> Replay:
                 problem, f"at line {recording.lines[i]} of the recording", last, recording.inputs[max(i - 1, 0)], k
             )
         last = mean
+        unsettled += status == module.NOT_CONVERGED
         with np.errstate(over="ignore"):
             totals += stats
         if not np.isfinite(totals).all():
@@ -331,6 +335,7 @@ def _replay(problem: Problem, recording: Recording) -> Replay:
         nis=np.array([s.nis for s in statistics]),
         measured=np.array([s.measured for s in statistics], dtype=np.int64),
         belief=held if package.PROCESSES else held._replace(memory=None),
+        unsettled=int(unsettled),
     )
 
 
@@ -368,10 +373,12 @@ def summary(result: Replay, problem: Problem) -> dict[str, Any]:
     """
     judged = result.consistency
     last = zip(problem.package.belief_names, result.means[-1], result.deviations[-1], strict=True)
+    rows = len(result.recording.times)
+    limit = f"the filter stopped iterating before it settled at {result.unsettled} of {rows} rows"
     return {
         "model": problem.package.name,
         "scenario": problem.name,
-        "rows": len(result.recording.times),
+        "rows": rows,
         "entries": result.recording.measurements.size,
         "measured": judged.measured,
         "log_likelihood": result.log_likelihood,
@@ -383,6 +390,7 @@ def summary(result: Replay, problem: Problem) -> dict[str, Any]:
             "verdict": judged.verdict,
             "sentence": judged.sentence(),
         },
+        "limits": [limit] if result.unsettled else [],
         "losses": [] if result.belief.memory is None else losses(problem.package, result.belief.memory[None]),
     }
 

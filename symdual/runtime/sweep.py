@@ -49,6 +49,7 @@ from symdual.runtime.results import (
     write_results,
     written_format,
 )
+from symdual.runtime.stiffness import step_length
 
 CHUNK = 16  # runs; fixed, so that a sweep with more runs can use those of a smaller one
 MOST_RUNS = 10_000_000  # all chunks are listed in memory and in the results
@@ -110,8 +111,8 @@ class Sweep:
             "outcomes": list(result_fields.REASONS),
             "versions": versions() | ({"backend": "c"} if package.backend == "c" else {}),
         }
-        if "step_length" in package.numbers:
-            identity["step"] = float(package.numbers["step_length"][0])
+        if "step_length" in package.DATA_ENTRIES:
+            identity["step"] = step_length(package)
         if has_objective(package):
             identity["cost"] = package.COST
         bounded = {role: _bounds_of(one) for role, one in (("model", package), ("plant", problem.plant))}

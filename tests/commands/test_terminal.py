@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from rich.table import Table
 
-from symdual.commands.terminal import headed, new_console
+import symdual
+from symdual.commands import main
+from symdual.commands.terminal import headed, idle_filter, new_console, try_other_filters
 from symdual.report.progress import new_progress
 
 HOSTILE = ["[/nope]", "[red]x[/red]", ":cat:", "\\[", "[link=https://x]a[/link]"]
@@ -52,3 +56,33 @@ def test_nothing_is_cut(columns: str | None, monkeypatch: pytest.MonkeyPatch) ->
     first, second = console.file.getvalue().strip("\n").split("\n")[-2:]
     assert first.split("  ") != [] and all(cell in first for cell in cells)
     assert second.split() == ["word"] * 100
+
+
+LEVERS = """
+import sympy as sp
+from symdual import Model, Scenario, unknown
+x, v, u = sp.symbols("x v u")
+ratio, lightness = unknown("ratio", 1.0, 0.3**2), unknown("lightness", 1.0, 0.3**2)
+given = dict(process_noise=[1e-8, 1e-6], measurement_noise=1e-6)
+lever = Model([x, v], [u], [x + 0.3 * v, v + 0.3 * ratio * lightness * u], **given)
+straight = Model([x, v], [u], [x + 0.3 * v, v + ratio + u], filter="iterated", **given)
+moved = Scenario(lever, 8, input_cost=0.1, start_covariance=0.01, reference=[1.0, 0.0])
+drawn = Scenario(straight, 4)
+"""
+
+
+def test_who_is_too_sure_is_told_which_other_filters_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "levers.py"
+    file.write_text(LEVERS)
+    said = try_other_filters(file, "lever")
+    assert "whether second_order, iterated or iterated_second_order is more honest than extended here" in said
+    assert said.endswith(f"symdual check --belief {file}")
+    assert "no filter can differ from iterated on straight: look at noise" in try_other_filters(file, "straight")
+    symdual.generate(file, tmp_path / "generated")
+    idle, used = (idle_filter(symdual.load(tmp_path / "generated" / name)) for name in ("straight", "lever"))
+    assert idle == ["the filter iterated cannot differ from extended on straight"] and used == []
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(
+        main, ["simulate", "levers.py", "--scenario", "moved", "--runs", "30", "--controller", "ce"]
+    )
+    assert "iterated_second_order is more honest than extended here: symdual check --belief levers.py" in done.output

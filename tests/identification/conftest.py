@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,14 @@ from symdual import Model
 from symdual.common.arrays import Array
 from symdual.common.atomic_files import write_atomically
 from symdual.common.package_folders import modules_of
+from symdual.identification.fitted import fitted
+from symdual.identification.likelihood import Report, unreported
+from symdual.identification.parameters.likelihood import parameter_likelihood
 from symdual.identification.parameters.prior_model import PriorModel, prior_model
+from symdual.identification.result import Fit
 from symdual.runtime.belief import Belief
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.replay import Recording
 
 ROOT = Path(__file__).parents[2]
 
@@ -130,3 +135,10 @@ def cart_at_rest(cart: PriorModel) -> PriorModel:
     covariance = cart.prior.covariance.copy()
     covariance[:2, :2] = 0.0
     return cart._replace(prior=Belief(cart.prior.mean, covariance))
+
+
+def fit_parameters(
+    about: PriorModel, recordings: Sequence[Recording], *, starts: int = 5, report: Report = unreported, **chosen: Any
+) -> Fit:
+    """Fit a model that is loaded to recordings that are read; `chosen` are arguments of `parameter_likelihood`."""
+    return fitted(parameter_likelihood(about, recordings, **chosen), starts, report)

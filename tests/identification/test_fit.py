@@ -17,7 +17,6 @@ from symdual import Model, Scenario, features, unknown
 from symdual.common.errors import ModelError, SymdualError
 from symdual.derive.derivation import derive
 from symdual.emit.package import package as rendered
-from symdual.identification.fit import fit_parameters
 from symdual.identification.parameters.prior_model import PriorModel
 from symdual.identification.result import Fit
 from symdual.identification.standard_errors import Certainty, correlations
@@ -25,7 +24,7 @@ from symdual.identification.surroundings import read_recordings
 from symdual.spec.fitted import read_fit, write
 from symdual.spec.loading import load_model_file
 
-from .conftest import CART, DRIVE, FRICTION, MEASUREMENT, PROCESS, SIDE, ride
+from .conftest import CART, DRIVE, FRICTION, MEASUREMENT, PROCESS, SIDE, fit_parameters, ride
 
 x, u = sp.symbols("x u")
 

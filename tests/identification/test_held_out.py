@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from symdual.common.arrays import Array
-from symdual.identification.fit import fit_parameters
 from symdual.identification.held_out import PARTS, Refit, factor, factors, judged
 from symdual.identification.parameters.prior_model import PriorModel
 from symdual.identification.result import Fit
 from symdual.identification.surroundings import read_recordings
 from symdual.identification.validate import validated
 
-from .conftest import ride
+from .conftest import fit_parameters, ride
 
 
 def swaying(rows: int, seed: int) -> dict[str, Array]:

@@ -15,14 +15,13 @@ import symdual
 from symdual import Model, unknown
 from symdual.common.errors import SymdualError
 from symdual.identification.experiment import after, best_experiment
-from symdual.identification.fit import fit_parameters
 from symdual.identification.identify import _plainest
 from symdual.identification.parameters.filtering import Filter
 from symdual.identification.parameters.prior_model import PriorModel
 from symdual.identification.surroundings import read_recordings
 from symdual.report.identifications import identification_figure, write_plan
 
-from .conftest import ride
+from .conftest import fit_parameters, ride
 
 x, u = sp.symbols("x u")
 

@@ -12,7 +12,6 @@ import sympy as sp
 import symdual
 from symdual import Model, Scenario, SymdualError, previous, signal, unknown
 from symdual.common.arrays import Array
-from symdual.identification.fit import fit_parameters
 from symdual.identification.parameters.evidence import Evidence
 from symdual.identification.parameters.prior_model import PriorModel, first_states
 from symdual.identification.parameters.quantities import choose
@@ -22,6 +21,8 @@ from symdual.identification.surroundings import Surroundings, read_recordings, s
 from symdual.runtime.belief import Belief
 from symdual.runtime.replay import Recording
 from symdual.spec.fitted import read_fit
+
+from .conftest import fit_parameters
 
 air, wall, heat = sp.symbols("air wall heat")
 OUTSIDE, SUN = signal("outside", usual=5.0), signal("sun", usual=200.0)

@@ -7,14 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from symdual.identification.fit import fit_parameters
 from symdual.identification.parameters.prior_model import PriorModel
 from symdual.identification.result import Fit
 from symdual.identification.surroundings import read_recordings
 from symdual.identification.validate import Prediction, validated, whiteness
 from symdual.report.validations import validation_figures
 
-from .conftest import ride
+from .conftest import fit_parameters, ride
 
 
 @pytest.fixture(scope="module")

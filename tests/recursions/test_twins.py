@@ -74,3 +74,13 @@ def test_dense_recursions_are_twins(docstrings: Docstrings) -> None:
     own = {function.__name__ for function in functions if function.__module__.startswith(dense.__name__)}
     named = {twin[1] for texts in docstrings.values() for text in texts for twin in TWIN.findall(text)}
     assert own - named == NOBODYS
+
+
+def test_the_mathematics_names_functions_that_exist(docstrings: Docstrings) -> None:
+    """Of emitted modules (a type of records is no function), and of the oracles."""
+    text = (Path(__file__).parents[2] / "docs" / "mathematics.md").read_text(encoding="utf-8")
+    named, modules = set(re.findall(r"`(\w+)\.([a-z]\w*)`", text)), {module for module, _ in docstrings}
+    emitted, twins = {one for one in named if one[0] in modules}, {name for room, name in named if room == "dense"}
+    assert len(emitted) > 20 and len(twins) > 5
+    assert emitted <= docstrings.keys()
+    assert all(hasattr(dense, twin) for twin in twins)

@@ -77,8 +77,8 @@ line = Model([p, y], [u], [u, slope], process_noise=[0.0, 0.01], measurement_noi
 
 
 @pytest.fixture(scope="module")
-def hill_package(make: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
-    return make("hill", HILL)
+def hill_package(make_quickly: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
+    return make_quickly("hill", HILL)
 
 
 @pytest.fixture(scope="module")
@@ -520,7 +520,9 @@ def test_replay_shows_the_function_by_its_values(
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "data.csv"
     file.write_text("time,u,p,v\n0,0.5,0.0,0.0\n1,-0.5,0.1,0.6\n2,0.25,0.3,\n3,,0.4,0.2\n")
-    result = replay(hill, read_recording(file, hill.package))
+    recording = read_recording(file, hill.package)
+    result, by_numba = replay(hill, recording), replay(hill.by_numba(), recording)
+    np.testing.assert_allclose(by_numba.means, result.means, rtol=1e-9, atol=1e-12)
     at = remembered(hill.package, result.belief)
     assert at.shape == (3, 1)
     np.testing.assert_allclose(result.means[-1, 2:5], posterior(hill.package, result.belief, at).mean)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,8 @@ from symdual.runtime import replay as replaying
 from symdual.runtime.closed_loop import Settings, draw, run
 from symdual.runtime.controller import State, controller
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Problem
-from symdual.runtime.replay import consistency, read_recording, replay, steps_between
+from symdual.runtime.problem import Problem, problem
+from symdual.runtime.replay import Recording, consistency, read_recording, replay, steps_between, summary
 
 GOOD = "time,u,x\n0,0.5,1.0\n1,-0.5,2.1\n2,0.25,1.0\n3,,1.4\n"
 
@@ -244,3 +245,23 @@ def test_the_command_writes_table_figure_and_json(
 
 def test_entries_of_the_belief_have_names(pair_package: LoadedPackage) -> None:
     assert pair_package.belief_names == ("p", "q", "b", "c", "d")
+
+
+KINKED = """
+import sympy as sp
+from symdual import Model, Scenario
+x, u = sp.symbols("x u")
+kinked = Model([x], [u], [x + u], observation=[sp.Max(x, 3 * x)], measurement_noise=1.0, filter="iterated")
+scenario = Scenario(kinked, 3, start=0.1, start_covariance=1.0)
+"""
+
+
+def test_an_update_that_does_not_settle_is_counted(make_quickly: Callable[[str, str], LoadedPackage]) -> None:
+    """The most probable x lies on the kink, where no step of Newton's method leads."""
+    own = problem(make_quickly("kinked", KINKED))
+    recording = Recording(np.arange(2.0), np.zeros((2, 1)), np.array([[-0.05], [np.nan]]), np.arange(2), (), "kinked")
+    result = replay(own, recording)
+    assert result.unsettled == 1 and abs(result.means[0, 0]) < 1e-6
+    assert summary(result, own)["limits"] == ["the filter stopped iterating before it settled at 1 of 2 rows"]
+    seen = recording._replace(measurements=np.array([[0.3], [np.nan]]))
+    assert summary(replay(own, seen), own)["limits"] == []

@@ -31,6 +31,8 @@ from symdual.runtime.results import Chunk, Results
 from symdual.runtime.summary import summarise
 from symdual.runtime.sweep import Doing, Sweep, run_sweep, sweep
 from symdual.runtime.threads import on_this_machine
+from symdual.spec.loading import load_model_file
+from tests.goldens import ROOT
 
 RUNS = 40  # two whole chunks and a half one
 PLAIN = "toy/results.npz"
@@ -405,6 +407,20 @@ def test_results_of_another_sweep_are_refused(plan: Sweep, toy: Problem, tmp_pat
     for difference, other in other_sweeps(toy).items():
         with pytest.raises(SymdualError, match=f"toy/(results.npz|chunks) holds a sweep with {difference}"):
             run_sweep(other, tmp_path, nothing, resume=True)
+
+
+def test_a_model_in_continuous_time_says_how_long_a_step_is(
+    toy: Problem, shared_models: Callable[[Path], Path], tmp_path: Path
+) -> None:
+    """So that figures have time on their axes."""
+    pendulum = ROOT / "examples/pendulum.py"
+    own = api.problem(api.load(shared_models(pendulum) / "pendulum"))
+    planned = sweep(own, ["ce"], 1)
+    assert planned.description.identity["step"] == load_model_file(pendulum).models["pendulum"].step
+    assert "step" not in sweep(toy, ["ce"], 1).description.identity
+    with Results(run_sweep(planned, tmp_path, on_this_machine())) as results:
+        labels = [axes.get_xlabel() for part in results.plot().subfigs for axes in part.axes]
+    assert any(label.startswith("time (a step is 0") for label in labels)
 
 
 def test_two_sweeps_in_one_folder_are_refused(plan: Sweep, tmp_path: Path) -> None:

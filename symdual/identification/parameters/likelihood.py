@@ -109,7 +109,7 @@ class ParameterLikelihood:
         # noise that is not told from none at all; the others are judged as if it were known
         curved = M.diagonal() > 0
         lost = ~curved if objective.with_prior else too_wide(1.0 / np.sqrt(np.where(curved, M.diagonal(), 1e-300)))
-        averaged = objective.tilts and not optimum.kinked
+        averaged = objective.counts_volume and not optimum.kinked
         return certainty(
             M,
             optimum.at_bound,

@@ -36,14 +36,14 @@ _STEP = 0.02  # of the differences, in logarithms of deviations
 
 
 class Objective:
-    """The objective as a function of psi; `tilt` is the slope that stands for -1/2 log|M|."""
+    """The objective as a function of psi; `volume_slope` is the slope that stands for -1/2 log|M|."""
 
     def __init__(self, evidence: Evidence, with_prior: bool) -> None:
         q = evidence.quantities
         self.evidence, self.with_prior = evidence, with_prior
         self.mean = q.prior_mean()
         self.precision = q.prior_precision()
-        self.tilt = np.zeros(q.size)
+        self.volume_slope = np.zeros(q.size)
         self._begin = q.first
 
     def at(self, psi: Array) -> tuple[float, Array]:
@@ -53,8 +53,8 @@ class Objective:
             return -math.inf, np.zeros(len(psi))
         off = psi - self.mean
         pull = self.precision @ off if self.with_prior else np.zeros(len(psi))
-        level = value.log_likelihood - 0.5 * float(off @ pull) + float(self.tilt @ (psi - self._begin))
-        return level, value.gradient - pull + self.tilt
+        level = value.log_likelihood - 0.5 * float(off @ pull) + float(self.volume_slope @ (psi - self._begin))
+        return level, value.gradient - pull + self.volume_slope
 
     def expected_curvature(self, psi: Array) -> Array:
         """M, (places, places)."""
@@ -63,33 +63,33 @@ class Objective:
 
     def without_places(self, psi: Array) -> float:
         """log p(y | phi) by Laplace's method, for psi at the maximum over the entries of z_0; up to a constant."""
-        level = self.at(psi)[0] - float(self.tilt @ (psi - self._begin))
+        level = self.at(psi)[0] - float(self.volume_slope @ (psi - self._begin))
         return level - 0.5 * self._volume(psi) if math.isfinite(level) else -math.inf
 
     @property
-    def tilts(self) -> bool:
+    def counts_volume(self) -> bool:
         """Whether there is noise, and something that takes it up."""
         q = self.evidence.quantities
         return self.with_prior and 0 < q.places < q.size
 
-    def tilt_at(self, psi: Array) -> Array:
+    def volume_slope_at(self, psi: Array) -> Array:
         """The derivatives of -1/2 log|M| by the noise among psi, zero elsewhere."""
         q = self.evidence.quantities
-        tilt = np.zeros(q.size)
+        volume_slope = np.zeros(q.size)
         for i in range(q.places, q.size):
             step = np.zeros(q.size)
             step[i] = _STEP
-            tilt[i] = -0.5 * (self._volume(psi + step) - self._volume(psi - step)) / (2.0 * _STEP)
-        return np.where(np.isfinite(tilt), tilt, 0.0)
+            volume_slope[i] = -0.5 * (self._volume(psi + step) - self._volume(psi - step)) / (2.0 * _STEP)
+        return np.where(np.isfinite(volume_slope), volume_slope, 0.0)
 
-    def tilt_slopes(self, psi: Array) -> Array:
+    def volume_curvature(self, psi: Array) -> Array:
         """Their second derivatives, (size, size)."""
         q = self.evidence.quantities
         rows = np.zeros((q.size, q.size))
         for i in range(q.places, q.size):
             step = np.zeros(q.size)
             step[i] = _STEP
-            rows[i] = (self.tilt_at(psi + step) - self.tilt_at(psi - step)) / (2.0 * _STEP)
+            rows[i] = (self.volume_slope_at(psi + step) - self.volume_slope_at(psi - step)) / (2.0 * _STEP)
         return 0.5 * (rows + rows.T)
 
     def _volume(self, psi: Array) -> float:

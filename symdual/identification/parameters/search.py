@@ -98,16 +98,16 @@ class _Search:
 
     def _at_rest(self, psi: Array) -> tuple[Array, Array, float, bool]:
         """Newton's steps and the slope of -1/2 log|M| in turn; curvature, decrement, and whether no step was a gain."""
-        if not self.objective.tilts:
+        if not self.objective.counts_volume:
             return self._polish(psi)
         for number in range(ROUNDS):
             self.report(f"noise, round {number + 1}", 1.0)
-            self.objective.tilt = self.objective.tilt_at(psi)
+            self.objective.volume_slope = self.objective.volume_slope_at(psi)
             before = psi
             psi, M, decrement, stuck = self._polish(psi)
             if np.max(np.abs(psi - before)[self.quantities.places :]) < 1e-4:
                 break
-        return psi, M - self.objective.tilt_slopes(psi), decrement, stuck
+        return psi, M - self.objective.volume_curvature(psi), decrement, stuck
 
     # ------------------------------------------------------------------------------------ coordinates
 

@@ -8,7 +8,7 @@ score        derivatives by the noise, and what is known of the begins
 evidence     log p(y | hyperparameters, noise) with its gradient
 trajectory   the most probable trajectory, along which the model is linearised
 search       trajectory and hyperparameters in turn, until neither moves
-blur         how well the points are known at which processes are evaluated
+points       how well the points are known at which processes are evaluated
 features     processes as families of features, to predict recordings that were not fitted
 likelihood   all of it as a `Likelihood`
 """

@@ -16,8 +16,8 @@ from symdual.identification.choice import START
 from symdual.identification.held_out import Predictor
 from symdual.identification.likelihood import Report, unreported
 from symdual.identification.noise import Noises
-from symdual.identification.processes.blur import BLURRED, blurs
 from symdual.identification.processes.features import with_features
+from symdual.identification.processes.points import ROUGH, known_points
 from symdual.identification.processes.score import Known
 from symdual.identification.processes.search import ProcessOptimum, maximise
 from symdual.identification.processes.setup import ProcessSetup, parameters, setup_for, with_noise, z_names
@@ -167,11 +167,11 @@ class ProcessLikelihood:
                 f"the recording does not begin where the scenario {self.setup.scenario} starts: say in start= and "
                 "start_covariance= what is known of its first state"
             )
-        for blur in blurs(optimum):
-            if blur.change > BLURRED:
+        for points in known_points(optimum):
+            if points.change > ROUGH:
                 yield (
-                    f'the points at which "{blur.process}" was evaluated are known to about '
-                    f"{', '.join(f'{d:.2g}' for d in blur.deviations)} only, and within that it changes much: the "
+                    f'the points at which "{points.process}" was evaluated are known to about '
+                    f"{', '.join(f'{d:.2g}' for d in points.deviations)} only, and within that it changes much: the "
                     "linearised model is rough here, a short length-scale may be an artefact"
                 )
         told = consistency(optimum.posterior.misfit, len(whitened.residual))

@@ -18,12 +18,12 @@ def normal_nodes(count: int) -> tuple[Array, Array]:
     return nodes, weights / np.sqrt(2.0 * np.pi)
 
 
-def points(mean: Array, cov: Array, count: int = 3) -> Iterator[tuple[float, Array]]:
-    """Weighted points that integrate polynomials of degree 2 count - 1 against N(mean, cov) exactly."""
-    nodes, weights = normal_nodes(count)
+def points(mean: Array, cov: Array) -> Iterator[tuple[float, Array]]:
+    """Weighted points that integrate polynomials of degree 5 against N(mean, cov) exactly."""
+    nodes, weights = normal_nodes(3)
     values, vectors = np.linalg.eigh(cov)
     factor = vectors * np.sqrt(np.clip(values, 0.0, None))
-    for combination in product(range(count), repeat=len(mean)):
+    for combination in product(range(3), repeat=len(mean)):
         index = list(combination)
         yield float(np.prod(weights[index])), mean + factor @ nodes[index]
 
@@ -39,7 +39,7 @@ def expectation(function: Callable[[Matrix], Any], mean: Array, cov: Array) -> A
 
 def scalar_expectation(function: Callable[[float], float], mean: float, variance: float, count: int = 40) -> float:
     """E[function(x)] for a scalar x ~ N(mean, variance)."""
-    nodes, weights = normal_nodes(count)
+    nodes, weights = normal_nodes(3)
     values = [function(mean + float(np.sqrt(variance)) * float(node)) for node in nodes]
     return float(weights @ np.array(values))
 

@@ -257,7 +257,7 @@ def exact_kernel(request: Request, features: Problem, process: Problem, runner: 
         "exact-kernel",
         "Exact kernel",
         "Exp 2 with the exact kernel instead of features",
-        f"The same scenario, luck and length-scale (7); the slope is a Gaussian process whose 20 values along the way "
+        f"The same scenario, noise and length-scale (7); the slope is a Gaussian process whose 20 values along the way "
         f"are all remembered. Mean cost per step, {request.runs} runs, tau = 10, the paper's truth.",
         ("", *(arm.label for arm in NONPARAMETRIC), "dual minus ce"),
         tuple(rows),

@@ -12,8 +12,8 @@ from symdual import Model, covariances, features, unknown
 from symdual.common.arrays import Array
 from symdual.identification.fitted import fitted
 from symdual.identification.noise import REACH
-from symdual.identification.processes.blur import blurs
 from symdual.identification.processes.likelihood import ProcessLikelihood
+from symdual.identification.processes.points import known_points
 from symdual.identification.processes.search import FLAT, maximise
 from symdual.identification.processes.setup import ProcessSetup
 from symdual.identification.result import Estimate, Fit
@@ -198,10 +198,10 @@ def test_the_measure_of_that_is_right_for_a_squared_exponential(recorded: Setups
     optimum = maximise(recorded(cart(noise=0.01), *driven(0, 30, noise=0.01)))
     whitened, (_, lengthscale) = optimum.evidence.whitened, np.exp(optimum.psi)
     variances = whitened.corrections[:-1, 0, 0]
-    (blur,) = blurs(optimum)
-    assert blur.process == "g"
-    np.testing.assert_allclose(blur.deviations, [np.sqrt(np.median(variances))])
-    assert blur.change == pytest.approx(np.median(1 - np.exp(-variances / (2 * lengthscale**2))))
+    (points,) = known_points(optimum)
+    assert points.process == "g"
+    np.testing.assert_allclose(points.deviations, [np.sqrt(np.median(variances))])
+    assert points.change == pytest.approx(np.median(1 - np.exp(-variances / (2 * lengthscale**2))))
 
 
 def test_two_processes_and_a_composed_kernel(recorded: Setups) -> None:

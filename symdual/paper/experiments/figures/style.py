@@ -67,9 +67,9 @@ def styled() -> Iterator[None]:
         yield
 
 
-def figure(height: float, width: float = WIDTH) -> Figure:
-    """An empty figure, `width` by `height` inches."""
-    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+def figure(height: float) -> Figure:
+    """An empty figure, `WIDTH` by `height` inches."""
+    return Figure(figsize=(WIDTH, height), layout="constrained", facecolor="white")
 
 
 def picture(drawn: Figure, name: str, title: str, explanation: str, alternative: str) -> Picture:

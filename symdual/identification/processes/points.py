@@ -13,11 +13,11 @@ import numpy as np
 from symdual.common.arrays import Array
 from symdual.identification.processes.search import ProcessOptimum
 
-#: `Blur.change` from which on the linearisation is called rough: for a squared exponential, half a length-scale.
-BLURRED = 0.12
+#: `KnownPoints.change` from which on the linearisation is called rough: for a squared exponential, half a length-scale.
+ROUGH = 0.12
 
 
-class Blur(NamedTuple):
+class KnownPoints(NamedTuple):
     """How well the points are known at which a process is evaluated.
 
     `deviations` (arguments,) are typical standard deviations of the points under the noise of the model, and `change`
@@ -29,7 +29,7 @@ class Blur(NamedTuple):
     change: float
 
 
-def blurs(optimum: ProcessOptimum) -> list[Blur]:
+def known_points(optimum: ProcessOptimum) -> list[KnownPoints]:
     """For each process, in the middle of its points."""
     evidence, found = optimum.evidence, []
     n = len(evidence.setup.model.states)
@@ -42,5 +42,5 @@ def blurs(optimum: ProcessOptimum) -> list[Blur]:
             for p, q in ((block.points, block.points), (moved, moved), (block.points, moved))
         )
         share = 1.0 - 2.0 * both / np.maximum(here + there, np.finfo(np.float64).tiny)
-        found.append(Blur(block.family.name, np.sqrt(np.median(variances, axis=0)), float(np.median(share))))
+        found.append(KnownPoints(block.family.name, np.sqrt(np.median(variances, axis=0)), float(np.median(share))))
     return found
