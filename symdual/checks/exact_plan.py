@@ -68,7 +68,10 @@ class ExactPlan:
         self._diffusion = noise.diffusion
 
     def slope(self, inputs: Array, direction: Array, weights: Array | None = None) -> float:
-        """d Jd(inputs + s direction) / ds at s = 0, `weights` (T, NU) of answers added and held; NaN along a plan that runs away further than the digits reach."""
+        """d Jd(inputs + s direction) / ds at s = 0; NaN along a plan that runs away further than the digits reach.
+
+        `weights` (T, NU) are added to those of the inputs that answer, and held; infinite for those that do not.
+        """
         with mpmath.workdps(DIGITS):
             up, down = (self._moved(inputs, direction, step) for step in (_STEP, -_STEP))
             if weights is None:

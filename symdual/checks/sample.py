@@ -80,7 +80,7 @@ class Sample:
             np.stack([(self._covariance(m) + np.eye(m)) / per_input for _ in range(HORIZON)]),
             home.x + home.x_spread * random.normal(size=(HORIZON + 1, n)) / 3,
             np.array([package.numbers["lower"], package.numbers["upper"]]) if bounds is None else bounds,
-            saturates="share" in package.records.STAGE.names,
+            saturates="share" in (package.records.STAGE.names or ()),
         )
         self._numbers = numbers = None if asked is None else self._objective(home)
         if asked is not None and numbers is not None:
