@@ -9,7 +9,7 @@ the project has, and 182 of the 190 places where templates branch; no other eigh
 | package | alone among the eight in having |
 |---|---|
 | bent | a square-root filter; moments of second order, taken anew; unknowns that drift together |
-| heated | signals with a forecast, of which an iterated filter takes those of the step before; a cost of squares |
+| heated | signals with a forecast, with an iterated filter the ones before too; a cost of squares; states with bounds |
 | lit_iterated | noise that depends on the state; an iterated filter; a curved measurement |
 | narrow | discrete inputs; constraints with unknowns in low-rank form |
 | reactor | constraints on continuous inputs; a cost with a Hessian of its own |

@@ -218,12 +218,24 @@ def band_of(transforms: Transforms, mean: Array, variance: Array, width: float) 
         for at in np.ndindex(mean.shape[:-1]) if one else ():
             place = (*at, i)
             if np.isfinite(mean[place]) and np.isfinite(variance[place]):
-                kappa = one.matched(float(mean[place]), float(variance[place]))
-                ends = one.to_user(kappa.mean + one.sign * width * math.sqrt(kappa.variance) * np.array([-1.0, 1.0]))
-                lower[place], upper[place] = ends
+                lower[place], upper[place] = _ends(one, float(mean[place]), float(variance[place]), width)
             else:
                 lower[place] = upper[place] = np.nan
     return lower, upper
+
+
+def _ends(one: Transform, mean: float, variance: float, width: float) -> Array:
+    """The ends of a band; where rounding has put the mean on a bound, they are there too.
+
+    Where there is next to nothing between two bounds, they are these.
+    """
+    if not one.contains(mean):
+        return np.full(2, mean)
+    try:
+        kappa = one.matched(mean, variance)
+    except ModelError:
+        return np.array([one.lower, one.upper])
+    return one.to_user(kappa.mean + one.sign * width * math.sqrt(kappa.variance) * np.array([-1.0, 1.0]))
 
 
 def values_of(transforms: Transforms, kappa: Array) -> Array:

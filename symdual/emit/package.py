@@ -162,7 +162,7 @@ def _generator_digest() -> str:
     root = Path(symdual.__file__).parent
     modules = [path for part in ("spec", "derive", "entries", "emit") for path in sorted((root / part).glob("*.py"))]
     common = ("choices", "named", "numba_versions", "numbers", "parts", "schedules", "transforms")
-    modules += [root / "controllers.py", *(root / "common" / f"{name}.py" for name in common)]
+    modules += [root / "controllers.py", root / "integrators.py", *(root / "common" / f"{name}.py" for name in common)]
     templates = sorted(path for path in template_folder().rglob("*") if path.is_file())
     return _digest(*(content for path in (*modules, *templates) for content in (path.name, path.read_bytes())))
 

@@ -10,6 +10,7 @@ from symdual.common.errors import ModelError
 from symdual.common.transforms import (
     IDENTITY,
     Transform,
+    band_of,
     belief_of,
     matched_belief,
     moments_of,
@@ -132,3 +133,12 @@ def test_what_cannot_be_is_said(one: Transform, mean: float, variance: float, sa
 def test_a_value_outside_is_named() -> None:
     with pytest.raises(ModelError, match='truth has -2 for "k", which has the bounds above 0'):
         numbers_of([ARRHENIUS], np.array([-2.0]), ["k"], "truth")
+
+
+def test_bands_of_what_rounding_has_put_on_a_bound() -> None:
+    mean, variance = np.array([[1.0, 2.0], [0.5, 0.0], [0.4, 2.0]]), np.array([[1e-40, 0.0], [0.25, 1.0], [0.01, 0.25]])
+    lower, upper = band_of([FRICTION, ARRHENIUS], mean, variance, 2.0)
+    assert (lower[0, 0], upper[0, 0]) == (1.0, 1.0), "all of it lies there"
+    assert (lower[1, 0], upper[1, 0]) == (0.0, 1.0), "half of it on either bound"
+    assert (lower[1, 1], upper[1, 1]) == (0.0, 0.0)
+    assert 0.0 < lower[2, 0] < 0.4 < upper[2, 0] < 1.0 and 0.0 < lower[2, 1] < 2.0 < upper[2, 1]

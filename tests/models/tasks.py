@@ -55,6 +55,7 @@ heated = Model(
     process_noise=1e-2,
     measurement_noise=1e-2,
     bounds={heat: (0.0, 6.0)},
+    state_bounds={warmth: (-40.0, 90.0)},
     filter="iterated",
 )
 heating = Scenario(

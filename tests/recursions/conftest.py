@@ -346,6 +346,9 @@ class Interpreted:
     numbers: dict[str, np.ndarray]
     places: dict[str, str]
 
+    state_bounds = property(LoadedPackage.state_bounds.func)
+    within_bounds = LoadedPackage.within_bounds
+
     def __getattr__(self, name: str) -> Any:
         if name.isupper():
             return getattr(self.module, name)

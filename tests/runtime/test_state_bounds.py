@@ -97,11 +97,11 @@ def test_the_filter_puts_its_mean_on_the_bound(tank: Problem) -> None:
 
 def test_gradients_of_the_likelihood_pass_a_bound(loaded: dict[str, LoadedPackage]) -> None:
     """Against differences, where a correction puts the level on its bound."""
-    package, inputs = loaded["tank"], np.zeros((4, 1))
+    package, inputs = loaded["tank"], np.array([[0.0], [0.1], [0.1], [0.0]])
     seen = np.array([[0.1], [-0.05], [0.04], [0.02]])
 
     def filtered(level: float) -> Filter:
-        start, Q, R = np.array([0.1 + level, 0.1]), np.diag([9e-4, 0.0]), np.array([[4e-4]])
+        start, Q, R = np.array([0.1 + level, 0.03]), np.diag([9e-4, 0.0]), np.array([[4e-4]])
         return Filter(package, start, np.diag([0.04**2, 0.03**2]), np.arange(2), Q, R, np.eye(1))
 
     up, down = (filtered(step).run(inputs, seen).log_likelihood for step in (1e-6, -1e-6))

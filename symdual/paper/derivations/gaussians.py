@@ -39,7 +39,7 @@ def expectation(function: Callable[[Matrix], Any], mean: Array, cov: Array) -> A
 
 def scalar_expectation(function: Callable[[float], float], mean: float, variance: float, count: int = 40) -> float:
     """E[function(x)] for a scalar x ~ N(mean, variance)."""
-    nodes, weights = normal_nodes(3)
+    nodes, weights = normal_nodes(count)
     values = [function(mean + float(np.sqrt(variance)) * float(node)) for node in nodes]
     return float(weights @ np.array(values))
 
