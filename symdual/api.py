@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from symdual.checks.filters import Comparison
     from symdual.checks.kernels import BlockResult
     from symdual.checks.steps import StepAccuracy
+    from symdual.checks.stiffness import Stiffness
     from symdual.generation import Generated
     from symdual.spec.loading import ModelFile, Source
     from symdual.spec.model import Model
@@ -110,6 +111,20 @@ def step_accuracy(source: Source) -> dict[str, StepAccuracy]:
 
     found = {one.name: accuracy_of(one.specification, one.scenarios) for one in wanted(contents_of(source))}
     return {name: accuracy for name, accuracy in found.items() if accuracy is not None}
+
+
+def stiffness(source: Source) -> dict[str, Stiffness]:
+    """How fast each model in continuous time is, against the limit of its method, by model; others are left out.
+
+    >>> symdual.api.stiffness(toy)
+    {}
+    """
+    from symdual.checks.stiffness import stiffness as stiffness_of
+    from symdual.generation import wanted
+    from symdual.spec.loading import contents_of
+
+    found = {one.name: stiffness_of(one.specification, one.scenarios) for one in wanted(contents_of(source))}
+    return {name: one for name, one in found.items() if one is not None}
 
 
 def compare_filters(

@@ -85,6 +85,8 @@ class Interpreted:
 _MATH = types.SimpleNamespace(
     pi=np.pi,
     e=np.e,
+    inf=np.inf,
+    nan=np.nan,
     erf=lambda a: np.float64(math.erf(a)),
     erfc=lambda a: np.float64(math.erfc(a)),
     **{name: getattr(np, name) for name in "sin cos tan sinh cosh tanh exp log sqrt copysign".split()},

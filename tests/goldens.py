@@ -15,7 +15,7 @@ the project has, and 182 of the 190 places where templates branch; no other eigh
 | reactor | constraints on continuous inputs; a cost with a Hessian of its own |
 | rough | Gaussian processes |
 | squeezed | a cost whose Hessian is made convex |
-| staged | a long step that is differentiated by stages; a search over two inputs; a recalibrated filter |
+| staged | a long step that is differentiated by stages; two inputs; a recalibrated filter that finds outliers |
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ PLACE = ROOT / "out/docs/pages"
 SHARED = "generated"
 MODELS = ROOT / "docs/models"
 SECONDS = 400
-WIDTH = "100"
+WIDTH = "98"
 
 
 class Hidden(SphinxDirective):

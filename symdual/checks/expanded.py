@@ -14,8 +14,9 @@ import numpy as np
 import sympy as sp
 
 from symdual.checks.dense import DenseModel
+from symdual.checks.implicit_step import ImplicitStep
 from symdual.common.arrays import Array
-from symdual.integrators import INTEGRATORS
+from symdual.integrators import INTEGRATORS, Explicit
 from symdual.spec.symbols import Family, FeatureSum, logistic, monomial
 from symdual.spec.system import System
 
@@ -25,7 +26,7 @@ def expand(model: System) -> DenseModel:
     theta = _parameters(model)
     weights = dict(zip(_weight_keys(model), theta, strict=True))
     clock = model.time if model.time is not None else sp.Symbol("_clock")
-    motion = _discretised(model, [_written_out(e, weights) for e in model.dynamics], clock)
+    motion = [_written_out(e, weights) for e in model.dynamics]
     measured = [_written_out(e, weights) for e in model.observation]
     z = [*model.states, *theta]
     both = [*z, *model.inputs]
@@ -35,16 +36,8 @@ def expand(model: System) -> DenseModel:
     def compiled(expression: Any) -> Callable[..., Any]:
         return sp.lambdify(arguments, expression, modules="numpy", cse=True, dummify=True)  # type: ignore[no-any-return]
 
-    f, h = compiled(motion), compiled(measured)
-    f_z, h_z = compiled(sp.Matrix(motion).jacobian(both)), compiled(sp.Matrix(measured).jacobian(z))
-
-    @cache
-    def bent() -> list[Callable[..., Any]]:
-        return [compiled(sp.hessian(row, both)) for row in motion]
-
-    def hessian(time: int, z: Array, u: Array, lam: Array) -> Array:
-        rows = [weight * np.array(row(time, z, u), dtype=float) for weight, row in zip(lam, bent(), strict=True)]
-        return np.asarray(sum(rows))
+    step = ImplicitStep(model, motion, theta, clock) if model.is_implicit else _WrittenStep(model, motion, both, clock)
+    h, h_z = compiled(measured), compiled(sp.Matrix(measured).jacobian(z))
 
     @cache
     def seen_bent() -> list[Callable[..., Any]]:
@@ -59,14 +52,34 @@ def expand(model: System) -> DenseModel:
         nu=len(model.inputs),
         ny=len(measured),
         ntheta=len(theta),
-        dynamics=lambda time, z, u: np.array(f(time, z, u), dtype=float),
-        jacobian=lambda time, z, u: np.array(f_z(time, z, u), dtype=float),
-        hessian=hessian,
+        dynamics=step.value,
+        jacobian=step.jacobian,
+        hessian=step.hessian,
         observation=lambda time, z: np.array(h(time, z, zero), dtype=float),
         observation_jacobian=lambda time, z: np.array(h_z(time, z, zero), dtype=float),
         observation_hessian=observation_hessian,
         keep=lambda z: _kept(model, z),
     )
+
+
+class _WrittenStep:
+    """A step as expressions, with their derivatives."""
+
+    def __init__(self, model: System, motion: list[sp.Expr], both: list[sp.Symbol], clock: sp.Symbol) -> None:
+        rows, split = _discretised(model, motion, clock), len(both) - len(model.inputs)
+
+        def compiled(expression: Any) -> Callable[..., Array]:
+            function = sp.lambdify(
+                [clock, both[:split], both[split:]], expression, modules="numpy", cse=True, dummify=True
+            )
+            return lambda time, z, u: np.array(function(time, z, u), dtype=float)
+
+        self.value, self.jacobian = compiled(rows), compiled(sp.Matrix(rows).jacobian(both))
+        self._bent = cache(lambda: [compiled(sp.hessian(row, both)) for row in rows])
+
+    def hessian(self, time: int, z: Array, u: Array, costate: Array) -> Array:
+        """The second derivatives of costate' f by (z, u)."""
+        return np.asarray(sum(weight * row(time, z, u) for weight, row in zip(costate, self._bent(), strict=True)))
 
 
 def _kept(model: System, z: Array) -> Array:
@@ -153,6 +166,7 @@ def _moved(model: System, motion: list[sp.Expr], clock: sp.Symbol, here: list[sp
         return [e.subs({**place, clock: later}, simultaneous=True) for e in motion]
 
     method = INTEGRATORS[model.method]
+    assert isinstance(method, Explicit)
     slopes = list[list[sp.Expr]]()
     for part in method.shift:
         delay = sp.Rational(part.numerator, part.denominator)

@@ -21,6 +21,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from symdual.checks.boundaries import boundaries, on_and_beside, root
+from symdual.checks.implicit_bounds import implicit
 from symdual.checks.places import Place
 from symdual.checks.substeps import Link, composed, product
 from symdual.checks.symbolic import SymbolicValues
@@ -28,6 +29,7 @@ from symdual.common.arrays import Array
 from symdual.derive.calculus import Calculus, Hessian
 from symdual.derive.derivation import Derivation, WeightBlock
 from symdual.derive.structure import remembered
+from symdual.integrators import INTEGRATORS, Implicit
 from symdual.many_digits.arithmetic import DIGITS, OVERFLOW, Bounded, Number, known, plus
 from symdual.many_digits.model import STEP, ExactModel, first_difference, one_sided_differences, second_difference
 from symdual.spec.noise import lower
@@ -198,7 +200,7 @@ class References:
     # ------------------------------------------------------------ 50-digit values of the derived expressions
 
     def _from_substeps(self, point: CheckPoint) -> Iterator[Expected]:
-        """A step of several substeps: as many evaluations of one, put together."""
+        """A step in loops: the evaluations of its substeps, or of the stages of its parts, put together."""
         d, values, calculus = self._d, self._values["f"], self._calculi["f"]
         weights = {
             self._nx + block.start + n: (block, n)
@@ -221,14 +223,21 @@ class References:
             scalar, (block, n) = (symbols[one], weights[other]) if one in symbols else (symbols[other], weights[one])
             return values.vector(calculus.hessian.mixed(scalar, block.symbol), n)
 
-        step = composed(
-            Link(lambda: [values.scalar(e) for e in calculus.program.outputs], first, second),
-            lambda x, part, costate: self._place(point, values, calculus, x, costate, point.k + part),
-            [known(v) for v in point.x],
-            [known(v) for v in point.costate],
-            sorted([*symbols, *weights]),
-            d.model.substeps,
-        )
+        link = Link(lambda: [values.scalar(e) for e in calculus.program.outputs], first, second)
+        columns = sorted([*symbols, *weights])
+        at = [known(v) for v in point.x], [known(v) for v in point.costate], columns
+
+        def place(x: Sequence[Bounded], part: Number, costate: Sequence[Bounded]) -> None:
+            self._place(point, values, calculus, x, costate, point.k + part)
+
+        if isinstance(method := INTEGRATORS[d.model.method], Implicit) and d.model.step is not None:
+            x, (theta, u) = (
+                self._numbers(point)[: self._nx],
+                ([mpmath.mpf(v) for v in w] for w in (point.theta, point.u)),
+            )
+            step = implicit(method, link, place, self._exact.parts(point.k, x, u, theta), *at, mpmath.mpf(d.model.step))
+        else:
+            step = composed(link, place, *at, d.model.substeps)
         inputs_kept = _remembered(d, point)
         for i, value in enumerate(step.ends):
             column, kept = inputs_kept.get(i, (-1, value))
@@ -240,7 +249,7 @@ class References:
             yield self._expected(SYMBOLS, "f", (), pair, *value)
 
     def _from_symbols(self, function: str, point: CheckPoint) -> Iterator[Expected]:
-        if function == "f" and self._d.model.substeps > 1:
+        if function == "f" and (self._d.model.substeps > 1 or self._d.model.is_implicit):
             yield from self._from_substeps(point)
             return
         d, values = self._d, self._values[function]

@@ -24,6 +24,7 @@ from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.noise import has_state_dependent_noise
 from symdual.runtime.objective import Objective, constraints_of
+from symdual.runtime.outliers import counts_outliers
 from symdual.runtime.signals import place_of
 from symdual.spec.objective import Objective as Asked
 from symdual.spec.specification import Specification
@@ -229,7 +230,8 @@ class Sample:
 
     def _updated(self, belief: dense.Belief, u: Array, y: Array) -> dense.Belief:
         """What the filter should make of a measurement after a step with the input u."""
-        given = self._reference, self._noise, 1, belief, y
+        belief, noise = self._judged(belief, y)
+        given = self._reference, noise, 1, belief, y
         if self._filter_form.startswith("iterated"):
             second_order = self._filter_form == "iterated_second_order"
             return dense.update_iterated(*given, dense.Departure(self._belief, u), second_order=second_order)
@@ -240,7 +242,16 @@ class Sample:
     def _considered(self, belief: dense.Belief, y: Array) -> dense.Belief:
         """The same where nothing is learned about the parameters."""
         update = dense.update_second_order if self.second_order else dense.update
-        return update(self._reference, self._noise, 1, belief, y, learning=False)
+        belief, noise = self._judged(belief, y)
+        return update(self._reference, noise, 1, belief, y, learning=False)
+
+    def _judged(self, belief: dense.Belief, y: Array) -> tuple[dense.Belief, dense.Noise]:
+        """The belief and the noise that a first measurement is taken with, where outliers are looked for."""
+        if not counts_outliers(self._package):
+            return belief, self._noise
+        counts, limit, second_order = np.zeros(len(y)), self._package.OUTLIERS, self.second_order
+        given = self._reference, self._noise, 1, belief, y, counts
+        return dense.judge_outliers(*given, limit=limit, second_order=second_order)[:2]
 
     def _both(self, label: str, condition: str, got: dense.Belief, exact: dense.Belief) -> Iterator[Comparison]:
         """Means and covariances in units of the belief's deviations."""

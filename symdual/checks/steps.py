@@ -14,7 +14,8 @@ import numpy as np
 
 from symdual.checks.places import Place, places
 from symdual.common.arrays import Array
-from symdual.integrators import INTEGRATORS
+from symdual.integrators import INTEGRATORS, Implicit
+from symdual.many_digits.collocation import divided
 from symdual.many_digits.model import ExactModel
 from symdual.spec.scenario import Scenario
 from symdual.spec.system import System
@@ -148,11 +149,24 @@ def _accurate(slope: Slope, x: Array, step: float) -> Array | None:
 
 def _taken(slope: Slope, x: Array, step: float, method: str, substeps: int) -> Array:
     """The state after a step as the model takes it."""
+    how = INTEGRATORS[method]
+    if isinstance(how, Implicit):
+        parts = divided(
+            how, lambda s, y: slope(s * step, y), lambda s, y: _by_state(slope, s * step, y), x, step, substeps
+        )
+        return parts[-1].stages[-1] if parts else np.full(len(x), np.nan)
     h = step / substeps
     for number in range(substeps):
         t = number * h
         slopes = list[Array]()
-        for shift in map(float, INTEGRATORS[method].shift):
+        for shift in map(float, how.shift):
             slopes.append(slope(t + shift * h, x + shift * h * slopes[-1] if slopes else x))
-        x = x + h * np.asarray([float(share) for share in INTEGRATORS[method].share]) @ np.stack(slopes)
+        x = x + h * np.asarray(np.array([float(share) for share in how.share]) @ np.stack(slopes))
     return x
+
+
+def _by_state(slope: Slope, time: float, x: Array) -> Array:
+    """The slope's Jacobian by differences, good enough for Newton's method."""
+    steps = 1e-7 * np.maximum(np.abs(x), 1e-3 * np.abs(x).max(initial=1e-9))
+    columns = [(slope(time, x + d) - slope(time, x - d)) / (2 * h) for d, h in zip(np.diag(steps), steps, strict=True)]
+    return np.stack(columns, axis=1)

@@ -79,12 +79,14 @@ def check(
             progress.update(tasks[name], description=f"checking {name}: {what}")
 
         results = api.check(model_file, folder, points, report, recursions=not kernels, c=as_c, tell=tell)
-        steps = api.step_accuracy(model_file)
+        steps, rates = api.step_accuracy(model_file), api.stiffness(model_file)
     misses = [(name, r) for name, blocks in results.items() for r in blocks if not r.passed]
     for name, blocks in results.items():
         console.print(headed(name, f": {verdict(blocks)}"))
         if name in steps and steps[name].noticed:
             console.print(f"{name}: {steps[name].sentence()}", style="yellow")
+        if name in rates and rates[name].unsafe:
+            console.print(f"{name}: {rates[name].sentence()}", style="yellow")
         console.print(check_table(blocks))
         if any(r.undefined for r in blocks):
             console.print(
@@ -108,7 +110,8 @@ def check(
         for name, blocks in results.items()
     }
     accuracy = {name: {**asdict(one), "noticed": one.noticed} for name, one in steps.items()}
-    write_json(json_file, {"passed": not misses, "models": rows, "steps": accuracy})
+    fastest = {name: {**asdict(one), "unsafe": one.unsafe} for name, one in rates.items()}
+    write_json(json_file, {"passed": not misses, "models": rows, "steps": accuracy, "stiffness": fastest})
     if misses:
         sys.exit(1)
 

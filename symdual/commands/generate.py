@@ -64,6 +64,10 @@ def generate(
         print_remarks(console, item.derivation.remarks)
         entry["operations"] = {f.name: f.kernel.operations for f in functions}
         entry["remarks"] = item.derivation.remarks
+    if any(item.changed for item in items):
+        for name, one in api.stiffness(model_file).items():
+            if one.unsafe:
+                console.print(f"{name}: {one.sentence()}", style="yellow")
     if any(item.changed for item in items) and not no_compile:
         console.print(
             f"derived and written in {written:.1f} s, compiled in {time.perf_counter() - started - written:.1f} s"

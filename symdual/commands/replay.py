@@ -46,6 +46,9 @@ def replay(model_file: Path, data_file: Path, scenario: str | None, folder: Path
     console.print(headed(problem.name, f": {used}, log-likelihood {result.log_likelihood:.6g}"))
     for name, (mean, deviation) in report["belief"].items():
         console.print(f"  {name} = {mean:.4g} +- {deviation:.2g}")
+    if result.outliers:
+        found = ", ".join(f"{name} {count} times" for name, count in result.outliers.items())
+        console.print(f"outliers, which counted less: {found}")
     for sentence in (
         *idle_filter(problem.package),
         report["consistency"]["sentence"],

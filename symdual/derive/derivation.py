@@ -14,7 +14,7 @@ from symdual.derive.program import (
     slope_program,
     terms_program,
 )
-from symdual.integrators import INTEGRATORS, Integrator
+from symdual.integrators import INTEGRATORS, Implicit, Integrator
 from symdual.spec.noise import lower
 from symdual.spec.specification import Specification, specified
 from symdual.spec.system import System
@@ -63,13 +63,18 @@ class Loops:
 
     @property
     def stages(self) -> int:
-        """How often a substep evaluates the map."""
+        """How often a substep evaluates the map; of an implicit method, each of its parts."""
         return 1 if self.method is None else self.method.stages
 
     @property
     def links(self) -> int:
-        """How often a step evaluates the map."""
+        """How often a step evaluates the map, at least."""
         return self.stages * self.substeps
+
+    @property
+    def implicit(self) -> bool:
+        """Whether stages are found together."""
+        return isinstance(self.method, Implicit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +82,8 @@ class Derivation:
     """A specification with its derivatives on the augmented state z = (x, theta).
 
     theta is ordered: scalar unknowns first (those with bounds by their logarithms or logits), then the weight arrays of
-    the families one after another. `dynamics` is a whole step, or the first of its substeps. `loops` is there for steps
-    that are not written out.
+    the families one after another. `dynamics` is a whole step, or the first of its substeps, or of an implicit step the
+    right-hand side. `loops` is there for steps that are not written out.
     """
 
     model: Specification
@@ -144,7 +149,8 @@ def derive(system: System) -> Derivation:
             blocks.append(WeightBlock(weight.symbol, family.name, start, family.count))
             start += family.count
     variables = states + scalars + inputs
-    dynamics = differentiate(dynamics_program(model), variables)
+    program = slope_program(model) if model.is_implicit else dynamics_program(model)
+    dynamics = differentiate(program, variables)
     return Derivation(
         model=model,
         states=states,
@@ -183,6 +189,8 @@ def _objective(
 def _loops(model: System, dynamics: Calculus) -> Loops | None:
     """Which loops make a step: none where it is short and has no substeps."""
     method = INTEGRATORS[model.method]
+    if model.is_implicit:
+        return Loops(dynamics, method, model.substeps)
     if method.stages > 1 and model.step is not None and _is_long(model, dynamics):
         return Loops(differentiate(slope_program(model), dynamics.variables), method, model.substeps)
     return Loops(dynamics, None, model.substeps) if model.substeps > 1 else None

@@ -23,7 +23,7 @@ import sympy as sp
 from symdual.derive.holes import Filled, filled
 from symdual.derive.order import in_order
 from symdual.derive.pieces import Limits, in_pieces
-from symdual.integrators import INTEGRATORS, Integrator
+from symdual.integrators import INTEGRATORS, Explicit
 from symdual.spec.symbols import Constant, Family, FeatureSum, Unknown, logistic, power, tanh
 from symdual.spec.system import System
 
@@ -137,7 +137,9 @@ def _discretised(
     share = sp.Rational(1, model.substeps)
     step = sp.Symbol("step_length", real=True) * share
     moving = _Moving(states, motion, step, clock, share)
-    return _stages(INTEGRATORS[model.method], moving, states)
+    method = INTEGRATORS[model.method]
+    assert isinstance(method, Explicit)  # others have no such program, see `derive`
+    return _stages(method, moving, states)
 
 
 class _Moving(NamedTuple):
@@ -191,7 +193,7 @@ def expanded_outputs(program: Program) -> tuple[sp.Expr, ...]:
 
 
 def _stages(
-    method: Integrator, moving: _Moving, here: tuple[sp.Symbol, ...]
+    method: Explicit, moving: _Moving, here: tuple[sp.Symbol, ...]
 ) -> tuple[list[Definition], tuple[sp.Expr, ...]]:
     """A step of a method; state and slope of each stage become definitions, unless there is one only."""
     definitions: list[Definition] = []

@@ -140,11 +140,15 @@ def _pairs(derivation: Derivation) -> int:
     loops = derivation.loops
     if loops is None:
         return len(derivation.dynamics_hessian.pairs)
-    return min(pairs_in_loops(derivation, loops), sum(block.count for block in derivation.weights))
+    weights, found = sum(block.count for block in derivation.weights), pairs_in_loops(derivation, loops)
+    return min(found * (weights if loops.implicit else 1), weights)
 
 
 def pairs_in_loops(derivation: Derivation, loops: Loops) -> int:
-    """The link's own pairs, and one for each state in which it is curved: in the first these depend on no weight."""
+    """The link's own pairs, and one for each state in which it is curved: in the first these depend on no weight.
+
+    Of an implicit method that is what a substep has at least.
+    """
     through_states = (loops.links - 1) * len(curved_states(loops.link)) if derivation.weights else 0
     return loops.links * len(loops.link.hessian.pairs) + through_states
 
@@ -152,7 +156,7 @@ def pairs_in_loops(derivation: Derivation, loops: Loops) -> int:
 def _hessian_blocks(derivation: Derivation, step: Pattern) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
     """The rows of states and scalar unknowns, and those of inputs, by z that are not zero; whether f_uu is."""
     first_input = len(derivation.core) + len(derivation.weights)
-    if derivation.model.substeps > 1:
+    if derivation.model.substeps > 1 or derivation.model.is_implicit:
         bent = step.bent
         by_z = np.flatnonzero(bent[:, :first_input].any(axis=1)).tolist()
         inputs = tuple(i - first_input for i in by_z if i >= first_input)
@@ -270,19 +274,32 @@ def pattern(derivation: Derivation, calculus: Calculus) -> Pattern:
 
 
 def step_pattern(derivation: Derivation) -> Pattern:
-    """The pattern of a whole step: that of its substeps one after another."""
-    one = found = pattern(derivation, derivation.dynamics)
-    if derivation.model.substeps == 1:
+    """The pattern of a whole step: that of its substeps one after another, and of what remembers inputs."""
+    found, known = moving_pattern(derivation), dict(remembered(derivation))
+    if derivation.loops is None:
         return found
-    for _ in range(derivation.model.substeps - 1):
-        before, found = found, one.after(found)
-        if found.is_like(before):
-            break
-    known = dict(remembered(derivation))
     for row, column in known.items():
         found.first[row] = False
         found.first[row, column] = True
     return Pattern(found.first, {i: own for i, own in found.second.items() if i not in known})
+
+
+def moving_pattern(derivation: Derivation) -> Pattern:
+    """The pattern of substeps one after another, or of any number of them; what remembers inputs waits.
+
+    An implicit step is like many steps of Euler's method: it has all that follows from the pattern of 1 + h G_x.
+    """
+    one = found = pattern(derivation, derivation.dynamics)
+    if derivation.model.is_implicit:
+        one = found = Pattern(one.first | np.eye(*one.first.shape, dtype=np.bool_), one.second)
+    elif derivation.model.substeps == 1:
+        return found
+    many = len(one.first) ** 2 + 2 if derivation.model.is_implicit else derivation.model.substeps - 1
+    for _ in range(many):
+        before, found = found, one.after(found)
+        if found.is_like(before):
+            break
+    return found
 
 
 def remembered(derivation: Derivation) -> list[tuple[int, int]]:

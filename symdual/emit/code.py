@@ -32,10 +32,10 @@ from symdual.emit.contexts import (
     ProcessContext,
     RecordsContext,
     RiccatiContext,
-    RolloutsContext,
     SearchContext,
     SecondOrderContext,
     SettingsContext,
+    SimulationContext,
     StartsContext,
     StateBound,
     StateBoundsContext,
@@ -97,7 +97,10 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         *([File("blocks/moments", SecondOrderContext(facts.moments))] if has.second_order else []),
         File("blocks/cost_blocks", CostBlocksContext(text, width, facts.hessian_tables())),
         *_optional(facts),
-        File("filters/filter", FilterContext(facts.selecting, facts.moments, facts.transition, facts.diffusion)),
+        File(
+            "filters/filter",
+            FilterContext(facts.selecting, facts.outliers, facts.moments, facts.transition, facts.diffusion),
+        ),
         File("planning/trajectory"),
         File("planning/backward"),
         File("planning/nominal", NominalContext(facts.linear, facts.steady)),
@@ -107,10 +110,10 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         File("planning/dual_cost"),
         *([File("constraints/uncertain_cost")] if has.constraints else []),
         *(_planned(facts, slopes, AdjointBlocksContext(facts.selecting, width, rows)) if has.planned else []),
-        *([File("blocks/random_numbers")] if own or (has.planned and has.selection) else []),
+        *([File("blocks/random_numbers")] if own or has.planned else []),
         File("calls", CallsContext(slopes)),
         File("search/search", SearchContext(_search_limits(search, has.discrete_inputs)), f"search/{search}"),
-        *([File("search/discrete_inputs")] if has.discrete_inputs else []),
+        *([File("search/combinations"), File("search/discrete_inputs")] if has.discrete_inputs else []),
         *(File(f"controllers/{name}") for name in own),
         File("search/decision", DecisionContext(costs, own, signature(Cost, "types."))),
         File("settings", SettingsContext(CONTROLLERS, COSTS, alone)),
@@ -205,7 +208,7 @@ def _planned(facts: Facts, slopes: str, blocks: AdjointBlocksContext) -> list[Fi
         File("dual_planner/look_ahead"),
         File("dual_planner/budget"),
         File("dual_planner/starts", StartsContext(facts.affine, facts.diffusion)),
-        *(_selection(facts) if facts.has.selection else []),
+        *_selection(facts),
         File("dual_planner/planned"),
     ]
 
@@ -238,8 +241,14 @@ def _adjoint(facts: Facts, blocks: AdjointBlocksContext) -> list[File]:
 
 def _selection(facts: Facts) -> list[File]:
     """Simulated rollouts that select among plans."""
+    if facts.has.processes:
+        simulation = File("dual_planner/simulation", template="dual_planner/simulation_of_belief")
+    else:
+        simulation = File("dual_planner/simulation", SimulationContext(facts.diffusion))
     return [
-        File("dual_planner/rollouts", RolloutsContext(facts.diffusion)),
+        File("dual_planner/caution"),
+        simulation,
+        File("dual_planner/rollouts"),
         File("dual_planner/selection"),
     ]
 

@@ -34,11 +34,11 @@ class Has(NamedTuple):
     square_root: bool  # a filter that keeps a factor of the covariance
     second_order: bool  # a filter with terms of second order
     curved_innovation: bool  # the same with curved measurements
+    outliers: bool  # a filter that takes measured numbers that are too far off for less
     refinement: str  # how an update of the filter goes on: "iterated", "recalibrated", or "" where it is done
     smooths: bool  # an iterated filter that linearises the step before again
     lowrank: bool  # a low-rank form of the dual cost
     exact_slopes: bool  # slopes of the dual cost by the adjoint recursion, not by differences
-    selection: bool  # simulated rollouts that select among plans
     planned: bool  # the part of a package for the controller `planned`, which was asked for
     likelihood: bool  # the part for fits to recordings
 
@@ -209,9 +209,10 @@ class SecondOrderText(NamedTuple):
 
 
 class FilterContext(NamedTuple):
-    """The filter: whether every measurement is a state, second derivatives, how parameters move."""
+    """The filter: whether every measurement is a state, what an outlier is, second derivatives, how parameters move."""
 
     selecting: bool
+    outliers: float | None
     moments: SecondOrderText
     transition: str
     diffusion: str
@@ -275,8 +276,8 @@ class StartsContext(NamedTuple):
     diffusion: str
 
 
-class RolloutsContext(NamedTuple):
-    """Rollouts."""
+class SimulationContext(NamedTuple):
+    """Simulations of rollouts."""
 
     diffusion: str
 

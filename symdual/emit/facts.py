@@ -62,7 +62,7 @@ class Facts:
         self._functions = kernel_functions(derivation, self.structure)
         self.processes = process_codes(derivation)
         self.transition, self.diffusion = _form(model.transition, "identity"), _form(model.drift, "none")
-        self.square_root = model.square_root
+        self.square_root, self.outliers = model.square_root, model.outliers
         self.selecting = -1 not in self.structure.h_selects  # every measurement is a state
         used = self.structure.filter_in_use(model.filter)
         self.second_order, self.refinement = used.endswith("second_order"), _refinement(used)
@@ -83,8 +83,6 @@ class Facts:
         )  # the low-rank form knows unknowns only as the plan meets them
         self.lowrank = still and self.structure.ntheta >= MANY and unseen and not self.state_dependent_noise
         self.lowrank = self.lowrank and not self.second_order  # which asks for all of S at every step
-        # neither true functions nor noise that depends are drawn, and constraints and choices are not simulated
-        self.has_rollouts = not (self.processes or self.state_dependent_noise or self.constrained or self.discrete)
         self.linear = self.structure.linear and (model.objective is None or model.objective.affine(model))
         # what is uncertain about states costs the same whatever is done
         self.affine = self.linear and not self.structure.observation_curved_rows
@@ -108,11 +106,11 @@ class Facts:
             square_root=self.square_root,
             second_order=self.second_order,
             curved_innovation=self.second_order and bool(self.structure.observation_curved_rows),
+            outliers=self.outliers is not None,
             refinement=self.refinement,
             smooths=self.smooths,
             lowrank=self.lowrank,
             exact_slopes="planned" in self.parts and not self.constrained and (self.lowrank or not self.processes),
-            selection=self.has_rollouts,
             planned="planned" in self.parts,
             likelihood="likelihood" in self.parts and not self.processes,
         )
@@ -122,6 +120,7 @@ class Facts:
         needs = Needs(
             square_root=self.square_root,
             second_order=self.second_order,
+            outliers=self.outliers is not None,
             refinement=self.refinement,
             smooths=self.smooths,
             wide=self.moments.wide,
@@ -136,7 +135,6 @@ class Facts:
             saturation=self.saturation,
             state_dependent_noise=self.state_dependent_noise,
             discrete=self.discrete,
-            has_rollouts=self.has_rollouts,
             likelihood=self.has.likelihood,
             observation_curved=bool(self.structure.observation_curved_rows),
         )
@@ -152,7 +150,7 @@ class Facts:
             f"PERTURBATIONS = {6 if s.nu == 1 else 3}  # first inputs tried on either side of that of the ce plan",
             "STARTS = 3 + 2 * NU * PERTURBATIONS  # plans that a decision may start from",
             "LOOKS = STARTS + 60 * NU  # first inputs that are looked at one step ahead",
-            *(["ENTRIES = 10  # contestants of simulated rollouts"] if self.has_rollouts else []),
+            "ENTRIES = 13  # contestants of simulated rollouts",
             f"DATA = {self._sizes['DATA']}  # known numbers",
             *self._signal_lines(),
             *self._term_lines(),
@@ -240,6 +238,8 @@ class Facts:
                 if family.process is not None
             },
         }
+        if model.outliers is not None:
+            known["OUTLIERS"] = model.outliers
         if model.signals:
             known["SIGNALS"] = tuple(s.name for s in model.signals)
         if model.objective is not None:
@@ -279,7 +279,9 @@ class Facts:
         helpers = helpers_in(text, bool(sincos or exp))
         return KernelsContext(
             sizes=self._size_names(),
-            imports=kernel_imports(text, helpers, bool(sincos), bool(exp), staged is not None),
+            imports=kernel_imports(
+                text, helpers, bool(sincos), bool(exp), staged is not None, bool(staged and staged.implicit)
+            ),
             functions=text,
             helpers=helpers,
             sincos_counts=sincos,

@@ -19,6 +19,7 @@ from symdual.emit.stages import (
     StageLayout,
     stage_layout,
     write_slope,
+    write_slope_by_state,
     write_slope_hessian,
     write_slope_jacobian,
 )
@@ -133,6 +134,9 @@ def _link(derivation: Derivation, layout: StageLayout) -> tuple[KernelFunction, 
     write_slope(first, loops.link, layout)
     write_slope_jacobian(first, derivation, loops.link, layout)
     write_slope_hessian(second, derivation, loops.link, layout)
+    by_state = new_builder(derivation, loops.link, layout.size)
+    write_slope(by_state, loops.link, layout)
+    write_slope_by_state(by_state, derivation, loops.link, layout)
     own = len(model.own_states)
     names = tuple(f"d {s.name} / dt" for s in derivation.states[:own])
     written = equations_text(names, model.dynamics[:own])
@@ -140,10 +144,19 @@ def _link(derivation: Derivation, layout: StageLayout) -> tuple[KernelFunction, 
         written += (f"discretised by {model.method} with step_length / {model.substeps}",)
     what = "where a substep leads" if layout.written_out else "the right-hand side"
     place = ("time_index", "z_in", "u_in")
+    values = KernelFunction(
+        layout.link, (*place, "data", "work"), f"k = g(x, u, theta): {what}.", written, "", value.build()
+    )
+    for_newton = KernelFunction(
+        f"{layout.link}_by_state",
+        (*place, "data", "work"),
+        f"k = g(x, u, theta), {what}, with its Jacobian G_x.",
+        written,
+        "",
+        by_state.build(),
+    )
     return (
-        KernelFunction(
-            layout.link, (*place, "data", "work"), f"k = g(x, u, theta): {what}.", written, "", value.build()
-        ),
+        for_newton if layout.implicit else values,
         KernelFunction(
             f"{layout.link}_jacobian",
             (*place, "data", "work"),

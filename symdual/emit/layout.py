@@ -44,14 +44,14 @@ def helpers_in(text: str, blocks: bool) -> tuple[str, ...]:
     return tuple(sorted(called | ({"_nearest"} if blocks or "_sincos" in called else set())))
 
 
-def kernel_imports(text: str, helpers: tuple[str, ...], sincos: bool, exp: bool, staged: bool) -> str:
+def kernel_imports(text: str, helpers: tuple[str, ...], sincos: bool, exp: bool, staged: bool, implicit: bool) -> str:
     """The imports of the kernels: what their text, the helpers, blocks of sines or exponentials, and stages need."""
     options = {"KERNEL", *(_OWN_OPTIONS.get(name, "EXACT") for name in helpers)}
     options |= ({"EXACT"} if sincos or exp else set()) | ({"INNER"} if staged or "**INNER" in text else set())
     lines = ["from numba import njit", "", f"from ..options import {', '.join(sorted(options))}"]
     if staged or sincos or exp or "_sincos" in helpers or "np." in text:
         lines = ["import numpy as np", *lines]
-    if sincos or _WITH_MATH & set(helpers) or "math." in text:
+    if implicit or sincos or _WITH_MATH & set(helpers) or "math." in text:
         lines = ["import math", "", *lines]
     return "\n".join(lines)
 

@@ -221,6 +221,8 @@ def model_digest(model: Specification) -> str:
         model.upper,
     ):
         parts += ["none"] if value is None else [repr(value.shape), value.tobytes()]
+    if model.outliers is not None:
+        parts.append(f"outliers {model.outliers!r}")
     if model.memory:
         parts.append(f"memory {model.memory}")
     if model.noise is not None:

@@ -36,6 +36,7 @@ class Needs(NamedTuple):
 
     square_root: bool
     second_order: bool
+    outliers: bool
     refinement: str
     smooths: bool
     wide: int
@@ -51,7 +52,6 @@ class Needs(NamedTuple):
     saturation: bool
     state_dependent_noise: bool
     discrete: bool
-    has_rollouts: bool
     likelihood: bool
 
     @property

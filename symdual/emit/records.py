@@ -17,7 +17,7 @@ from symdual.emit.scratch import scratch
 def records(needs: Needs) -> tuple[Record, ...]:
     """All records of a package, with those fields only that its model needs."""
     return (
-        _gaussian(needs.square_root),
+        _gaussian(needs.square_root, needs.outliers),
         _step(needs.has_expression_cost, needs.constrained),
         _stage(needs),
         _hessian(),
@@ -27,16 +27,16 @@ def records(needs: Needs) -> tuple[Record, ...]:
             (needs.state_dependent_noise or needs.second_order) and needs.exact,
         ),
         _stored_plan(),
-        _decision_log(needs.has_rollouts),
+        _decision_log(),
         _stage_cost(needs.has_expression_cost, needs.signals),
         _settings(needs.transition, needs.diffusion, needs.has_expression_cost, needs.constrained, needs.discrete),
         scratch(needs),
-        *((_rollout(needs.diffusion),) if needs.has_rollouts else ()),
+        _rollout(needs.diffusion, needs.constrained),
         *(likelihood_records(needs.state_dependent_noise) if needs.likelihood else ()),
     )
 
 
-def _gaussian(square_root: bool) -> Record:
+def _gaussian(square_root: bool, outliers: bool) -> Record:
     fields = [
         Field("z", ("NZ",), "a vector on z = (x, theta): the mean"),
         Field("xx", ("NX", "NX"), "a symmetric matrix on z by blocks: states"),
@@ -45,6 +45,10 @@ def _gaussian(square_root: bool) -> Record:
     ]
     if square_root:
         fields.append(Field("factor", ("NZ", "NZ"), "lower triangular F with F' F = covariance"))
+    if outliers:
+        fields.append(
+            Field("rejected", ("NY",), "of a belief: how many times in a row each measured number was too far off")
+        )
     return Record("GAUSSIAN", "a belief, a covariance along the plan, or a cost-to-go", tuple(fields))
 
 
@@ -203,17 +207,26 @@ def _race() -> tuple[Field, ...]:
         Field("entry_place", ("ENTRIES",), "their places of stored plans"),
         Field("entry_follow", ("ENTRIES",), "for how many steps they are followed"),
         Field("entry_cost", ("ENTRIES",), "mean cost in the first rollouts"),
-        Field("entry_gap", ("ENTRIES",), "what they cost more than the default in fresh rollouts, or NaN"),
+        Field("entry_in", ("ENTRIES",), "1 for those that are not left out"),
+        Field("entry_unlike", ("ENTRIES",), "1 for those that have to be confirmed"),
+        Field(
+            "entry_gap", ("ENTRIES",), "what challengers cost more than the harder reference in fresh rollouts, or NaN"
+        ),
         Field("entry_error", ("ENTRIES",), "its standard error"),
+        Field("entry_sure", ("ENTRIES",), "how sure it is that they are better than both references"),
         Field("entry_won", (), "the contestant that won"),
+        Field("met", (), "rollouts that were counted"),
+        Field("entry_last", ("ENTRIES",), "cost in the last one"),
+        Field("entry_total", ("ENTRIES",), "sum of costs"),
+        Field("entry_square", ("ENTRIES", "ENTRIES"), "sums of squared differences, below the diagonal"),
     )
 
 
-def _rollout(diffusion: str) -> Record:
+def _rollout(diffusion: str, constrained: bool) -> Record:
     dense = [Field("drift", ("NTHETA", "NTHETA"), "of the drift")] if diffusion == "dense" else []
     return Record(
         "ROLLOUT",
-        "a rollout; only for controllers with rollouts",
+        "a rollout",
         (
             Field("stream", ("6",), "of random numbers"),
             Field("draws", ("NZ",), "normal random numbers"),
@@ -224,11 +237,12 @@ def _rollout(diffusion: str) -> Record:
             Field("process", ("NX", "NX"), "triangular root of the process noise"),
             Field("measurement", ("NY", "NY"), "of the measurement noise"),
             *dense,
+            *([Field("g", ("NC",), "constraints")] if constrained else []),
         ),
     )
 
 
-def _decision_log(has_rollouts: bool) -> Record:
+def _decision_log() -> Record:
     return Record(
         "DECISION_LOG",
         "how a decision of a planning controller came about",
@@ -248,7 +262,7 @@ def _decision_log(has_rollouts: bool) -> Record:
             Field("look_u", ("LOOKS", "NU"), "these inputs"),
             Field("look_cost", ("LOOKS",), "their cost with the next measurement taken into account"),
             Field("reach", ("2", "NU"), "how far below and above the certainty-equivalent input Jbar stays below J"),
-            *(_race() if has_rollouts else ()),
+            *_race(),
         ),
     )
 

@@ -15,6 +15,7 @@ def scratch(needs: Needs) -> Record:
         (needs.square_root, _square_root),
         (bool(needs.refinement), _refined),
         (needs.refinement == "recalibrated", _recalibrated),
+        (needs.outliers, _outliers),
         (needs.refinement == "iterated", _iterated),
         (needs.refinement == "iterated" and not needs.square_root, _former_covariance),
         (needs.refinement == "iterated" and needs.square_root, _former_factor),
@@ -116,6 +117,13 @@ def _refined() -> tuple[Field, ...]:
 
 def _recalibrated() -> tuple[Field, ...]:
     return (Field("excess_rows", ("NY", "NZ"), "the gain; then the rows whose squares it adds to the covariance"),)
+
+
+def _outliers() -> tuple[Field, ...]:
+    return (
+        Field("doubt", ("NY",), "further noise of measured numbers that are too far off"),
+        Field("jump", ("NZ",), "what the states may have jumped by"),
+    )
 
 
 def _iterated() -> tuple[Field, ...]:

@@ -31,11 +31,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from symdual.derive.calculus import Calculus
 from symdual.derive.derivation import Derivation, Loops, theta_row
-from symdual.derive.structure import curved_states, hessian_diagonals, pairs_in_loops, remembered
+from symdual.derive.structure import curved_states, hessian_diagonals, moving_pattern, pairs_in_loops, remembered
+from symdual.emit.collocation import sizes as collocation_sizes
 from symdual.emit.kernel import KernelBuilder
-from symdual.integrators import Integrator
+from symdual.integrators import Explicit, Implicit, Integrator
 
 AT_ONCE = 4  # entries of a row that are multiplied in one pass
 
@@ -79,6 +83,7 @@ class StageLayout(NamedTuple):
     own_pairs: int
     dense: bool
     diagonals: int
+    zeros: tuple[tuple[int, int, int], ...]
     remembered: tuple[tuple[int, int], ...]
     step_at: int
     offsets: tuple[tuple[str, int, str], ...]
@@ -89,14 +94,24 @@ class StageLayout(NamedTuple):
         return self.method is None
 
     @property
+    def implicit(self) -> bool:
+        """Whether stages are found together (`emit.collocation`)."""
+        return isinstance(self.method, Implicit)
+
+    @property
+    def parts(self) -> int:
+        """How many parts an implicit step has at most."""
+        return self.substeps + (self.method.more_parts if isinstance(self.method, Implicit) else 0)
+
+    @property
     def shifts(self) -> list[float]:
         """The a_s of the method."""
-        return [0.0] if self.method is None else [float(a) for a in self.method.shift]
+        return [float(a) for a in self.method.shift] if isinstance(self.method, Explicit) else [0.0]
 
     @property
     def shares(self) -> list[float]:
         """The b_s of the method, times their denominator."""
-        return [1.0] if self.method is None else [float(b) for b in self.method.numerators]
+        return [float(b) for b in self.method.numerators] if isinstance(self.method, Explicit) else [1.0]
 
     @property
     def link(self) -> str:
@@ -126,22 +141,29 @@ def stage_layout(derivation: Derivation, loops: Loops, step_at: int) -> StageLay
     )
     diagonals = sum(count for _, _, count, _ in hessian_diagonals(derivation, slope.hessian))
     weights = derivation.theta_size - ns
-    dense = pairs_in_loops(derivation, loops) > weights
+    own_and_others = pairs_in_loops(derivation, loops)
+    dense = own_and_others > (0 if loops.implicit else weights)
     pairs = len(slope.hessian.pairs) * derivation.theta_size if dense else 0
     groups = len(derivation.core) + len(derivation.weights)
-    sizes = (
+    entries = len(jacobian.columns)
+    of_the_step = [
         ("START", substeps * nx, "x at the start of each substep"),
         ("BASE", substeps * nx * columns, "dx/dv there"),
         ("LAM", nx, "derivative of lam' f by x at the end of a substep"),
         ("STAGE_POINT", stages * nz, "(x, theta) of each stage"),
         ("SLOPE", nx, "k of the last stage"),
         ("NEXT", nx, "x at the end of a substep"),
-        ("ENTRY", len(jacobian.columns), "entries of G_x of the last stage"),
-        ("STAGE_JACOBIANS", stages * len(jacobian.columns), "of each stage"),
+        ("ENTRY", entries, "entries of G_x of the last stage"),
+        ("STAGE_JACOBIANS", stages * entries, "of each stage"),
         ("Z", stages * nx * columns, "dX/dv of each stage"),
         ("K", nx * columns, "dk/dv of the last stage"),
         ("FLOW", nx * columns, "dx/dv there"),
         ("MU", stages * nx, "derivative of lam' f by k of each stage"),
+    ]
+    if isinstance(loops.method, Implicit):
+        of_the_step = collocation_sizes(loops.method, substeps, nx, nz, columns, entries)
+    sizes = (
+        *of_the_step,
         ("CURVED", len(hessian.columns), "entries of the second derivatives by a state"),
         ("M", rows * columns, "rows of the second derivatives times V"),
         ("H", rows * columns, "their sum over the stages"),
@@ -165,10 +187,22 @@ def stage_layout(derivation: Derivation, loops: Loops, step_at: int) -> StageLay
         curved=curved_states(slope),
         own_pairs=len(slope.hessian.pairs),
         dense=dense,
+        zeros=_zeros(derivation, moving_pattern(derivation).first) if loops.implicit else (),
         remembered=tuple((row, j if j < nx else nz + j - groups) for row, j in remembered(derivation)),
         diagonals=diagonals,
         step_at=step_at,
         offsets=(*offsets, ("END", start, "")),
+    )
+
+
+def _zeros(derivation: Derivation, present: NDArray[np.bool_]) -> tuple[tuple[int, int, int], ...]:
+    """(row, start, stop) of what is identically zero in dx/dv, where rounding in the equations of stages would be."""
+    nx, ns = len(derivation.states), len(derivation.scalars)
+    ends = [*range(1, nx + ns + 1), *(nx + block.start + block.count for block in derivation.weights)]
+    ends += [nx + derivation.theta_size + a + 1 for a in range(len(derivation.inputs))]
+    spans = list(zip([0, *ends[:-1]], ends, strict=True))
+    return tuple(
+        (row, *span) for row, own in enumerate(present) for span, there in zip(spans, own, strict=True) if not there
     )
 
 
@@ -178,11 +212,16 @@ def write_slope(builder: KernelBuilder, slope: Calculus, layout: StageLayout) ->
         builder.write(_at(layout, "SLOPE", i), expression, always=True)
 
 
+def write_slope_by_state(builder: KernelBuilder, derivation: Derivation, slope: Calculus, layout: StageLayout) -> None:
+    """G_x entry by entry."""
+    for e, i, j in layout.jacobian.places:
+        builder.write(_at(layout, "ENTRY", e), slope.jacobian(i, derivation.states[j]))
+
+
 def write_slope_jacobian(builder: KernelBuilder, derivation: Derivation, slope: Calculus, layout: StageLayout) -> None:
     """G_x entry by entry, G_theta and G_u at their places in K."""
     nx, width = len(derivation.states), layout.columns
-    for e, i, j in layout.jacobian.places:
-        builder.write(_at(layout, "ENTRY", e), slope.jacobian(i, derivation.states[j]))
+    write_slope_by_state(builder, derivation, slope, layout)
     counts = {block.start: block.count for block in derivation.weights}
     for i in range(nx):
         scalars, vectors = theta_row(derivation, slope, i)

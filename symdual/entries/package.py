@@ -78,6 +78,7 @@ class Constants:
     SIGNALS: tuple[str, ...]
     NOISE: Mapping[str, str]
     COMBINATIONS: int
+    OUTLIERS: float
 
 
 class Offered(Constants):

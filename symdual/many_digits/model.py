@@ -12,10 +12,13 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import mpmath
+import numpy as np
 import sympy as sp
 
-from symdual.integrators import INTEGRATORS
+from symdual.common.arrays import Array
+from symdual.integrators import INTEGRATORS, Explicit, Implicit
 from symdual.many_digits.arithmetic import Arithmetic, Number
+from symdual.many_digits.collocation import ExactPart, Part, divided, exact_parts
 from symdual.spec.symbols import Family, FeatureSum, Unknown
 from symdual.spec.system import System
 
@@ -68,6 +71,7 @@ class ExactModel:
             for f in model.families
         }
         self._kept: dict[tuple[Any, ...], _Kept] = {}
+        self._divided: dict[tuple[float, ...], tuple[list[Part], list[Array]]] = {}  # the last implicit step
         self._motion, self._measured, self._others = (self._part(symbols, part) for part in (motion, measured, more))
 
     def _without_families(self, expression: sp.Expr) -> sp.Expr:
@@ -175,6 +179,9 @@ class ExactModel:
         later = self._evaluate(self._motion, mpmath.mpf(k), x + kept, u, theta)
         if self.model.step is None:
             return self.stopped(later)
+        if self.model.is_implicit:
+            parts = self.parts(k, x + kept, u, theta)
+            return (parts[-1][1].stages[-1][:own] if parts else [mpmath.nan] * own) + later[own:]
         return self._discretised(slope, x) + later[own:]
 
     def derivative(
@@ -182,6 +189,22 @@ class ExactModel:
     ) -> list[Number]:
         """dx / dt of the states of a model in continuous time after a share of step k; `kept` are inputs remembered."""
         return self._evaluate(self._motion, mpmath.mpf(k) + share, x + kept, u, theta)[: len(x)]
+
+    def parts(self, k: int, x: list[Number], u: list[Number], theta: list[Number]) -> list[tuple[Part, ExactPart]]:
+        """The parts of an implicit step; empty where there is no end to them. What remembers inputs waits."""
+        method, model = INTEGRATORS[self.model.method], self.model
+        assert isinstance(method, Implicit) and model.step is not None
+
+        def slope(share: Number, state: list[Number]) -> list[Number]:
+            moving = self._evaluate(self._motion, mpmath.mpf(k) + share, state, u, theta)
+            return moving[: len(model.own_states)] + [mpmath.mpf(0)] * model.memory
+
+        key = (k, *(float(v) for v in (*x, *u, *theta)))
+        if key not in self._divided:
+            self._divided = {key: _division(method, slope, x, float(model.step), model.substeps)}
+        parts, slopes = self._divided[key]
+        exact = exact_parts(method, slope, slopes, x, mpmath.mpf(model.step), parts)
+        return list(zip(parts, exact, strict=True))
 
     def _discretised(self, slope: Callable[[list[Number], Number], list[Number]], x: list[Number]) -> list[Number]:
         assert self.model.step is not None
@@ -209,6 +232,7 @@ class ExactModel:
         self, slope: Callable[[list[Number], Number], list[Number]], x: list[Number], h: Number
     ) -> list[Number]:
         method, slopes, place = INTEGRATORS[self.model.method], list[list[Number]](), x
+        assert isinstance(method, Explicit)
         for part in method.shift:
             shift = _exactly(part)
             if slopes:
@@ -224,6 +248,30 @@ class ExactModel:
     def others(self, k: int, x: list[Number], u: list[Number], theta: list[Number]) -> list[Number]:
         """The values of the other expressions."""
         return self._evaluate(self._others, mpmath.mpf(k), x, u, theta)
+
+
+def _division(
+    method: Implicit, slope: Callable[[Number, list[Number]], list[Number]], x: list[Number], step: float, substeps: int
+) -> tuple[list[Part], list[Array]]:
+    """How an implicit step is divided, with G_x of the stages of each part."""
+
+    def value(time: float, state: Array) -> Array:
+        return np.array([float(v) for v in slope(mpmath.mpf(time), [mpmath.mpf(v) for v in state])])
+
+    def by_state(time: float, state: Array) -> Array:
+        def at(place: list[Number]) -> list[Number]:
+            return slope(mpmath.mpf(time), place)
+
+        columns = [first_difference(at, [mpmath.mpf(v) for v in state], j) for j in range(len(state))]
+        return np.array([[float(v) for v in column] for column in columns]).T
+
+    parts = divided(method, value, by_state, np.array([float(v) for v in x]), step, substeps) or []
+    times = [[part.time + c * part.share for c in method.nodes] for part in parts]
+    slopes = [
+        np.stack([by_state(t, state) for t, state in zip(own, part.stages, strict=True)])
+        for own, part in zip(times, parts, strict=True)
+    ]
+    return parts, slopes
 
 
 def _exactly(part: Fraction) -> Number:

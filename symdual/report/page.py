@@ -33,6 +33,7 @@ from symdual.report.terminal import filter_text
 from symdual.report.typeset import EquationSetter, contracted
 from symdual.spec.loading import load_model_file, source_text
 from symdual.spec.symbols import FeatureSum
+from symdual.spec.system import System
 
 _BLOCKS = {
     "f_x": ("f", "x", "The dynamics by the state"),
@@ -122,8 +123,14 @@ def _first_paragraph(source: str) -> str:
     return " ".join(text.split("\n\n")[0].split())
 
 
-#: what is differentiated: the whole step, or the first of several substeps
-_MAPS = "the discretised map", "its first substep, in which inputs of the past stay as they are"
+_SUBSTEP = "its first substep, in which inputs of the past stay as they are"
+
+
+def _differentiated(model: System) -> str:
+    """What the derivatives of a page are those of: the whole step, the first of several substeps, or less than that."""
+    if model.is_implicit:
+        return "the right-hand side, of which those of the step are solutions of linear equations"
+    return _SUBSTEP if model.substeps > 1 else "the discretised map"
 
 
 class _Article:
@@ -199,7 +206,7 @@ class _Article:
             within = f" in {model.substeps} substeps" if model.substeps > 1 else ""
             note = (
                 f"Discretised by {method} with the step length {model.step:g}{within}; "
-                f"all derivatives below are those of {_MAPS[model.substeps > 1]}."
+                f"all derivatives below are those of {_differentiated(model)}."
             )
             parts.append(element("p", note))
         parts.append(self._families())

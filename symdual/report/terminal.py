@@ -91,6 +91,8 @@ def filter_text(model: Specification, structure: Structure) -> str:
         "recalibrated_second_order": "recalibrated, second order in what is uncertain",
     }
     kept = ", square root of the covariance" if model.square_root else ""
+    if model.outliers is not None:
+        kept += f", outliers beyond {model.outliers:g} deviations count less"
     if used == model.filter:
         return words[used] + kept
     why = "no measurement is curved" if structure.curved_in_z else "nothing is curved"

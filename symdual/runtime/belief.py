@@ -16,6 +16,7 @@ from symdual.common.numbers import require_semidefinite, root
 from symdual.common.transforms import Moments, Transform, moments_of, quantiles_of, values_of
 from symdual.runtime.evaluate import argument, whole_number
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.outliers import counts_outliers
 
 if TYPE_CHECKING:
     import pandas
@@ -29,6 +30,8 @@ class Belief(NamedTuple):
     With a Gaussian process in the model, `memory` (DATA,) holds the points at which it is remembered, and its rows of
     mean and covariance are relative to its prior: `symdual.runtime.posterior` says what they mean for the function.
     `names` are those of the entries of z, where they are known. The name of a family stands for all of its weights.
+
+    Where the model counts outliers, `rejected` (NY,) says how many times in a row each measured number was too far off.
 
     An unknown with bounds stands in z by its logarithm or logit, which is normal; `transforms` lead to your units.
     Everything that has a name is in your units: means and deviations are those of the log-normal or logistic-normal
@@ -49,6 +52,7 @@ class Belief(NamedTuple):
     memory: Array | None = None
     names: tuple[str, ...] = ()
     transforms: tuple[Transform, ...] = ()
+    rejected: Array | None = None
 
     def __getitem__(self, key: Any) -> Any:
         """What is believed of a state or an unknown by its name or symbol (`Marginal`), or a field by its number."""
@@ -173,7 +177,20 @@ def checked_belief(package: LoadedPackage, belief: Belief) -> Belief:
         _checked_memory(package, belief.memory),
         package.belief_names,
         package.transforms,
+        _checked_counts(package, belief.rejected),
     )
+
+
+def _checked_counts(package: LoadedPackage, rejected: Array | None) -> Array | None:
+    """How often in a row each measured number was too far off; a belief that says nothing has met none."""
+    if not counts_outliers(package):
+        return None
+    if rejected is None:
+        return np.zeros(package.NY)
+    counts = argument(rejected, (package.NY,), "what the belief says of outliers")
+    if not np.all((counts >= 0.0) & np.isfinite(counts)):
+        raise SymdualError("what the belief says of outliers is no count")
+    return counts
 
 
 def processes_of(package: LoadedPackage) -> NDArray[np.bool_]:

@@ -1,7 +1,8 @@
 """Which of a model's functions left the numbers: its equation, the variable and the point, from the kernels alone.
 
-A filter evaluates f with its Jacobians at the mean, and h with its Jacobians where that leads. One of their entries is
-infinite, or not a number, where a belief is lost: the derivative of a root at zero, a logarithm of what is negative.
+A filter evaluates f with its Jacobians at the mean, and h with its Jacobians where that leads; one of second order has
+second derivatives as well. One of their entries is infinite, or not a number, where a belief is lost: the derivative of
+a root at zero, a logarithm of what is negative.
 """
 
 from __future__ import annotations
@@ -38,7 +39,17 @@ def fault_of_step(problem: Problem, k: int, mean: Array, u: Array | None) -> str
     names = [f'the dynamics of "{name}"' for name in package.belief_names[:nx]]
     for found in _not_finite(package, names, step.f, np.hstack([step.f_x, step.f_theta, step.f_u])):
         return f"{found} at {_point(package, mean, u)}"
+    if of_second_order(package):
+        here = with_signals(package, _signals_before(problem, k))
+        curved = evaluate.hessians(here, mean[:nx], u, mean[nx:], k - 1)[:, : package.NZ, : package.NZ]
+        for found in _not_curved(package, names, curved):
+            return f"{found} at {_point(package, mean, u)}"
     return None
+
+
+def of_second_order(package: LoadedPackage) -> bool:
+    """Whether the filter of a package has terms of second order."""
+    return hasattr(package.records, "CURVED_ROWS")
 
 
 def fault_of_plant(plant: LoadedPackage, k: int, x: Array, u: Array, theta: Array) -> str | None:
@@ -51,20 +62,36 @@ def fault_of_plant(plant: LoadedPackage, k: int, x: Array, u: Array, theta: Arra
 
 
 def _moved(problem: Problem, k: int, mean: Array, u: Array) -> evaluate.Jacobian:
-    signals, nx = believed(problem), problem.package.NX
-    before = None if signals is None else signals[max(k - 1, 0)]
-    return evaluate.jacobian(with_signals(problem.package, before), mean[:nx], u, mean[nx:], k - 1)
+    nx, here = problem.package.NX, with_signals(problem.package, _signals_before(problem, k))
+    return evaluate.jacobian(here, mean[:nx], u, mean[nx:], k - 1)
+
+
+def _signals_before(problem: Problem, k: int) -> Array | None:
+    signals = believed(problem)
+    return None if signals is None else signals[max(k - 1, 0)]
 
 
 def _fault_of_observation(problem: Problem, k: int, mean: Array, u: Array | None) -> str | None:
     package, signals, nx = problem.package, believed(problem), problem.package.NX
     x, theta = mean[:nx] if u is None else _moved(problem, k, mean, u).f, mean[nx:]
     now = None if signals is None else signals[k]
-    seen = evaluate.observation_jacobian(with_signals(package, now), x, theta, k)
+    here = with_signals(package, now)
+    seen = evaluate.observation_jacobian(here, x, theta, k)
     names = [f"the observation number {row}" for row in range(package.NY)]
     for found in _not_finite(package, names, seen.h, np.hstack([seen.h_x, seen.h_theta])):
         return f"{found} at {_point(package, np.concatenate([x, theta]), None)}"
+    if of_second_order(package):
+        curved = np.array([evaluate.observation_hessian(here, x, theta, row, k) for row in np.eye(package.NY)])
+        for found in _not_curved(package, names, curved):
+            return f"{found} at {_point(package, np.concatenate([x, theta]), None)}"
     return None
+
+
+def _not_curved(package: LoadedPackage, names: list[str], curved: Array) -> Iterator[str]:
+    """What is not finite among second derivatives (rows, NZ, NZ) of functions with these names."""
+    for row, i, j in np.argwhere(~np.isfinite(curved)):
+        one, other = package.belief_names[i], package.belief_names[j]
+        yield f'the second derivative of {names[row]} by "{one}" and "{other}" is {_word(curved[row, i, j])}'
 
 
 def _not_finite(package: LoadedPackage, names: list[str], values: Array, slopes: Array) -> Iterator[str]:

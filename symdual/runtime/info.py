@@ -38,11 +38,15 @@ class State(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """What a measurement says about the belief: its log-likelihood, normalised innovation squared, measured entries."""
+    """What a measurement says about the belief: its log-likelihood, normalised innovation squared, measured entries.
+
+    `rejected` are the names of those that were too far off, where the model counts outliers.
+    """
 
     log_likelihood: float
     nis: float
     measured: int
+    rejected: tuple[str, ...] = ()
 
 
 class Parts(NamedTuple):
@@ -71,7 +75,8 @@ class Info(NamedTuple):
     that of the cost that was minimised: 1 where order 2 jumped at or below the winner. `planned` tells what the
     controller of that name tried; None for the others, and where there was nothing to learn. `doubts` are sentences on
     what speaks against the decision: a measurement that cannot be, an unknown far outside its prior, a plan or an input
-    that is not settled (see `symdual.runtime.doubts`); usually there are none.
+    that is not settled (see `symdual.runtime.doubts`); usually there are none. `rejected` are the names of the measured
+    numbers that were too far off and counted less (`Model(outliers=...)`).
     """
 
     k: int
@@ -92,6 +97,7 @@ class Info(NamedTuple):
     order: int
     planned: Planned | None = None
     doubts: tuple[str, ...] = ()
+    rejected: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{name} {value:.4g}" for name, value in self.parts._asdict().items() if value)

@@ -25,20 +25,23 @@ class Options:
     Args:
         starts: how many of the plans to start from `planned` improves, 1 to 8.
         look_ahead: whether it then chooses the first input with the next measurement taken into account.
-        samples: rollouts by which it chooses between plans whose first inputs differ, at most 4096; 0 for none. With
-            Gaussian processes, noise that depends, constraints and choices there are none.
+        samples: rollouts by which it chooses between plans whose first inputs differ, at most 4096; 0 for none.
+        confidence: percent by which rollouts must confirm that a plan is better than `ce` and `cautious` before an
+            input is applied that differs from both, 1 to 99: with 5, it is left when it is worse with a confidence of
+            95 percent, with 95 it is only taken when it is better with that.
         work: how many steps of plans a decision of `planned` may go through; 0 for no limit. It ends at the same place
             on every machine; `controller(..., budget=)` makes such a number of seconds.
         hold: for how many decisions `thompson` keeps the parameters that it has drawn.
         seed: of what a controller draws. Episodes of a sweep use their own.
 
     >>> symdual.Options(starts=2, look_ahead=False)
-    Options(starts=2, look_ahead=False, samples=64, work=0, hold=5, seed=0)
+    Options(starts=2, look_ahead=False, samples=64, confidence=5, work=0, hold=5, seed=0)
     """
 
     starts: int = OPTIONS["starts"].default
     look_ahead: bool = bool(OPTIONS["look_ahead"].default)
     samples: int = OPTIONS["samples"].default
+    confidence: int = OPTIONS["confidence"].default
     work: int = OPTIONS["work"].default
     hold: int = OPTIONS["hold"].default
     seed: int = OPTIONS["seed"].default
@@ -83,18 +86,27 @@ class Look(NamedTuple):
     cost: float
 
 
+#: contestants of rollouts by their places among stored plans, and those that have to be confirmed
+PLANS = {0: "ce", 5: "cautious", 1: "best", 2: "second", 3: "best before the look ahead"}
+CHALLENGERS = ("best", "second", "best before the look ahead")
+
+
 class Contestant(NamedTuple):
     """A plan in rollouts: its first input, and for how many steps it is followed before certainty equivalence.
 
-    `cost` is its mean cost in the first rollouts; `gap` what it costs more than the default in fresh ones, with its
-    standard error, NaN for one that did not get there.
+    `plan` says which one it is. `cost` is its mean cost in the first rollouts; `gap` what a challenger costs more than
+    the harder of both references in fresh ones, with its standard error, and `sure` how probable it is that it is
+    better than both; NaN for a reference, and for one that was left out before.
     """
+
+    plan: str
 
     u: Array
     steps: int
     cost: float
     gap: float
     error: float
+    sure: float
 
 
 class Planned(NamedTuple):
@@ -103,9 +115,10 @@ class Planned(NamedTuple):
     `starts` are the certainty-equivalent plan, the plans of the step before where there were any, and plans through
     other first inputs; `won` is the position of the one that became the best plan, whose first input is `plan_input`.
     `looks` are the first inputs that were looked at one step ahead, in the order in which that was done. `race` are the
-    contestants of rollouts, empty where all first inputs agreed, and `race_won` is the position of the winner;
-    `no_race` says why there are none in such a problem. `work` counts the steps of plans that were gone through, and
-    `cut` says that a budget has ended the decision.
+    contestants of rollouts, empty where all first inputs agreed, and `race_won` is the position of the winner. `sure`
+    is how probable the rollouts make it that the input is better than those of `ce` and `cautious`; NaN where it is
+    one of these, or nothing was simulated. `rejected` are first inputs that were not confirmed. `work` counts
+    the steps of plans that were gone through, and `cut` says that a budget has ended the decision.
     """
 
     starts: tuple[Start, ...]
@@ -114,7 +127,8 @@ class Planned(NamedTuple):
     looks: tuple[Look, ...]
     race: tuple[Contestant, ...] = ()
     race_won: int | None = None
-    no_race: str = ""
+    sure: float = float("nan")
+    rejected: tuple[Array, ...] = ()
     work: int = 0
     cut: bool = False
 
@@ -134,31 +148,25 @@ def told(workspace: Workspace) -> Planned | None:
     there = [n for n, start in enumerate(starts) if np.isfinite(start.cost)]
     seen = tuple(Look(decision_log["look_u"][n].copy(), float(decision_log["look_cost"][n])) for n in range(looks))
     won = there.index(int(decision_log["won"]))
-    why = _no_race(workspace)
-    race = () if why else _race(decision_log)
+    race, confidence = _race(decision_log), 0.01 * float(workspace.settings[0]["confidence"])
     race_won = int(decision_log["entry_won"]) if race else None
+    sure = race[race_won].sure if race_won is not None else float("nan")
+    rejected = [one.u for one in race if one.plan in CHALLENGERS and one.sure < confidence]
+    plan_input = decision_log["plan_u"].copy()
     work, limit = int(decision_log["work"]), int(workspace.settings[0]["work"])
-    own, used_up = decision_log["plan_u"].copy(), 0 < limit <= work
-    return Planned(tuple(starts[n] for n in there), won, own, seen, race, race_won, why, work, used_up)
-
-
-def _no_race(workspace: Workspace) -> str:
-    """Why no rollouts are simulated in a problem; empty where they are."""
-    if "entries" in (workspace.decision_log.dtype.names or ()):
-        return ""
-    given = workspace.settings.dtype.names or ()
-    what = "unknown functions and noise that depends"
-    if "constraint_weights" in given or "combinations" in given:
-        what = "constraints" if "constraint_weights" in given else "choices"
-    return f"no rollouts were simulated to choose between plans: {what} cannot be simulated yet"
+    found = tuple(starts[n] for n in there)
+    return Planned(
+        found, won, plan_input, seen, race, race_won, sure, tuple(rejected), work=work, cut=0 < limit <= work
+    )
 
 
 def _race(decision_log: Any) -> tuple[Contestant, ...]:
     return tuple(
         Contestant(
+            PLANS[int(decision_log["entry_place"][n])],
             decision_log["entry_u"][n].copy(),
             int(decision_log["entry_follow"][n]),
-            *(float(decision_log[name][n]) for name in ("entry_cost", "entry_gap", "entry_error")),
+            *(float(decision_log[name][n]) for name in ("entry_cost", "entry_gap", "entry_error", "entry_sure")),
         )
         for n in range(int(decision_log["entries"]))
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -29,6 +30,7 @@ from symdual.runtime.consistency import BAND, judge
 from symdual.runtime.culprits import fault_of_step
 from symdual.runtime.info import Statistics
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.outliers import counts_outliers, outliers_in
 from symdual.runtime.posterior import by_values, losses
 from symdual.runtime.problem import Problem
 from symdual.runtime.signals import place_of, signals_of
@@ -102,6 +104,7 @@ class Replay(NamedTuple):
     """The belief after each row: means and standard deviations (K, NZ) in your units, with the row's statistics (K,).
 
     A Gaussian process is shown by its values at the points remembered so far; `belief` is the last belief itself.
+    `rejected` are, row by row, the names of the measured numbers that were too far off (`Model(outliers=...)`).
     `unsettled` counts the rows at which an iterated filter came to its limit and took the best point that it had found.
     """
 
@@ -112,6 +115,7 @@ class Replay(NamedTuple):
     nis: Array
     measured: NDArray[np.int64]
     belief: Belief
+    rejected: tuple[tuple[str, ...], ...] = ()
     unsettled: int = 0
 
     def __repr__(self) -> str:
@@ -126,6 +130,11 @@ class Replay(NamedTuple):
     def log_likelihood(self) -> float:
         """The log-likelihood of all measurements under the model."""
         return float(self.log_likelihoods.sum())
+
+    @property
+    def outliers(self) -> dict[str, int]:
+        """How often each measured number was too far off; those that never were are left out."""
+        return dict(Counter(name for row in self.rejected for name in row))
 
     @property
     def consistency(self) -> Consistency:
@@ -326,7 +335,10 @@ def _replay(problem: Problem, recording: Recording) -> Replay:
         shown = by_values(package, held)
         means.append(shown[0])
         deviations.append(shown[1])
-        statistics.append(Statistics(float(stats[0]), float(stats[1]), int(stats[2])))
+        rejected = belief["rejected"][0].copy() if counts_outliers(package) else None
+        held = held._replace(rejected=rejected)
+        outliers = outliers_in(package, rejected, recording.measurements[i])
+        statistics.append(Statistics(float(stats[0]), float(stats[1]), int(stats[2]), outliers))
     return Replay(
         recording=recording,
         means=named(np.array(means), package.belief_names),
@@ -335,6 +347,7 @@ def _replay(problem: Problem, recording: Recording) -> Replay:
         nis=np.array([s.nis for s in statistics]),
         measured=np.array([s.measured for s in statistics], dtype=np.int64),
         belief=held if package.PROCESSES else held._replace(memory=None),
+        rejected=tuple(s.rejected for s in statistics),
         unsettled=int(unsettled),
     )
 
@@ -390,6 +403,7 @@ def summary(result: Replay, problem: Problem) -> dict[str, Any]:
             "verdict": judged.verdict,
             "sentence": judged.sentence(),
         },
+        "outliers": result.outliers,
         "limits": [limit] if result.unsettled else [],
         "losses": [] if result.belief.memory is None else losses(problem.package, result.belief.memory[None]),
     }

@@ -37,6 +37,7 @@ from symdual.runtime.info import STATUS, Info, Parts, State, Statistics
 from symdual.runtime.noise import believed, fault_along, fault_of_filter, has_state_dependent_noise, require_noise
 from symdual.runtime.objective import constraints_of
 from symdual.runtime.options import Options, first_plans, lay_out, taken_up, told
+from symdual.runtime.outliers import counts_outliers, outliers_in
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Problem
 from symdual.runtime.signals import Forecast, place_of, require_set, signals_of, with_forecast, with_signals
@@ -90,6 +91,7 @@ class Solver:
         self._forgetful = ""
         self._records = package.records
         self._square_root, self._nu = package.SQUARE_ROOT, package.NU
+        self._outliers = counts_outliers(package)
         self._price = package.decision.price_at
         self._signals = signals_of(package)
         self._place, self._said = place_of(package), set[str]()
@@ -168,8 +170,11 @@ class Solver:
     def hold(self, belief: Belief) -> Records:
         """The belief as a record, with what it remembers of Gaussian processes."""
         self._recall(belief)
-        self._records.write_belief(self._own.belief, belief.mean, belief.covariance)
-        return self._own.belief
+        held = self._own.belief
+        self._records.write_belief(held, belief.mean, belief.covariance)
+        if self._outliers:
+            held["rejected"] = 0.0 if belief.rejected is None else belief.rejected
+        return held
 
     # ------------------------------------------------------------ filter
 
@@ -186,9 +191,10 @@ class Solver:
             raise self._lost(state, status)
         mean, covariance = held["z"][0].copy(), self._records.read_covariance(held)
         likelihood, nis, measured = own.stats.tolist()
+        rejected = held["rejected"][0].copy() if self._outliers else None
         return Belief(
-            mean, covariance, self._remembered(), self.package.belief_names, self.package.transforms
-        ), Statistics(likelihood, nis, int(measured))
+            mean, covariance, self._remembered(), self.package.belief_names, self.package.transforms, rejected
+        ), Statistics(likelihood, nis, int(measured), outliers_in(self.package, rejected, y))
 
     def _lost(self, state: State, status: int) -> SymdualError:
         """What is wrong with a measurement that could not be taken."""
@@ -351,6 +357,7 @@ class Solver:
             order=int(report[module.REPORT_ORDER]),
             planned=told(self.workspace) if self._kind == "planned" else None,
             doubts=tuple(doubt.sentence for doubt in doubts),
+            rejected=statistics.rejected,
         )
 
     def doubts(self, k: int, belief: Belief, statistics: Statistics, u: Array, status: int) -> list[Doubt]:

@@ -1,4 +1,4 @@
-"""Whether an explicit method can follow a model: its fastest rate, times the step, against the limit of the method.
+"""Whether a method can follow a model: of an explicit one the fastest rate, times the step, against its limit.
 
 A rate is the absolute value of an eigenvalue of the slope of a model in continuous time. A package has the slope of its
 step only, f_x = 1 + h A + ..., with the length h among its numbers: one that is short enough gives A.
@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from symdual.common.arrays import Array
-from symdual.integrators import INTEGRATORS
+from symdual.integrators import INTEGRATORS, Implicit
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 
@@ -66,10 +66,23 @@ def fastest_within(package: LoadedPackage, k: int, x: Array, u: Array, theta: Ar
     return largest
 
 
+def _without_stages(package: LoadedPackage, points: Iterable[tuple[int, Array, Array, Array]], where: str) -> str:
+    """Where Newton's method finds no stages of an implicit step first, in the same form."""
+    for k, x, u, theta in points:
+        if np.isfinite(x).all() and not np.isfinite(evaluate.dynamics(package, x, u, theta, k)).all():
+            return (
+                f"; {package.METHOD} does not converge {where}: at step {k} Newton's method finds no solution, "
+                "in however small parts of the step"
+            )
+    return ""
+
+
 def too_fast(package: LoadedPackage, points: Iterable[tuple[int, Array, Array, Array]], where: str = "there") -> str:
     """Where the step is first too long along points (k, x, u, theta), as the end of a sentence; empty if nowhere."""
     if package.METHOD not in INTEGRATORS:
         return ""
+    if isinstance(INTEGRATORS[package.METHOD], Implicit):
+        return _without_stages(package, points, where)
     limit, substeps, length = INTEGRATORS[package.METHOD].limit, package.SUBSTEPS, step_length(package)
     for k, x, u, theta in points:
         rate = fastest_within(package, k, x, u, theta)

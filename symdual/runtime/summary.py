@@ -124,7 +124,9 @@ class ControllerSummary:
         ratio = self.difference.mean / self.difference.error
         if abs(ratio) > BEYOND_CHANCE:
             percent, error = 100 * abs(self.excess), 100 * abs(self.excess / ratio)
-            return f"{self.name} {'saves' if ratio < 0 else 'loses'} {percent:.0f} ± {error:.0f} % against {baseline}"
+            digits = 0 if error >= 1.0 else 1
+            told = f"{percent:.{digits}f} ± {error:.{digits}f} %"
+            return f"{self.name} {'saves' if ratio < 0 else 'loses'} {told} against {baseline}"
         if knows_truth(self.name):
             counted = _counted(self.difference.runs, "run")
             return f"{self.name} saves nothing beyond chance in {counted}: there is little that learning could gain"

@@ -41,6 +41,15 @@ def checked_substeps(substeps: int, continuous: bool) -> int:
     return substeps
 
 
+def checked_outliers(outliers: float | None) -> float | None:
+    """How many deviations a measured number may be off, or None for any."""
+    if outliers is None:
+        return None
+    if isinstance(outliers, (bool, str)) or not isinstance(outliers, (int, float)) or not 1.0 < outliers < math.inf:
+        raise ModelError(f"outliers must be a number of deviations above 1, such as 3, or None, but is {outliers!r}")
+    return float(outliers)
+
+
 def checked_method(method: str) -> str:
     """The name of a method of integration."""
     if method not in INTEGRATORS:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import sympy as sp
@@ -27,14 +27,16 @@ from symdual.spec.given import (
     checked_bounds,
     checked_drift,
     checked_method,
+    checked_outliers,
     checked_state_bounds,
     checked_step,
     checked_substeps,
     checked_transition,
     of_the_same_form,
 )
+from symdual.spec.mechanics import motion_of
 from symdual.spec.names import check_name
-from symdual.spec.noise import Noise, noise_of, refuse
+from symdual.spec.noise import Noise, in_order, noise_of, refuse
 from symdual.spec.past import depths
 from symdual.spec.symbols import Constant, FeatureSum, Unknown, one_for_each
 from symdual.spec.system import System, remembering
@@ -58,12 +60,13 @@ class Model(System):
         dynamics: the next state, as a list or a vector in the order of `states` or a mapping from state to expression.
         derivatives: instead of `dynamics`, the time derivative of the state; that of the discretised map is exact.
         step: how long the input holds, where `derivatives` are given.
-        method: how these are discretised, by `"euler"`, `"midpoint"`, `"heun"` or `"rk4"` (`docs/integrators.md`).
+        method: how these are discretised, by `"euler"`, `"midpoint"`, `"heun"` or `"rk4"`, or by `"radau"`, which is
+            for stiff ones (`docs/integrators.md`).
         substeps: how many steps of the method one step consists of, while the input holds; for stiff dynamics. They are
             a loop, so the code does not grow with them.
         observation: expressions in the states and unknowns; the states themselves by default.
-        process_noise: Q, as a number, a diagonal or a matrix. Entries may be expressions in states, inputs, signals
-            and time.
+        process_noise: Q, as a number, a diagonal, a matrix or a mapping such as {"speed": 0.1}, which is 0 for what it
+            does not name. Entries may be expressions in states, inputs, signals and time.
         measurement_noise: R, in the same way but without inputs. R = 0 is allowed.
         transition: D in theta' = D theta + N(0, Xi), as a number, a diagonal or a matrix, or as a mapping from unknowns
             to numbers; what is not named is constant, as all of them are by default.
@@ -79,6 +82,8 @@ class Model(System):
             does both; `"recalibrated"`, which tells what a curved measurement leaves by its slope at the new mean, and
             undoes an update that does not help; `"recalibrated_second_order"`. `docs/beliefs.md` says when which.
         square_root: whether the filter keeps a factor of the covariance, for ill-conditioned problems.
+        outliers: how many deviations a measured number may be off before it counts less, such as 3; None takes all of
+            them as they are. `docs/beliefs.md` says what is done.
         fitted: the file that `symdual fit` wrote, or the same as a mapping: its numbers take the place of the priors
             and the noise given here.
         name: the name of the generated package; the model file's name by default.
@@ -110,6 +115,7 @@ class Model(System):
         time: sp.Symbol | None = None,
         filter: str = "extended",
         square_root: bool = False,
+        outliers: float | None = None,
         fitted: Source | None = None,
         name: str = "",
     ) -> None:
@@ -143,6 +149,9 @@ class Model(System):
             content.add(expression, f"the observation number {row}", declared)
             _refuse_inputs(expression, inputs, row)
             _refuse_processes(expression, row)
+        process_noise = in_order(process_noise, [state.name for state in states], "process_noise")
+        seen = [one.name if one in states else f"y{row}" for row, one in enumerate(measured)]
+        measurement_noise = in_order(measurement_noise, seen, "measurement_noise")
         noise = noise_of(process_noise, measurement_noise, len(states), len(measured))
         for where, expression in () if noise is None else noise.named:
             refuse(expression, inputs, where)
@@ -163,6 +172,7 @@ class Model(System):
             name=check_name(name, "the model") if name else "",
             filter=filter,
             square_root=bool(square_root),
+            outliers=checked_outliers(outliers),
             fitted=known,
         )
         put(states=states, inputs=inputs, memory=0, time=clock[0] if clock else None)
@@ -182,8 +192,45 @@ class Model(System):
         put(**remembering(self, depths((*motion, *measured, *entries), inputs)).__dict__)
         require_fit_for_processes(self)
         _refuse_motion_of_bounded(self)
+        if self.is_implicit and self.bounded_states:
+            raise ModelError(f'method="{method}" is not for models with state_bounds: its steps do not stop there')
         if known is not None:
             known.prior(self.unknown_names, *self._own_prior)  # a name that the model does not know is an error
+
+    @classmethod
+    def from_mechanics(
+        cls,
+        equations: Any,
+        inputs: Sequence[sp.Expr],
+        *,
+        values: Mapping[sp.Symbol, float] | None = None,
+        step: float,
+        **options: Any,
+    ) -> Self:
+        """A model of the equations of motion of a `KanesMethod` or `LagrangesMethod` of `sympy.physics.mechanics`.
+
+        Coordinates are states under their names, followed by speeds under theirs, which after Lagrange are `q_rate` for
+        the coordinate `q`. Unknowns may stand anywhere, in masses and forces.
+
+        Args:
+            equations: the equations of motion, formed, with coordinates and speeds that do not depend on each other.
+            inputs: symbols or functions of time.
+            values: numbers for symbols, such as lengths.
+            step: how long the input holds.
+            options: everything else that a model takes, in the same symbols and functions of time; the method is
+                `"rk4"` by default.
+
+        >>> from sympy.physics.mechanics import LagrangesMethod, dynamicsymbols
+        >>> q, F, m = dynamicsymbols("q"), sympy.Symbol("F"), symdual.unknown("m", mean=1.0, variance=0.1)
+        >>> spring = LagrangesMethod(m * q.diff() ** 2 / 2 - 2 * q**2 + F * q, [q])
+        >>> equations = spring.form_lagranges_equations()
+        >>> symdual.Model.from_mechanics(spring, [F], step=0.1, name="spring")
+        <Model spring: states q, q_rate, inputs F, unknowns m>
+        """
+        motion = motion_of(equations, inputs, values or {})
+        given = {"method": "rk4"} | {key: motion.translated(value) for key, value in options.items()}
+        acting = [motion.symbols[symbol] for symbol in inputs]
+        return cls(list(motion.states), acting, derivatives=list(motion.derivatives), step=step, **given)
 
     def __repr__(self) -> str:
         names = ", ".join(s.name for s in self.states), ", ".join(u.name for u in self.inputs)
@@ -292,6 +339,8 @@ def require_fit_for_processes(model: System) -> None:
                 continue
             if model.noise is not None:
                 raise ModelError(f'noise that depends is not for models with a Gaussian process ("{family.name}")')
+            if model.is_implicit:
+                raise ModelError(f'method="{model.method}" is not for models with a Gaussian process ("{family.name}")')
             if model.substeps > 1:
                 raise ModelError(f'substeps are not for models with a Gaussian process ("{family.name}")')
             if model.square_root:

@@ -8,18 +8,29 @@ constants and time. Nothing is learned of an unknown from the size of noise, so 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
-from symdual.common.errors import ModelError
+from symdual.common.errors import ModelError, did_you_mean
 from symdual.spec.expressions import as_expression
 from symdual.spec.symbols import FeatureSum, Unknown
 
 Matrix = tuple[tuple[sp.Expr, ...], ...]
+
+
+def in_order(given: Any, names: Sequence[str], what: str) -> Any:
+    """Noise that is given by names as a diagonal, zero where nothing is said; anything else as it is."""
+    if not isinstance(given, Mapping):
+        return given
+    said = {str(name): value for name, value in given.items()}
+    for name in said:
+        if name not in names:
+            raise ModelError(f'{what} names "{name}", which is none of {", ".join(names)}{did_you_mean(name, names)}')
+    return [said.get(name, 0.0) for name in names]
 
 
 @dataclass(frozen=True)

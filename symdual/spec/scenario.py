@@ -18,7 +18,7 @@ from symdual.common.arrays import Array
 from symdual.common.choices import choice_table, combinations
 from symdual.common.display import shown
 from symdual.common.errors import ModelError
-from symdual.common.named import Given, complete, matrix, vector
+from symdual.common.named import Given, Spans, complete, matrix, singles, vector
 from symdual.common.numbers import (
     as_matrix,
     as_numbers,
@@ -41,7 +41,7 @@ from symdual.spec.system import System, remembering
 
 LONGEST = 1_000_000  # steps: costs and references of all of them are held in memory
 Truth = Given
-Schedule = ArrayLike | Callable[[int], ArrayLike]
+Schedule = Given | Callable[[int], Given]
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -51,9 +51,10 @@ class Scenario:
     Args:
         model: the model that the controller believes in.
         horizon: T, the number of inputs.
-        state_cost, input_cost: W and U as a number, a diagonal or a matrix, or a function of the step that returns one;
-            1 by default, and 0 beside a `cost`.
-        reference: r as a number or vector, or a function of the step that returns one.
+        state_cost, input_cost: W and U as a number, a diagonal, a matrix, or a mapping such as {"position": 1.0}, which
+            is 0 for what it does not name; or a function of the step that returns one of these. 1 by default, and 0
+            beside a `cost`.
+        reference: r as a number, a vector or a mapping by names, or a function of the step that returns one.
         input_reference: s, likewise: the inputs cost (u - s)' U (u - s).
         cross_cost: N, a matrix of inputs by states or a function of the step that returns one.
         cost: what a step costs besides, as a list of residuals in states and inputs whose squares are summed, or as any
@@ -73,10 +74,11 @@ class Scenario:
         forecasts: the same as the controller believes it, where that differs from what really happens.
         past: a mapping from an input to what it was before the start (`previous`), as a number or a list with the most
             recent one first; zero by default.
-        start: the mean of x_0, zero by default; start_covariance: its covariance, zero by default (it is known).
+        start: the mean of x_0, zero by default; start_covariance: its covariance, zero by default (it is known). Both
+            may be mappings by names, too.
         prior_mean, prior_covariance: those of theta in the order of `Model.unknown_names`, instead of the model's own,
             or mappings by the names of unknowns, which change only what they name. Like truth they are in your units;
-            correlations of unknowns with bounds are those of their logarithms or logits ([bounds](bounds.md)).
+            correlations of unknowns with bounds are those of their logarithms or logits.
         plant: the true system, the model itself by default; its noise is the noise of the simulation, and its
             transition and drift move its parameters. A model that is its own plant drifts only where it is asked to.
         truth: the plant's true parameters at the start, as a mapping from name to number (or list, for the weights of a
@@ -144,8 +146,8 @@ class Scenario:
         signals: Mapping[Any, SignalSchedule] | None = None,
         forecasts: Mapping[Any, SignalSchedule] | None = None,
         past: Mapping[Any, ArrayLike] | None = None,
-        start: ArrayLike | None = None,
-        start_covariance: ArrayLike | None = None,
+        start: Given | None = None,
+        start_covariance: Given | None = None,
         prior_mean: Given | None = None,
         prior_covariance: Given | None = None,
         plant: Model | None = None,
@@ -178,11 +180,12 @@ class Scenario:
         stage, final = stage_terms(cost, model, "cost"), final_terms(terminal_cost, model, "terminal_cost")
         usual = 0.0 if stage or final else 1.0
         W, U = (usual if given is None else given for given in (state_cost, input_cost))
-        put(state_cost=_schedule(W, horizon + 1, lambda v, w: as_semidefinite(v, n, w), "state_cost"))
-        put(input_cost=_schedule(U, horizon, lambda v, w: as_semidefinite(v, m, w), "input_cost"))
-        put(reference=_schedule(reference, horizon + 1, lambda v, w: as_vector(v, n, w), "reference"))
+        states, inputs = (_places(own) for own in (model.own_states, model.inputs))
+        put(state_cost=_schedule(W, horizon + 1, lambda v, w: matrix(np.zeros((n, n)), v, states, w), "state_cost"))
+        put(input_cost=_schedule(U, horizon, lambda v, w: matrix(np.zeros((m, m)), v, inputs, w), "input_cost"))
+        put(reference=_schedule(reference, horizon + 1, lambda v, w: vector(np.zeros(n), v, states, w), "reference"))
         s, N = (0.0 if given is None else given for given in (input_reference, cross_cost))
-        put(input_reference=_schedule(s, horizon, lambda v, w: as_vector(v, m, w), "input_reference"))
+        put(input_reference=_schedule(s, horizon, lambda v, w: vector(np.zeros(m), v, inputs, w), "input_reference"))
         put(cross_cost=_schedule(N, horizon, lambda v, w: as_matrix(v, m, n, w), "cross_cost"))
         require_joint(self.state_cost, self.input_cost, self.cross_cost)
         constrained_terms = constraint_terms(constraints, model)
@@ -203,10 +206,10 @@ class Scenario:
         true = table(signals, names, horizon + 1, "signals", None)
         put(signal_names=names, signals=true)
         put(forecasts=table(forecasts, names, horizon + 1, "forecasts", true))
-        put(start=as_vector(0.0 if start is None else start, n, "start"))
+        put(start=vector(np.zeros(n), 0.0 if start is None else start, states, "start"))
         _require_within(self.start, model, plant)
         spread = 0.0 if start_covariance is None else start_covariance
-        put(start_covariance=as_semidefinite(spread, n, "start_covariance"))
+        put(start_covariance=matrix(np.zeros((n, n)), spread, states, "start_covariance"))
         mean = mean if prior_mean is None else vector(mean, prior_mean, unknowns, "prior_mean")
         whole = as_semidefinite(prior, p, "prior_covariance")
         if prior_covariance is not None:
@@ -331,7 +334,12 @@ def _check_plant(model: Model, plant: Model) -> None:
             raise ModelError(f"the plant has {other} {role.removeprefix('own_')}, but the model has {own}")
 
 
-def _schedule(value: Schedule, steps: int, convert: Callable[[ArrayLike, str], Array], what: str) -> Array:
+def _places(symbols: Sequence[Any]) -> Spans:
+    """Where the numbers of states or inputs stand, by their names."""
+    return singles({symbol.name: place for place, symbol in enumerate(symbols)})
+
+
+def _schedule(value: Schedule, steps: int, convert: Callable[[Any, str], Array], what: str) -> Array:
     """One array per step, first axis time."""
     if callable(value):
         return np.stack([convert(value(k), f"{what} at step {k}") for k in range(steps)])

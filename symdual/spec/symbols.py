@@ -88,7 +88,7 @@ def unknown(
     """Declare a scalar unknown parameter with a prior: a Gaussian one, or between bounds one that keeps to them.
 
     `positive=True` is `lower=0`. With one bound the prior is log-normal, with two logistic-normal, and has the given
-    mean and variance ([bounds](bounds.md)). Only scalars have bounds, not the weights of families.
+    mean and variance (docs/beliefs.md). Only scalars have bounds, not the weights of families.
 
     >>> b = symdual.unknown("b", mean=1.0, variance=10.0)
     >>> b.mean, b.variance

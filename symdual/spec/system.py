@@ -17,6 +17,7 @@ from symdual.common.arrays import Array
 from symdual.common.errors import ModelError
 from symdual.common.named import Spans
 from symdual.common.transforms import Sides, Transform, has_bound, matched_belief
+from symdual.integrators import INTEGRATORS, Implicit
 from symdual.spec.fitted import Fitted
 from symdual.spec.names import check_name
 from symdual.spec.noise import Noise
@@ -54,6 +55,7 @@ class System:
     state_bounds: tuple[Sides, ...]
     filter: str
     square_root: bool
+    outliers: float | None
     fitted: Fitted | None
     memory: int
 
@@ -67,6 +69,11 @@ class System:
         for key, value in (self.__dict__ | parts).items():
             object.__setattr__(twin, key, value)
         return twin
+
+    @property
+    def is_implicit(self) -> bool:
+        """Whether a step is the solution of equations."""
+        return self.step is not None and isinstance(INTEGRATORS[self.method], Implicit)
 
     @property
     def own_states(self) -> tuple[sp.Symbol, ...]:

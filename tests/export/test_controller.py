@@ -76,6 +76,35 @@ def test_a_package_without_planned_is_exported(c_compiler: str, tmp_path: Path) 
     assert close(drive(native, found, dual.number, YS), expected, 1e-5)
 
 
+CART = """
+import sympy as sp
+from symdual import Model, Scenario, unknown
+
+place, speed, force = sp.symbols("place speed force")
+motion = [place + 0.1 * speed, 0.95 * speed + 0.1 * unknown("strength", 1.0, 0.1) * force]
+seen = [sp.sqrt(4 + place**2), speed]
+noise = {"process_noise": [1e-5, 1e-4], "measurement_noise": [1e-2, 4e-2]}
+model = Model([place, speed], [force], motion, observation=seen, filter="recalibrated", outliers=3, **noise)
+scenario = Scenario(model, horizon=10, start=[3, 0], start_covariance=[0.1, 0.1], input_cost=0.1)
+"""
+
+
+def test_a_filter_that_finds_outliers_is_exported(c_compiler: str, tmp_path: Path) -> None:
+    """Six numbers in a row that are too far off: five count less, the sixth widens what is believed of the states."""
+    (tmp_path / "cart.py").write_text(CART)
+    symdual.generate(tmp_path / "cart.py", tmp_path)
+    task = problem(symdual.load(tmp_path / "cart", backend="c"))
+    found = export(task, Settings("cart", controllers=("ce",)))
+    native, twin, ys = build(found, tmp_path), controller(task, "ce"), np.array([[3.6, 0.1]] + 7 * [[12.0, 0.0]])
+    expected, counts = [], []
+    for y in ys:
+        expected.append([*twin.act(y), *twin.belief.mean, 0.0])
+        counts.append(twin.belief.rejected[0])  # type: ignore[index]
+    assert counts[:7] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 0.0]
+    assert abs(expected[-1][1]) > 8.0  # its place
+    assert close(drive(native, found, found.choices[0].number, ys), expected, 1e-6)
+
+
 def test_a_task_with_constraints_is_exported(through_c: Callable[[str], LoadedPackage], tmp_path: Path) -> None:
     task = problem(through_c("brim"))
     found = export(task, Settings("brim"))

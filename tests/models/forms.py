@@ -64,6 +64,7 @@ staged = Model(
     ],
     observation=[x, sp.atan(v), w + 0.1 * v**2],
     filter="recalibrated",
+    outliers=3,
     step=0.1,
     method="rk4",
 )

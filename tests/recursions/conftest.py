@@ -182,6 +182,11 @@ MODELS: dict[str, Callable[[], Model]] = {
     "recalibrated_second_lit": lambda: _lit(
         filter="recalibrated_second_order", square_root=True, name="recalibrated_second_lit"
     ),
+    "doubting_cart": lambda: _cart(outliers=3.0, name="doubting_cart"),
+    "doubting_angle": lambda: _angle(outliers=2.0, filter="recalibrated", name="doubting_angle"),
+    "doubting_robust": lambda: _mixed(outliers=3.0, filter="second_order", square_root=True, name="doubting_robust"),
+    "doubting_lit": lambda: _lit(outliers=2.0, square_root=True, name="doubting_lit"),
+    "doubting_smoothed": lambda: _mixed(outliers=3.0, filter="iterated", name="doubting_smoothed"),
     "numb": lambda: Model(
         [x, v], [u, w], [0.8 * x + unknown("b", 0.8, 0.3) * u**2 + 0.1 * v, 0.9 * v + w], name="numb"
     ),

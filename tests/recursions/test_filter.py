@@ -362,3 +362,45 @@ def test_long_runs_stay_covariances(compiled: Callable[[Model], LoadedPackage], 
             assert (P == P.T).all()
             assert np.linalg.eigvalsh(P).min() >= -1e-12 * P.diagonal().max()
     assert abs(belief["z"][0, 0] - truth[0]) < 1e-2
+
+
+@pytest.mark.parametrize(
+    "name", ["doubting_cart", "doubting_angle", "doubting_robust", "doubting_lit", "doubting_smoothed"]
+)
+def test_outliers_count_as_in_the_dense_filter(case: Make, name: str) -> None:
+    """Five times in a row they get more noise, then the states are widened; what is missing counts for nothing."""
+    c = case(name)
+    second, limit = name == "doubting_robust", c.package.OUTLIERS
+    generated, belief, rejected = Filter(c), c.belief, np.zeros(c.reference.ny)
+    told, widenings = np.zeros(c.reference.ny), 0
+    for k in range(11):
+        u, far = 0.3 * c.random.normal(size=c.reference.nu), np.where(np.arange(c.reference.ny) == 0, 30.0, 0.0)
+        before = belief
+        predict = dense.predict_second_order if second else dense.predict
+        belief = predict(c.reference, c.noise, k, belief, u)
+        y = c.reference.observation(k + 1, belief.mean) + (far if k != 3 else 0.0) * 0.5 ** (k > 6)
+        if k == 2 and len(y) > 1:
+            y[-1] = np.nan
+        judged = dense.judge_outliers(
+            c.reference, c.noise, k + 1, belief, y, rejected, limit=limit, second_order=second
+        )
+        assert generated.step(k, u, y) in (0, 1, 3)
+        assert generated.belief["rejected"][0].tolist() == judged.rejected.tolist()
+        told += judged.rejected
+        widened = np.abs(judged.belief.covariance - belief.covariance).max() > 0.0
+        widenings += widened
+        given = c.reference, judged.noise, k + 1, judged.belief, y
+        if name == "doubting_angle":
+            belief = dense.update_recalibrated(*given)
+        elif name == "doubting_smoothed":
+            departure = None if widened else dense.Departure(before, u)
+            belief = dense.update_iterated(*given, departure)
+        else:
+            belief = (dense.update_second_order if second else dense.update)(*given)
+        rejected = judged.rejected
+        P = generated.covariance
+        assert generated.z == pytest.approx(belief.mean, rel=1e-8, abs=1e-9)
+        assert np.abs(P - belief.covariance).max() <= 1e-8 * np.abs(belief.covariance).max()
+    assert told[0] > 5
+    assert widenings == 1
+    assert not generated.filter_workspace.scratch["doubt"].any()

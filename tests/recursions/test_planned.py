@@ -116,7 +116,7 @@ def test_a_rollout_does_not_depend_on_the_rollouts_before(chosen: tuple[Any, Any
     decision_log = workspace.decision_log[0]
     for n, place in enumerate((BEST, CERTAIN, BEST)):
         decision_log["entry_place"][n], decision_log["entry_follow"][n] = place, 1 + n // 2
-    c.package.rollouts.prepare(c.held[0], workspace)
+    c.package.simulation.prepare(c.held[0], workspace)
 
     def future(n: int) -> float:
         return c.package.rollouts.simulate_rollout(n, n, 0, 2, 1e6, c.held, workspace)

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from symdual.checks import dense
 
-BEST = 1
+CERTAIN, BEST, SECOND = 0, 1, 2
 
 
 def test_the_generator_gives_the_published_numbers(case: Callable[..., Any]) -> None:
@@ -40,7 +41,7 @@ def test_streams_of_neighbours_have_nothing_in_common(case: Callable[..., Any]) 
     assert abs((rows[1:, 0] * rows[:-1, 0]).mean()) < 4 / 12 / np.sqrt(len(rows))
 
 
-@pytest.mark.parametrize("name", ["mixed", "drifting", "robust", "robust_drift"])
+@pytest.mark.parametrize("name", ["mixed", "drifting", "robust", "robust_drift", "lit"])
 def test_a_rollout_is_the_one_of_dense_matrices(case: Callable[..., Any], name: str) -> None:
     """Truth, noise, filter and cost of a plan that is followed by its feedback to the end."""
     c = case(name, horizon=4)
@@ -53,7 +54,7 @@ def test_a_rollout_is_the_one_of_dense_matrices(case: Callable[..., Any], name: 
     kept["steps"][0] = 4
     decision_log = workspace.decision_log[0]
     decision_log["entry_place"][0], decision_log["entry_follow"][0] = BEST, 4
-    package.rollouts.prepare(held[0], workspace)
+    package.simulation.prepare(held[0], workspace)
     for number in (0, 7):
         found = package.rollouts.simulate_rollout(number, 0, 0, 4, 1e9, held, workspace)
         assert found == pytest.approx(_future(c, package.random_numbers, kept, number), rel=1e-9)
@@ -78,11 +79,74 @@ def _future(c: Any, random_numbers: Any, kept: Any, number: int) -> float:
         L = np.hstack([kept["gain_x"][k], kept["gain_t"][k, :, : c.reference.ntheta]])
         u = kept["u"][k] + L @ (belief.mean - kept["z"][k])
         total += c.cost.at(k, z, u).value
-        x = c.reference.dynamics(k, z, u) + shaken(np.linalg.cholesky(noise.process))
+        x = c.reference.dynamics(k, z, u) + shaken(np.linalg.cholesky(noise.of_step(k, z, u)))
         theta = noise.transition @ z[nx:]
         if noise.diffusion.any():
             theta = theta + shaken(np.linalg.cholesky(noise.diffusion))
         z = np.concatenate([x, theta])
-        y = c.reference.observation(k + 1, z) + shaken(np.linalg.cholesky(noise.measurement))
+        y = c.reference.observation(k + 1, z) + shaken(np.linalg.cholesky(noise.of_measurement(k + 1, z)))
         belief = dense.update(c.reference, noise, k + 1, dense.predict(c.reference, noise, k, belief, u), y)
     return float(total + c.cost.at(4, z, None).value)
+
+
+def test_confidence_is_that_of_students_t(case: Callable[..., Any]) -> None:
+    confidence_of = case("mixed").package.selection.confidence_of
+    for met in (16, 64):
+        for t in (-4.0, -1.5, 0.0, 0.3, 2.0, 5.0):
+            assert confidence_of(-t, 1.0, float(met)) == pytest.approx(stats.t.cdf(t, met - 1), abs=2e-3)
+    assert [confidence_of(gap, 0.0, 16.0) for gap in (-1.0, 0.0, 1.0)] == [1.0, 0.5, 0.0]
+
+
+def _race(c: Any, inputs: dict[int, float], samples: float, confidence: float) -> tuple[int, Any]:
+    """The place that rollouts choose among stored plans that hold their inputs, and the decision log."""
+    records = c.package.records
+    workspace = c.make_workspace(seed=1.0, samples=samples, confidence=confidence)._replace(
+        gradients=np.zeros(3, records.GRADIENT), covariances=np.zeros(3, records.GAUSSIAN)
+    )
+    c.package.ce_solver.solve_ce(0, 2, c.held, workspace, np.zeros(1))
+    for place, away in inputs.items():
+        workspace.stored_plans[place] = workspace.stored_plans[CERTAIN]
+        workspace.stored_plans["u"][place, 0] += away
+    log = workspace.decision_log[0]
+    log["reach"][:] = 1.0
+    place = c.package.selection.select(0, 2, False, SECOND in inputs, 1e3, c.held, workspace)
+    return place, log
+
+
+@pytest.mark.parametrize("confidence", [5.0, 95.0])
+def test_what_rollouts_find_worse_is_not_applied_and_costs_few_of_them(
+    case: Callable[..., Any], confidence: float
+) -> None:
+    """A plan that begins far off the certainty-equivalent one is rejected in the first batch, whatever is asked."""
+    place, log = _race(case("swing", horizon=2), {BEST: 30.0}, 64.0, confidence)
+    assert place in (CERTAIN, 5)  # or the cautious plan
+    won = int(log["entry_won"])
+    assert log["entry_place"][won] == place
+    tried = [n for n in range(int(log["entries"])) if log["entry_place"][n] == BEST]
+    assert tried and all(not log["entry_in"][n] for n in tried)
+    assert min(log["entry_sure"][n] for n in tried if np.isfinite(log["entry_sure"][n])) < 0.01
+    assert log["met"] == 16.0  # the first heat
+
+
+def test_a_plan_that_rollouts_confirm_is_kept(case: Callable[..., Any]) -> None:
+    """Of two challengers the one near the optimum: the certainty-equivalent plan is made a bad one here."""
+    c = case("swing", horizon=2)
+    place, log = _race(c, {BEST: 0.0}, 64.0, 5.0)
+    assert place == BEST  # its first input is that of ce: there is nothing to decide
+    assert log["entries"] == 0.0
+    place, log = _race(c, {SECOND: 0.3, BEST: 25.0, CERTAIN: 30.0}, 64.0, 95.0)
+    assert place == SECOND
+    assert log["entry_sure"][int(log["entry_won"])] > 0.95
+
+
+def test_what_nobody_can_tell_apart_is_applied_unless_confirmation_is_asked_for(case: Callable[..., Any]) -> None:
+    c = case("swing", horizon=2)
+    unclear = 0
+    for away in (-0.12, 0.12, 0.3, 0.5, 0.8):
+        place, log = _race(c, {BEST: away}, 16.0, 1.0)
+        sure = max(log["entry_sure"][n] for n in range(int(log["entries"])) if log["entry_place"][n] == BEST)
+        if 0.05 < sure < 0.95:
+            unclear += 1
+            assert place == BEST
+            assert _race(c, {BEST: away}, 16.0, 99.0)[0] != BEST
+    assert unclear > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -63,3 +64,37 @@ def test_observations_are_looked_at_where_the_model_goes(task: Problem) -> None:
     assert fault_of_model(task, 0, np.array([1.0, 0.0, 0.5]), None) == (
         "the observation number 1 is infinite at level = 1, height = 0, outflow = 0.5"
     )
+
+
+SOFT = (level**2) ** sp.Rational(3, 4)  # has a slope everywhere, and no second derivative at zero
+
+
+@pytest.mark.parametrize(("filter", "square_root"), [("second_order", False), ("recalibrated_second_order", True)])
+@pytest.mark.parametrize("where", ["the dynamics of", "the observation number 0"])
+def test_second_derivatives_that_are_not_finite_are_named_and_nothing_is_lost(
+    where: str, square_root: bool, filter: str, tmp_path: Path
+) -> None:
+    """Neither is a measurement quietly left out."""
+    moved, seen = (level + pump + outflow * SOFT, [level, sp.atan(height)]), [SOFT + level, sp.atan(height)]
+    motion = [moved[0] if where == "the dynamics of" else 0.9 * level + outflow * pump, height]
+    model = Model(
+        [level, height],
+        [pump],
+        motion,
+        observation=moved[1] if where == "the dynamics of" else seen,
+        process_noise=0.01,
+        measurement_noise=0.01,
+        filter=filter,
+        square_root=square_root,
+        name="soft",
+    )
+    scenario = Scenario(model, 3, start_covariance=[0.1, 0.1], input_cost=1.0)
+    ce = symdual.controller(symdual.problem(scenario, folder=tmp_path, backend="c"), "ce")
+    said = rf'the second derivative of {where}.* by "level" and "level" is not a number at level = 0'
+    state = ce.init()
+    before = state.belief
+    if where == "the dynamics of":
+        state = state._replace(k=1, u=np.array([0.0]))
+    with pytest.raises(SymdualError, match=said):
+        ce.update(state, [0.1, 0.2])
+    assert state.belief is before

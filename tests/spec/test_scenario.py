@@ -101,3 +101,31 @@ def test_things_of_another_kind_are_refused_in_a_sentence(make: Callable[[Model]
 
 def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
     assert Scenario(Model([x], [u], [x + previous(u, np.int64(2))]), np.int64(3)).horizon == 3
+
+
+def test_numbers_may_be_given_by_names() -> None:
+    level, warmth, heat, flow = sp.symbols("level warmth heat flow")
+    arguments = {"states": [level, warmth], "inputs": [heat, flow], "dynamics": [level + flow, warmth + heat]}
+    own = Model(**arguments, process_noise={warmth: 0.2}, measurement_noise={"level": 0.1})
+    assert own.process_noise.tolist() == [[0.0, 0.0], [0.0, 0.2]]
+    assert own.measurement_noise.tolist() == [[0.1, 0.0], [0.0, 0.0]]
+    scenario = Scenario(
+        own,
+        3,
+        state_cost=lambda k: {"level": 1.0 + k},
+        input_cost={flow: 2.0},
+        reference={"warmth": 20.0},
+        start={"level": 1.0},
+        start_covariance={"warmth": 4.0},
+    )
+    assert scenario.state_cost[2].tolist() == [[3.0, 0.0], [0.0, 0.0]]
+    assert scenario.input_cost[0].tolist() == [[0.0, 0.0], [0.0, 2.0]]
+    assert scenario.reference[3].tolist() == [0.0, 20.0]
+    assert scenario.start.tolist() == [1.0, 0.0]
+    assert scenario.start_covariance.tolist() == [[0.0, 0.0], [0.0, 4.0]]
+    with pytest.raises(ModelError, match='reference names "warmht", which is none of level, warmth; did you mean'):
+        Scenario(own, 3, reference={"warmht": 1.0})
+    with pytest.raises(ModelError, match='state_cost at step 0 names "heat"'):
+        Scenario(own, 3, state_cost=lambda k: {"heat": 1.0})
+    with pytest.raises(ModelError, match='process_noise names "flow"'):
+        Model(**arguments, process_noise={"flow": 1.0})

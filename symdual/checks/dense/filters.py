@@ -133,6 +133,46 @@ def update_recalibrated(
     return Belief(mean, covariance) if helps else belief
 
 
+class Judged(NamedTuple):
+    """What is made of outliers: the belief, the noise of the measurement, how often each number was too far off."""
+
+    belief: Belief
+    noise: Noise
+    rejected: Array
+
+
+def judge_outliers(
+    model: DenseModel, noise: Noise, time: int, belief: Belief, y: Array, rejected: Array, *,
+    limit: float, patience: int = 5, second_order: bool = False,
+) -> Judged:  # fmt: skip
+    """R_aa grows until an innovation beyond `limit` deviations is just so far off.
+
+    After `patience` in a row, the states' variances grow by a multiple of the squares of g = C_a P, until the square of
+    the innovation is what is expected where h depends on states alone.
+    """
+    z, P = belief
+    more = (
+        measurement_moments(model, time, z, P)
+        if second_order
+        else Moments(np.zeros(len(y)), np.zeros((len(y), len(y))))
+    )
+    C, R = model.observation_jacobian(time, z), noise.of_measurement(time, z).copy()
+    seen = np.diag(C @ P @ C.T)
+    variances = seen + np.maximum(np.diag(R), MEASUREMENT_FLOOR * seen) + np.diag(more.covariance)
+    squares = (y - model.observation(time, z) - more.mean) ** 2
+    rejected, covariance = rejected.copy(), P.copy()
+    for a in np.flatnonzero(~np.isnan(y)):
+        far = squares[a] > limit**2 * variances[a]
+        if far and rejected[a] < patience:
+            R[a, a] += squares[a] / limit**2 - variances[a]
+        elif far:
+            jump = (C[a] @ P)[: model.nx]
+            scale = (squares[a] - variances[a]) / np.sum((C[a, : model.nx] * jump) ** 2)
+            covariance[: model.nx, : model.nx] += scale * np.diag(jump**2)
+        rejected[a] = rejected[a] + 1 if far and rejected[a] < patience else 0
+    return Judged(Belief(z, covariance), noise._replace(measurement=R, measurement_at=None), rejected)
+
+
 class Departure(NamedTuple):
     """The belief before a prediction, and the input of the step."""
 
