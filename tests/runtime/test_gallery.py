@@ -82,3 +82,13 @@ COMPARED = sorted(p.stem for p in (ROOT / "examples/gallery").glob("[a-z]*.py") 
 @pytest.mark.parametrize("program", [name for name in COMPARED if name not in OWN])
 def test_a_page_of_the_gallery_runs_and_draws_its_conclusion(tmp_path: Path, program: str) -> None:
     printed(program, 4, tmp_path)
+
+
+@pytest.mark.parametrize("program", COMPARED)
+def test_the_code_that_is_shown_needs_symdual_alone(program: str) -> None:
+    """What a page does besides is hidden, so that its code can be pasted."""
+    text = (ROOT / f"examples/gallery/{program}.py").read_text()
+    shown = re.sub(r"# sphinx_gallery_start_ignore\n.*?# sphinx_gallery_end_ignore\n", "", text, flags=re.S)
+    assert shown != text
+    assert "_compared" not in shown and not re.search(r"\bpage\.\w+\(|\bGALLERY\b|\bPACKAGES\b", shown)
+    compile(shown, program, "exec")
