@@ -67,13 +67,17 @@ class ExactPlan:
         self._D = mpmath.matrix(noise.transition.tolist()) if noise.transition.size else mpmath.matrix(0)
         self._diffusion = noise.diffusion
 
-    def slope(self, inputs: Array, direction: Array) -> float:
-        """d Jd(inputs + s direction) / ds at s = 0; NaN along a plan that runs away further than the digits reach."""
+    def slope(self, inputs: Array, direction: Array, weights: Array | None = None) -> float:
+        """d Jd(inputs + s direction) / ds at s = 0; NaN along a plan that runs away further than the digits reach.
+
+        `weights` (T, NU) are added to those of the inputs that answer, and held; infinite for those that do not.
+        """
         with mpmath.workdps(DIGITS):
             up, down = (self._moved(inputs, direction, step) for step in (_STEP, -_STEP))
-            free = (inputs > self._bounds[0]) & (inputs < self._bounds[1])
+            if weights is None:
+                weights = np.where((inputs > self._bounds[0]) & (inputs < self._bounds[1]), 0.0, np.inf)
             try:
-                return float((self.value(up, free) - self.value(down, free)) / (2 * _STEP))
+                return float((self.value(up, weights) - self.value(down, weights)) / (2 * _STEP))
             except ZeroDivisionError:  # a matrix that is singular to all digits, or has no finite entries
                 return math.nan
 
@@ -82,8 +86,8 @@ class ExactPlan:
         pairs = [zip(a, b, strict=True) for a, b in zip(inputs, direction, strict=True)]
         return [[mpmath.mpf(u) + step * mpmath.mpf(d) for u, d in pair] for pair in pairs]
 
-    def value(self, inputs: Sequence[Sequence[Number]], free: Array) -> Number:
-        """Jd; `free` (T, NU) says which inputs answer to what is learned."""
+    def value(self, inputs: Sequence[Sequence[Number]], weights: Array) -> Number:
+        """Jd; `weights` (T, NU) are added to those of inputs that answer, and are infinite for those that do not."""
         z, total = [mpmath.mpf(v) for v in self._belief.mean], mpmath.mpf(0)
         S, steps = self._chosen(self._belief.covariance), []
         for j, u in enumerate(inputs):
@@ -105,7 +109,7 @@ class ExactPlan:
             learned = steps[j].learned
             total += mpmath.fsum(K[i, c] * learned[c, i] for i in range(K.rows) for c in range(K.cols))
             if j > 0:
-                K = self._stepped_back(K, steps[j], [a for a, one in enumerate(free[j]) if one])
+                K = self._stepped_back(K, steps[j], weights[j])
         return total
 
     def _chosen(self, matrix: Array) -> Any:
@@ -184,13 +188,14 @@ class ExactPlan:
             R = R + self._moments(partial(self._expected, k), z, P)
         return P - seen.T * _inverse(seen * C.T + R) * seen
 
-    def _stepped_back(self, K: Any, step: _Step, free: list[int]) -> Any:
+    def _stepped_back(self, K: Any, step: _Step, weights: Array) -> Any:
+        free = [int(a) for a in np.flatnonzero(np.isfinite(weights))]
         n, A, H = self._nx, step.A, step.H
         before = self._weight(H) + A.T * K * A
         if not free:
             return before
         own = mpmath.matrix([[step.B[i, a] for a in free] for i in range(step.B.rows)])
-        U = mpmath.matrix([[H[n + a, n + b] for b in free] for a in free])
+        U = mpmath.matrix([[H[n + a, n + b] + (weights[a] if a == b else 0) for b in free] for a in free])
         M = own.T * K * A
         for row, a in enumerate(free):
             for i in range(n):

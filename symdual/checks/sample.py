@@ -81,6 +81,7 @@ class Sample:
             np.stack([(self._covariance(m) + np.eye(m)) / per_input for _ in range(HORIZON)]),
             home.x + home.x_spread * random.normal(size=(HORIZON + 1, n)) / 3,
             np.array([package.numbers["lower"], package.numbers["upper"]]) if bounds is None else bounds,
+            saturates="share" in (package.records.STAGE.names or ()),
         )
         self._numbers = numbers = None if asked is None else self._objective(home)
         if asked is not None and numbers is not None:
@@ -351,6 +352,14 @@ class Sample:
         )
         return twin
 
+    def _weights_of_answers(self) -> Array:
+        """What bounds add to the weights of the inputs' answers along the plan."""
+        model, noise = self._reference, self._noise
+        states = dense.forward_pass(model, noise, 0, self._belief.mean, self._inputs)
+        covariance = self._belief.covariance
+        given = model, noise, self._cost, 0, covariance, states, self._inputs, 1
+        return dense.cost_to_go_within_bounds(*given).weights
+
     def slopes_along(self, model: Specification) -> dict[str, tuple[float, float, float, float]]:
         """dJd along a direction, by form: as emitted, with 50 digits, as emitted for other last bits; and a size.
 
@@ -362,7 +371,8 @@ class Sample:
         active = np.flatnonzero(np.diag(self._belief.covariance))
         around = ExactSurroundings(model, self._noise, self._cost, self._numbers, self._signals)
         plan = ExactPlan(around, self._noise, self._belief, self._cost.bounds, list(active), self.second_order)
-        wanted, other, found = plan.slope(self._inputs, direction), self.with_other_last_bits(), {}
+        wanted = plan.slope(self._inputs, direction, self._weights_of_answers())
+        other, found = self.with_other_last_bits(), {}
         # along a plan that bounds of states hold where it is, nothing changes
         rounding = max(np.finfo(float).eps * abs(self._cost_of("structured", True)[1]), 1e-300)
         for form, dual_gradient in self._forms_of_slopes().items():

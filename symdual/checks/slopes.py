@@ -76,7 +76,7 @@ def _steps(
     model: dense.DenseModel, noise: dense.Noise, cost: dense.Cost, belief: dense.Belief, states: Array, inputs: Array
 ) -> list[_Step]:
     spread = dense.plan_covariances(model, noise, 0, belief.covariance, states, inputs)
-    to_go = dense.cost_to_go(model, noise, cost, 0, states, inputs, 1)
+    to_go = dense.cost_to_go_within_bounds(model, noise, cost, 0, belief.covariance, states, inputs, 1)
     local = dense.local_costs(model, cost, 0, states, inputs)
     found = []
     for j, u in enumerate(inputs):
@@ -90,11 +90,13 @@ def _steps(
         hessians = np.stack([model.hessian(j, states[j], u, row) for row in np.eye(model.nx)])
         seen = dense.observation_hessians(model, j + 1, states[j + 1])
         L = np.zeros((model.nu, model.nz))
-        free = (u > cost.bounds[0]) & (u < cost.bounds[1])
+        free = np.isfinite(to_go.weights[j])
         if j > 0 and free.any():
             own, M = B[:, free], B[:, free].T @ K @ A
             M[:, : model.nx] += H[model.nx :, : model.nx][free]
-            L[free] = -np.linalg.solve(H[model.nx :, model.nx :][np.ix_(free, free)] + own.T @ K @ own, M)
+            L[free] = -np.linalg.solve(
+                H[model.nx :, model.nx :][np.ix_(free, free)] + np.diag(to_go.weights[j, free]) + own.T @ K @ own, M
+            )
         S, after = spread.filtered[j : j + 2]
         found.append(_Step(states[j], u, H, A, B, hessians, C, seen, S, P, after, G, K, L))
     return found

@@ -29,6 +29,7 @@ class Has(NamedTuple):
     plant_bounds: bool  # the same of the model or of a plant
     expression_cost: bool  # a cost given by expressions
     constraints: bool
+    saturation: bool  # inputs that answer as far as their bounds allow
     discrete_inputs: bool  # inputs with a finite set of values
     square_root: bool  # a filter that keeps a factor of the covariance
     second_order: bool  # a filter with terms of second order

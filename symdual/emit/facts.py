@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable
 from functools import cached_property
 
@@ -74,6 +75,8 @@ class Facts:
         self.objective = _objective_context(derivation)
         constraints = () if model.objective is None else model.objective.constraints
         self.constrained = bool(constraints)
+        bounded = any(math.isfinite(bound) for bound in (*model.lower, *model.upper))
+        self.saturation = bounded and not self.constrained and not self.processes
         self.discrete = model.combinations > 0
         unseen = not any(
             g.has(Unknown) for g in constraints
@@ -98,6 +101,7 @@ class Facts:
             plant_bounds=bool(self.derivation.model.state_bounds) or self.derivation.model.plants_have_state_bounds,
             expression_cost=self.objective is not None,
             constraints=self.constrained,
+            saturation=self.saturation,
             discrete_inputs=self.discrete,
             square_root=self.square_root,
             second_order=self.second_order,
@@ -128,6 +132,7 @@ class Facts:
             has_expression_cost=self.objective is not None,
             signals=bool(self.derivation.model.signals),
             constrained=self.constrained,
+            saturation=self.saturation,
             state_dependent_noise=self.state_dependent_noise,
             discrete=self.discrete,
             likelihood=self.has.likelihood,

@@ -49,6 +49,7 @@ class Needs(NamedTuple):
     has_expression_cost: bool
     signals: bool
     constrained: bool
+    saturation: bool
     state_dependent_noise: bool
     discrete: bool
     likelihood: bool

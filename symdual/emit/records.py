@@ -19,7 +19,7 @@ def records(needs: Needs) -> tuple[Record, ...]:
     return (
         _gaussian(needs.square_root, needs.outliers),
         _step(needs.has_expression_cost, needs.constrained),
-        _stage(needs.processes, needs.constrained, needs.second_order and needs.observation_curved),
+        _stage(needs),
         _hessian(),
         _gradient(
             needs.observation_curved,
@@ -80,7 +80,7 @@ def _step(has_expression_cost: bool, constrained: bool) -> Record:
     return Record("POINT", "a point of a trajectory with its linearisation; written by forward passes", tuple(fields))
 
 
-def _stage(processes: bool, constrained: bool, curved_innovation: bool) -> Record:
+def _stage(needs: Needs) -> Record:
     fields = [
         Field("gain", ("NU", "NX"), "feedback of the last backward pass"),
         Field("feedforward", ("NU",), "its feedforward"),
@@ -102,15 +102,28 @@ def _stage(processes: bool, constrained: bool, curved_innovation: bool) -> Recor
         Field("gradient_x", ("NX",), "slope, halved, of what a plan minimises besides L: by the state"),
         Field("gradient_u", ("NU",), "by the input"),
     ]
-    if curved_innovation:
+    if needs.second_order and needs.observation_curved:
         fields.append(Field("excess", ("NY", "NY"), "what the curvature of h adds to the covariance of an innovation"))
-    if processes:
+    if needs.processes:
         fields += [
             Field("values", ("VALUES", "WIDTH"), "covariances of the values of Gaussian processes that the step uses"),
             Field("prior", ("NR", "WIDTH"), "what their priors add to the product of the covariance with f_theta"),
             Field("Q", ("NX", "NX"), "process noise with what Gaussian processes leave open"),
         ]
-    if constrained:
+    if needs.saturation:
+        fields += [
+            Field("slope", ("NU",), "half the slope of L by the inputs"),
+            Field("curvature", ("NU",), "of each input in the cost-to-go"),
+            Field("answer_x", ("NU", "NX"), "feedback of the cost-to-go: states"),
+            Field("answer_t", ("NU", "WIDTH"), "parameters, or values of the plan"),
+            Field("away_x", ("NY", "NX"), "where each innovation has led the estimate: states"),
+            Field("away_t", ("NY", "WIDTH"), "parameters, or values of the plan"),
+            Field("answer", ("NY", "NU"), "what inputs would answer to it"),
+            Field("spread", ("NU",), "variance of all answers"),
+            Field("share", ("NU",), "of what each input could save without bounds"),
+            Field("response", ("NU",), "equivalent gain of its clipped answer"),
+        ]
+    if needs.constrained:
         fields += [
             Field("gain_x", ("NU", "NX"), "gains of the cost-to-go: states"),
             Field("gain_t", ("NU", "WIDTH"), "parameters"),

@@ -59,6 +59,7 @@ class RecordsModule(Protocol):
     GAUSSIAN: np.dtype[Any]
     STORED: np.dtype[Any]
     POINT: np.dtype[Any]
+    STAGE: np.dtype[Any]
 
     def make_workspace(
         self, steps: int, stage_costs: Records, settings: Records, order: int = ..., planning: bool = ...

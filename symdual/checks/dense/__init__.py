@@ -8,8 +8,10 @@ sizes and clarity, not for speed.
 model    model, noise, cost and belief as functions and full matrices
 filters  prediction and update, to first and second order, at the most probable point, and recalibrated
 plans    nominal cost, dual cost with what it is made of, the closed loop, the best plan
+saturation  what inputs within bounds can answer
 """
 
 from symdual.checks.dense.filters import *  # noqa: F403
 from symdual.checks.dense.model import *  # noqa: F403
 from symdual.checks.dense.plans import *  # noqa: F403
+from symdual.checks.dense.saturation import *  # noqa: F403

@@ -78,6 +78,7 @@ class Cost(NamedTuple):
     """Weights (T+1, nx, nx), (T, nu, nu), reference (T+1, nx) and bounds (2, nu) of L = sum (x-r)'W(x-r) + sum u'Uu.
 
     Any other cost is a function of time, z and input (None at the end of the plan), which replaces all but bounds.
+    If it saturates, inputs answer as far as their bounds allow, otherwise not at all at one.
     """
 
     state: Array
@@ -85,6 +86,7 @@ class Cost(NamedTuple):
     reference: Array
     bounds: Array
     other: Callable[[int, Array, Array | None], LocalCost] | None = None
+    saturates: bool = False
 
     def at(self, time: int, z: Array, u: Array | None) -> LocalCost:
         """The cost at one point."""

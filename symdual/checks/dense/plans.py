@@ -8,6 +8,7 @@ import numpy as np
 
 from symdual.checks.dense.filters import predict, predict_second_order, update, update_second_order
 from symdual.checks.dense.model import Belief, Cost, DenseModel, LocalCost, Noise, augmented
+from symdual.checks.dense.saturation import share_of
 from symdual.common.arrays import Array
 
 
@@ -114,11 +115,15 @@ def curvatures(
 
 
 class CostToGo(NamedTuple):
-    """K_{j+1} of each step, the reductions M G^-1 M' of all but the first, and whether each G - U is semidefinite."""
+    """K_{j+1} of each step, the reductions M G^-1 M' of all but the first, and whether each G - U is semidefinite.
+
+    weights (steps, nu): what bounds add to the weights of the inputs' answers, infinite for one that does not answer.
+    """
 
     matrices: list[Array]
     reductions: list[Array]
     semidefinite: bool
+    weights: Array
 
 
 def last_curvature(model: DenseModel, local: LocalCost, order: int) -> Array:
@@ -129,9 +134,22 @@ def last_curvature(model: DenseModel, local: LocalCost, order: int) -> Array:
 
 
 def cost_to_go(
-    model: DenseModel, noise: Noise, cost: Cost, k: int, states: Array, inputs: Array, order: int
+    model: DenseModel,
+    noise: Noise,
+    cost: Cost,
+    k: int,
+    states: Array,
+    inputs: Array,
+    order: int,
+    shares: Array | None = None,
 ) -> CostToGo:
-    """K_T = W~, K_j = Hzz + A~'K A~ - M G^-1 M', M = Hzu + A~'K B~, G = Huu + B~'K B~; inputs at a bound stay out."""
+    """K_T = W~, K_j = Hzz + A~'K A~ - M G^-1 M', M = Hzu + A~'K B~, G = Huu + B~'K B~; inputs at a bound stay out.
+
+    With `shares` (steps, nu), those of a share of zero stay out, and G_aa / share_a takes the place of G_aa.
+    """
+    if shares is None:
+        shares = ((inputs > cost.bounds[0]) & (inputs < cost.bounds[1])).astype(float)
+    weights = np.zeros(shares.shape)
     steps = len(inputs)
     hessians = curvatures(model, noise, cost, k, states, inputs, order)
     local = local_costs(model, cost, k, states, inputs)
@@ -141,7 +159,8 @@ def cost_to_go(
     fine = True
     for i in range(steps - 1, 0, -1):
         A, B = augmented(model, noise, k + i, states[i], inputs[i])
-        free = (inputs[i] > cost.bounds[0]) & (inputs[i] < cost.bounds[1])
+        free = shares[i] > 0.0
+        weights[i, ~free] = np.inf
         B, Hzu = B[:, free], hessians[i].Hzu[:, free]
         G = hessians[i].Huu[np.ix_(free, free)] + B.T @ K @ B
         reduction = np.zeros_like(K)
@@ -150,11 +169,69 @@ def cost_to_go(
             scale = float(np.abs(np.diag(excess)).max())
             fine = fine and bool(np.linalg.eigvalsh(excess).min() >= -1e-10 * scale)
             M = Hzu + A.T @ K @ B
+            weights[i, free] = np.diag(G) * (1.0 / shares[i, free] - 1.0)
+            G = G + np.diag(weights[i, free])
             reduction = M @ np.linalg.solve(G, M.T)
         K = hessians[i].Hzz + A.T @ K @ A - reduction
         matrices.insert(0, K)
         reductions.insert(0, reduction)
-    return CostToGo(matrices, reductions, fine)
+    return CostToGo(matrices, reductions, fine, weights)
+
+
+def slopes_by_inputs(model: DenseModel, noise: Noise, cost: Cost, k: int, states: Array, inputs: Array) -> Array:
+    """Half the slope of L by every input of a plan, l_u + f_u' lam."""
+    lam = costates(model, noise, cost, k, states, inputs)
+    local = local_costs(model, cost, k, states, inputs)
+    rows = [
+        local[i].slope[model.nx :] + augmented(model, noise, k + i, states[i], u)[1].T @ lam[i + 1]
+        for i, u in enumerate(inputs)
+    ]
+    return np.array(rows)
+
+
+def cost_to_go_within_bounds(
+    model: DenseModel,
+    noise: Noise,
+    cost: Cost,
+    k: int,
+    P: Array,
+    states: Array,
+    inputs: Array,
+    order: int,
+    learning: bool = True,
+) -> CostToGo:
+    """`cost_to_go` with the shares that follow from the closed loop with the answers of the one without bounds.
+
+    (the same as `cost_to_go` where a cost does not saturate)
+    """
+    if not cost.saturates:
+        return cost_to_go(model, noise, cost, k, states, inputs, order)
+    steps = len(inputs)
+    alone = cost_to_go(model, noise, cost, k, states, inputs, order, np.ones((steps, model.nu)))
+    if not alone.semidefinite:
+        return alone
+    predicted, filtered = plan_covariances(model, noise, k, P, states, inputs, learning)
+    hessians = curvatures(model, noise, cost, k, states, inputs, order)
+    slopes = slopes_by_inputs(model, noise, cost, k, states, inputs)
+    shares, M = np.ones((steps, model.nu)), np.zeros((model.nz, model.nz))
+    for i, u in enumerate(inputs):
+        A, B = augmented(model, noise, k + i, states[i], u)
+        if i > 0:
+            K = alone.matrices[i]
+            G = hessians[i].Huu + B.T @ K @ B
+            L = -np.linalg.solve(G, hessians[i].Hzu.T + B.T @ K @ A)
+            spread = np.sqrt(np.maximum(np.einsum("ai,ij,aj->a", L, M, L), 0.0))
+            for a in range(model.nu):
+                w = u[a] - slopes[i, a] / G[a, a]
+                shares[i, a], inside = share_of(w, spread[a], u[a], cost.bounds[0, a], cost.bounds[1, a])
+                L[a] *= inside
+            A = A + B @ L
+        seen = predicted[i] - filtered[i + 1]
+        if not learning:  # the estimate of the parameters stays
+            seen = seen.copy()
+            seen[model.nx :], seen[:, model.nx :] = 0.0, 0.0
+        M = A @ M @ A.T + seen
+    return cost_to_go(model, noise, cost, k, states, inputs, order, shares)
 
 
 def dual_cost(
@@ -175,7 +252,7 @@ def dual_cost(
     states = forward_pass(model, noise, k, belief.mean, inputs)
     covariances = plan_covariances(model, noise, k, belief.covariance, states, inputs, learning)
     bar = nominal_cost(model, cost, k, states, inputs)
-    to_go = cost_to_go(model, noise, cost, k, states, inputs, order)
+    to_go = cost_to_go_within_bounds(model, noise, cost, k, belief.covariance, states, inputs, order, learning)
     hessians = curvatures(model, noise, cost, k, states, inputs, order)
     steps = len(inputs)
     last = last_curvature(model, local_costs(model, cost, k, states, inputs)[-1], order)
@@ -199,7 +276,7 @@ def parts(
     """
     states = forward_pass(model, noise, k, belief.mean, inputs)
     covariances = plan_covariances(model, noise, k, belief.covariance, states, inputs)
-    to_go = cost_to_go(model, noise, cost, k, states, inputs, order)
+    to_go = cost_to_go_within_bounds(model, noise, cost, k, belief.covariance, states, inputs, order)
     hessians = curvatures(model, noise, cost, k, states, inputs, order)
     caution = float(np.sum(hessians[0].Hzz * covariances.filtered[0]))
     caution += float(np.sum(to_go.matrices[0] * covariances.predicted[0]))
