@@ -1,8 +1,8 @@
-"""Stiff models with implicit steps: a reactor that ignites, and one of every form."""
+"""Stiff models with implicit steps: a reactor that ignites, one of every form, one with an input of the past."""
 
 import sympy as sp
 
-from symdual import Model, Scenario, features, unknown
+from symdual import Model, Scenario, features, previous, unknown
 
 C, T, Tc = sp.symbols("C T Tc")
 x, v, w, u, q, t = sp.symbols("x v w u q t")
@@ -46,4 +46,15 @@ collocated = Model(
     measurement_noise=0.01,
     filter="iterated_second_order",
     time=t,
+)
+
+# a valve that answers an input of the step before and knows nothing of the level
+late = Model(
+    [x, v],
+    [u],
+    derivatives=[-100 * (x - unknown("gain", 1.0, 0.1) * previous(u, 1)), sp.sqrt(1 + x**2) - v],
+    step=0.1,
+    method="radau",
+    process_noise=1e-4,
+    measurement_noise=0.01,
 )
