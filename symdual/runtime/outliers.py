@@ -10,7 +10,7 @@ from symdual.runtime.loading import LoadedPackage
 
 def counts_outliers(package: LoadedPackage) -> bool:
     """Whether the filter of a package takes measured numbers that are too far off for less."""
-    return "rejected" in (package.records.GAUSSIAN.names or ())
+    return hasattr(package.module, "OUTLIERS")
 
 
 def outliers_in(package: LoadedPackage, rejected: Array | None, y: Array) -> tuple[str, ...]:
