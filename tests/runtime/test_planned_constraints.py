@@ -27,7 +27,7 @@ from symdual import Model, Scenario, unknown
 x, v, u = sp.symbols("x v u")
 {name} = Model(
     [x, v], [u], [x + 0.4 * v, 0.8 * v + unknown("b", 1.0, 0.3) * u], process_noise=1e-3, measurement_noise=1e-2,
-    bounds={{u: (-3.0, 3.0)}},
+    bounds={{u: (-30.0, 30.0)}},
 )
 scenario = Scenario({name}, 6, cost=[x - 1.0, u], cost_weights=[1.0, 0.1]{more}, truth={{"b": 0.7}})
 """

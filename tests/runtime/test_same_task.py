@@ -10,6 +10,7 @@ import pytest
 from symdual.runtime.constraints import chosen_weights
 from symdual.runtime.controller import controller
 from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.options import Options
 from symdual.runtime.problem import problem
 
 Make = Callable[[str, str], LoadedPackage]
@@ -59,7 +60,7 @@ def test_an_input_that_could_rest_where_it_has_no_slope(make_quickly: Make, name
         controller(problem(make_quickly(model, SQUARES.format(name=model, least=least))), name).act()[0]
         for model, least in (("resting", 0.0), ("awake", 0.1))
     )
-    assert resting == pytest.approx(awake, abs=1e-3)
+    assert resting == pytest.approx(awake, abs=0.01)  # how often an answer is clipped depends on the bound
 
 
 WORDINGS = (
@@ -127,20 +128,23 @@ def test_cases_with_different_slopes_are_not_affine(make_quickly: Make) -> None:
 GAINS = (
     HEAD
     + """
-{name} = Model([x], [u], [0.9 * x + {gain}], process_noise=1e-2, measurement_noise=1e-2, bounds={{u: (-3, 3)}})
-scenario = Scenario({name}, 6, input_cost=0.05, reference=1.0, start=0.2)
+{name} = Model([x], [u], [0.9 * x + {gain}], process_noise=1e-2, measurement_noise=1e-2)
+scenario = Scenario({name}, 8, input_cost=0.05, reference=1.0, start=0.2)
 """
 )
 
 
 def test_a_function_of_which_nothing_is_remembered_is_uncertain(make_quickly: Make) -> None:
-    """A straight line through zero with a random slope is an unknown gain."""
+    """A straight line through zero with a random slope is an unknown gain.
+
+    With eight steps, so that neither looks ahead, and without rollouts, which draw each in its own way.
+    """
     gains = {
         "gained": 'unknown("b", 0.0, 0.4) * u',
         "lined": 'features.gaussian_process("g", u, lambda p, q: 0.4 * p * q, memory=20)',
     }
     tasks = [problem(make_quickly(name, GAINS.format(name=name, gain=gain))) for name, gain in gains.items()]
-    inputs = [abs(controller(task, "planned").act()[0]) for task in tasks]
+    inputs = [abs(controller(task, "planned", options=Options(samples=0)).act()[0]) for task in tasks]
     assert inputs[0] > 0.2
     assert inputs[1] == pytest.approx(inputs[0], rel=0.05)
 
