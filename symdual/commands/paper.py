@@ -24,7 +24,7 @@ def paper() -> None:
 @click.option("--errata", "errata_file", metavar="FILE", type=click.Path(path_type=Path), help="Write Markdown.")
 @json_option
 def paper_check(only: str | None, html_file: Path | None, errata_file: Path | None, json_file: Path | None) -> None:
-    """Confront the paper's formulas with derivations; exit status 1 when a verdict is not the recorded one."""
+    """Compare the paper's formulas with derivations; exit status 1 when a verdict is not the recorded one."""
     from symdual.paper import checking
 
     console = new_marked_console()
