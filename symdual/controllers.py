@@ -154,7 +154,7 @@ _KINDS = (
     ),
     Kind(
         "beb",
-        "a bonus for shrinking the uncertainty, whatever it is good for",
+        "a bonus for less uncertainty, useful or not",
         "bonus",
         Look("#3b6fc4", "#3b6fc4", "#82a9ee", (0, (5, 1.5, 1, 1.5)), "D", "exploration bonus (beb)"),
         without_effect="ce",

@@ -32,8 +32,10 @@ from symdual.report.progress import new_progress
     is_flag=True,
     help="Check the filters instead: side by side on systems that are drawn from the prior, and which one to take.",
 )
-@click.option("--runs", default=100, show_default=True, type=int, help="Of --belief: systems of each Scenario.")
-@click.option("--seed", default=0, show_default=True, type=int, help="Of --belief: what is drawn.")
+@click.option(
+    "--runs", default=100, show_default=True, type=int, help="With --belief: systems drawn for each Scenario."
+)
+@click.option("--seed", default=0, show_default=True, type=int, help="With --belief: seed of what is drawn.")
 @backend_option
 @json_option
 def check(

@@ -13,7 +13,7 @@ from symdual.commands.terminal import headed, new_console, shown
 
 @click.command()
 @model_file_argument
-@click.option("--c", "as_c", is_flag=True, required=True, help="As C99, the only language that there is.")
+@click.option("--c", "as_c", is_flag=True, required=True, help="Write C99, the only language so far.")
 @click.option(
     "-o",
     "folder",
@@ -27,7 +27,7 @@ from symdual.commands.terminal import headed, new_console, shown
 @click.option("--scenario", metavar="NAME", help="Which scenario, if the file has several.")
 @click.option("--controller", "controllers", multiple=True, metavar="NAME", help="A controller; may be repeated [all].")
 @click.option(
-    "--window", type=click.IntRange(min=1), help="Plan so many steps ahead, for ever [to the scenario's end]."
+    "--window", metavar="N", type=click.IntRange(min=1), help="Plan N steps ahead for ever [to the scenario's end]."
 )
 @click.option("--order", type=click.IntRange(1, 2), default=1, show_default=True, help="Order of the dual cost.")
 @json_option

@@ -24,7 +24,7 @@ def paper() -> None:
 @click.option("--errata", "errata_file", metavar="FILE", type=click.Path(path_type=Path), help="Write Markdown.")
 @json_option
 def paper_check(only: str | None, html_file: Path | None, errata_file: Path | None, json_file: Path | None) -> None:
-    """Confront the paper's formulas with derivations; exit status 1 when a verdict is not the recorded one."""
+    """Compare the paper's formulas with derivations; exit status 1 when a verdict is not the recorded one."""
     from symdual.paper import checking
 
     console = new_marked_console()
@@ -47,7 +47,9 @@ def paper_check(only: str | None, html_file: Path | None, errata_file: Path | No
 @paper.command("run")
 @click.option("--experiment", "experiments", multiple=True, type=int, help="1 to 4; may be repeated [all].")
 @click.option("--runs", type=int, help="Runs of every controller [50; 100 with --quick].")
-@click.option("--seed", default=0, show_default=True, type=int, help="Decides all noise; shared by the controllers.")
+@click.option(
+    "--seed", default=0, show_default=True, type=int, help="Seed of all noise, the same for every controller."
+)
 @click.option("--truth", metavar="[paper|prior]", help="The paper's parameters, or drawn from the prior [both].")
 @click.option("--extra", is_flag=True, help="Also run the studies that go beyond the paper.")
 @click.option(

@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     "--failure-cost",
     metavar="L",
     type=float,
-    help="What an episode that fails costs: the mean over all episodes is then told as well.",
+    help="Cost of an episode that fails. The mean over all episodes is then shown as well.",
 )
 @click.option("--force", is_flag=True, help="Overwrite what is there instead of taking a new folder.")
 @page_option("Also write a page that shows every decision of one run: beliefs, plans, costs, with a slider over time.")

@@ -49,7 +49,7 @@ def doubt_of_measurement(k: int, statistics: Statistics) -> Doubt | None:
     return Doubt(
         "measurement",
         f"the measurement at step {k} contradicts the belief: its normalised innovation squared is "
-        f"{statistics.nis:.4g}, and one in {1 / RARE:.0e} exceeds {most:.4g}",
+        f"{statistics.nis:.4g}, and only one in {1 / RARE:.0e} should exceed {most:.4g}",
     )
 
 

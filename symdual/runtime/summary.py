@@ -77,7 +77,7 @@ class ControllerSummary:
         difference: of L / T minus that of the baseline, run by run, over the runs that both finished.
         excess: the mean difference as a share of the mean cost of the baseline in those runs.
         better: the share of those runs in which the cost is below the baseline's.
-        better_with_failures: the same over all runs that one of the two finished; to fail is worse than any cost.
+        better_with_failures: the same over all runs that one of the two finished; a failure is worse than any cost.
         failed: reasons with the number of episodes.
         fallbacks: steps in which a candidate fell back to order 1, as a share.
         violations: how often and by how much each constraint was violated in the episodes that finished.
@@ -219,7 +219,7 @@ class Summary:
             shared = f"{_counted(c.difference.runs, 'run')} that both finished"
             won = 100 * (c.better_with_failures or 0.0)
             said.append(
-                f"{c.name}: minus {self.baseline} compares the {shared}; if to fail is worse than any cost, "
+                f"{c.name}: minus {self.baseline} compares the {shared}; if a failure is worse than any cost, "
                 f"{c.name} was better in {won:.0f} % of the runs that one of them finished"
             )
         return said
