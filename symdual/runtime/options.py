@@ -1,4 +1,4 @@
-"""What controllers are told besides their task, how `planned` came about its decision, and plans that are kept."""
+"""What controllers are told besides their problem, how `planned` came about its decision, and plans that are kept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from symdual.runtime.problem import Problem
 
 @dataclass(frozen=True)
 class Options:
-    """What a controller is told besides its task; each controller asks for its own of these.
+    """What a controller is told besides its problem; each controller asks for its own of these.
 
     Args:
         starts: how many of the plans to start from `planned` improves, 1 to 8.
