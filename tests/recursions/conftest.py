@@ -307,10 +307,10 @@ class Case:
             *self.noise[:2], *self.motion, self.cost.bounds, self.package.numbers["data"]
         )
 
-    def make_workspace(self, **settings: float) -> Any:
-        """A workspace for the whole horizon, with these settings."""
+    def make_workspace(self, **changes: float) -> Any:
+        """A workspace for the whole horizon, with these settings changed."""
         records, settings = self.package.records, self.settings
-        for key, value in settings.items():
+        for key, value in changes.items():
             settings[key] = value
         return records.make_workspace(self.horizon, records.make_stage_costs(*self.cost[:3]), settings, order=2)
 
