@@ -18,7 +18,7 @@ without measurements. The remaining errors are not white: they change slowly. So
 which is measured with the level, decays, and has noise of its own, which is fitted too. The root mean square error is
 0.38 for the equations alone and 0.28 with the learned part, and the models' own 95 % bands hold 93 and 97 %. Some steps
 ahead and in held-out parts of the estimation half, errors are larger than the models expect (0.38 and 0.24 instead of
-0.17 and 0.16, 20 steps ahead): the innovations are not white. So the bands are widened, 20 steps ahead by 1.97 and 1.49,
+0.17 and 0.16, 20 steps ahead): innovations are not white. So the bands are widened, 20 steps ahead by 1.97 and 1.49,
 left alone by 1.62 and 1.68. They hold 94 and 95 %, and 98 and 100 %. The expected ranges are 88 to 100 and 89 to 100 %,
 and 85 to 100 and 80 to 100 %: four parts that differ say little about the next recording.
 """

@@ -16,7 +16,7 @@ soon as it enters. The second model learns how the heat transfer depends on the 
 seconds, so they have a state of their own, `rest`, which decays and has noise of its own. The root mean square error is
 0.38 for the equations alone and 0.30 with the learned part; the temperature itself has a deviation of 0.99 there. The
 models' own bands hold 90 and 91 % of the measurements (88 and 89 % without `rest`, with errors of 0.37 and 0.29). The
-first part shows the reason: in four held-out parts of it, one after the other, errors are 0.81, 0.82, 1.12 and 1.12 times
+first part shows the reason: in four held-out parts of it, in their order, errors are 0.81, 0.82, 1.12 and 1.12 times
 as large as the equations alone predict, and 0.83, 0.93, 1.04 and 1.14 times as large as the learned model predicts. So
 the size of errors changes along the recording, and neither model includes this. The bands are widened by 1.07 and
 1.05, and hold 92 and 93 %, with 86 to 100 and 88 to 100 % expected: four parts that differ so much say little about the
