@@ -9,10 +9,10 @@ asks for a climb.
 that it may change at any time: `drift` adds to the variance in every step. Without `drift` the filter would be sure
 after the first minutes, and would hardly notice the change.
 
-**What dual control does.** In level flight the elevator does not move, so its effect cannot be seen: the variance
-grows, and at the first command the controller acts on an old belief. Dual control may move the elevator a little
-beforehand, if this costs less than the uncertainty costs later. In the first moments of the climb it weighs probing
-in the same way.
+**What dual control does about it.** In level flight the elevator does not move, so its effect cannot be seen: the
+variance grows, and at the first command the controller acts on an old belief. Dual control may move the elevator a
+little beforehand, if this costs less than the uncertainty costs later. In the first moments of the climb it weighs
+probing in the same way.
 
 **When it is not worth it.** In turbulence, or with a pilot who manoeuvres all the time, the elevator is excited
 anyway. Passengers dislike probing: its price is in the cost of pitch and elevator, and if this is high, the

@@ -8,10 +8,10 @@ A cell of unknown charge is to be at half its charge, within a few per cent, fou
 tenth and its inner resistance by a quarter. Only the voltage is measured, and in the middle of its curve it says
 little: 0.1 of charge is 30 mV there, no more than the noise of the sensor.
 
-**What dual control does.** Within the first quarter of an hour it charges the cell to a point where the voltage curve
-is steeper. There it measures again and again while it slowly discharges, and it reaches the target in time. The
-certainty-equivalent controller moves the cell from the estimated charge to the target, along the flat part of the
-curve, and has learned less when it arrives. `cautious` does the same as `dual`: it does not plan to learn
+**What dual control does about it.** Within the first quarter of an hour it charges the cell to a point where the
+voltage curve is steeper. There it measures again and again while it slowly discharges, and it reaches the target in
+time. The certainty-equivalent controller moves the cell from the estimated charge to the target, along the flat part
+of the curve, and has learned less when it arrives. `cautious` does the same as `dual`: it does not plan to learn
 *parameters*, but its plans include what it will learn about the *state*, and here only this matters. It does not help
 to know capacity and resistance: the oracle knows them, but not the charge, and plans as if its estimate were right.
 

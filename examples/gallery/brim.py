@@ -7,10 +7,10 @@ is new. Every filling line has this task, and so has every process with its best
 
 **What is unknown.** The gain of the pump: 1 per stroke, give or take 0.5.
 
-**What dual control does.** For eight steps nothing is required. `dual` uses them: it draws the level far down, where
-strong strokes are safe and teach most. It knows the pump better when it matters, and can go nearer to the brim than
-`cautious`, which keeps a distance because of the uncertain pump. `ce` keeps no distance at all. `planned` compares
-the cost of every stroke with the distance that it saves.
+**What dual control does about it.** For eight steps nothing is required. `dual` uses them: it draws the level far
+down, where strong strokes are safe and teach most. It knows the pump better when it matters, and can go nearer to the
+brim than `cautious`, which keeps a distance because of the uncertain pump. `ce` keeps no distance at all. `planned`
+compares the cost of every stroke with the distance that it saves.
 
 **When it is not worth it.** If you fill the vessel a hundred times with the same pump, keep the belief from fill to
 fill instead. If the distance to the brim costs little, `cautious` is simpler and as good. The cost does not include

@@ -8,9 +8,9 @@ time. Nobody has measured the pole or calibrated the motor.
 **What is unknown.** The length of the pole (its inverse, so that the model is nearly linear in it), and the gain of
 the motor.
 
-**What dual control does.** Less than one might think. An upright pole is unstable: it must be balanced from the first
-moment on, and every push that balances it is an experiment with the motor. Dual control can only be careful in the
-first steps, and move a little before it must.
+**What dual control does about it.** Less than one might think. An upright pole is unstable: it must be balanced from
+the first moment on, and every push that balances it is an experiment with the motor. Dual control can only be careful
+in the first steps, and move a little before it must.
 
 **When it is not worth it.** When balancing alone teaches enough. The table below shows how much there was to gain
 (oracle), and how much dual control gained. Unstable plants with good sensors rarely need it.

@@ -9,8 +9,9 @@ second, and then to stay out to the side.
 documentation) has 1/mass as its unknown, because it is linear in it: 0.1, give or take 0.7, while the truth is 1. The
 sensors are poor.
 
-**What dual control does.** In the first second nothing is required. `dual` swings a little to weigh the pendulum.
-`ce` believes that the motor hardly moves it, does nothing, and enters the second that counts with its first guess.
+**What dual control does about it.** In the first second nothing is required. `dual` swings a little to weigh the
+pendulum. `ce` believes that the motor hardly moves it, does nothing, and enters the second that counts with its first
+guess.
 
 **When it is not worth it.** Mostly. The prior was chosen so that learning matters, after others for which it does
 not. Swinging up fails even with a known mass, because the plan stays in a local minimum. With a better guess, or when

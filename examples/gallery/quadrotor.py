@@ -8,8 +8,8 @@ six states, two inputs.
 **What is unknown.** The load, and so two numbers: lift per thrust (1/mass), uncertain by an eighth, and angular
 acceleration per torque (1/inertia), uncertain by a sixth.
 
-**What dual control does.** It may shake the craft while it hovers, to learn its inertia. It need not probe for its
-mass: hovering is weighing, and the certainty-equivalent controller knows the mass after a few steps, too.
+**What dual control does about it.** It may shake the craft while it hovers, to learn its inertia. It need not probe
+for its mass: hovering is weighing, and the certainty-equivalent controller knows the mass after a few steps, too.
 
 **When it is not worth it.** The distance between oracle and certainty equivalence is the most that any learning could
 gain; the table below shows it. A hovering craft is never at rest, its sensors are good, and feedback ten times a

@@ -10,9 +10,9 @@ of the catalyst, which drifts.
 A is not. And there is a trap: an active catalyst also turns B into C. At about 11 volumes of the tank an hour, just
 at the limit, both effects balance, and B says nothing about the catalyst.
 
-**What dual control does.** Now and then it moves the flow away from there, observes B, and comes back. `cautious`
-does not plan to learn, but its distance from the limit takes it to lower flows, where it sees more than `ce`. `ce`
-stays on the limit without knowing where the limit is.
+**What dual control does about it.** Now and then it moves the flow away from there, observes B, and comes back.
+`cautious` does not plan to learn, but its distance from the limit takes it to lower flows, where it sees more than
+`ce`. `ce` stays on the limit without knowing where the limit is.
 
 **When it is not worth it.** The table below shows the price of the experiments: within this hour the product does not
 pay for them; only the limit is kept more often. If one violation in twenty minutes is allowed, `cautious` is enough.

@@ -10,9 +10,9 @@ prices of the day are known; the house hardly is.
 or a quarter. And the forecast is wrong: a cloudy front arrives at noon, one degree colder than forecast. Only the
 thermometer shows it.
 
-**What dual control does.** Its plans include the knowledge it will have by the morning. `cautious`, whose plans do
-not, heats more from midnight on, and much of that heat is lost by seven. By day both stay some degrees above the
-limit, because the weather is uncertain, and warm the house while heat is cheap. `ce` keeps no distance and is too
+**What dual control does about it.** Its plans include the knowledge it will have by the morning. `cautious`, whose
+plans do not, heats more from midnight on, and much of that heat is lost by seven. By day both stay some degrees above
+the limit, because the weather is uncertain, and warm the house while heat is cheap. `ce` keeps no distance and is too
 cold whenever the house is worse than expected.
 
 **When it is not worth it.** On the second day: keep the belief (`controller.belief`), and there is little left to

@@ -8,8 +8,8 @@ required. This means a hotter tank, nearer to ignition.
 **What is unknown.** The activity of the catalyst and the heat transfer to the jacket, each by a tenth. The
 temperature is measured, the concentration is not.
 
-**What dual control does.** It may change the jacket's temperature in the quiet minutes before the change, and observe
-the tank. The table below shows its gain, and the distance between certainty equivalence and the oracle.
+**What dual control does about it.** It may change the jacket's temperature in the quiet minutes before the change,
+and observe the tank. The table below shows its gain, and the distance between certainty equivalence and the oracle.
 
 **When it is not worth it.** The change takes minutes, feedback corrects it on the way, and the filter learns from it
 anyway. In a plant that runs for months at one point, nothing has to be learned; in a plant that changes its product

@@ -8,11 +8,11 @@ turn of the worm. A guide camera measures the star, blurred by the air, and corr
 **What is unknown.** The slip of the gear in each part of its turn: a periodic function, otherwise unknown. It is a
 Gaussian process with a periodic kernel.
 
-**What dual control does.** Nothing, and it knows why. The gear turns independently of the corrections; no correction
-makes the next measurement more informative. `symdual show` says so before any run: "u shows in theta: never". So the
-dual controller does the same as the certainty-equivalent one, and this page is about another question: the value of a
-*model* of the unknown. After one turn the process knows the gear and corrects *before* the star moves; a guider
-without it follows the star, always a step late.
+**What dual control does about it.** Nothing, and it knows why. The gear turns independently of the corrections; no
+correction makes the next measurement more informative. `symdual show` says so before any run: "u shows in theta:
+never". So the dual controller does the same as the certainty-equivalent one, and this page is about another question:
+the value of a *model* of the unknown. After one turn the process knows the gear and corrects *before* the star moves;
+a guider without it follows the star, always a step late.
 
 **When it is not worth it.** Dual control: never here. The process: if exposures are short compared with the turn of
 the worm, a simple guider follows well enough. In bad air a simple guider cannot average without delay, and the

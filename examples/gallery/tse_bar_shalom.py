@@ -8,7 +8,7 @@ at one moment, twenty steps ahead.
 **What is unknown.** All three coefficients of the characteristic equation and all three gains of the input. Only one
 of the three states is measured, with noise. Prior and plant are those of Tse and Bar-Shalom.
 
-**What dual control does.** The state has no cost before the last step, and inputs cost almost nothing. The
+**What dual control does about it.** The state has no cost before the last step, and inputs cost almost nothing. The
 certainty-equivalent controller waits, because it expects to hit the target with its last few inputs. Then it hardly
 knows the parameters. The dual controller excites the plant at once.
 

@@ -16,7 +16,7 @@ from symdual.commands.terminal import new_marked_console, shown
 from symdual.report.progress import side_by_side
 
 
-@click.command()
+@click.command(short_help="See in a minute what planning to learn gains.")
 @click.option("--no-open", "quiet", is_flag=True, help="Do not open the page in a browser.")
 @backend_option
 @json_option
