@@ -51,7 +51,7 @@ def demo(quiet: bool, backend: str | None, json_file: Path | None, folder: Path)
     console.print(terminal.fair_table(written.outcome))
     write_json(json_file, outcome.outcome_json(written.outcome))
     console.print()
-    console.print(words.in_one_sentence(written.outcome.tables), style="bold", markup=False)
+    console.print(words.in_one_sentence(written.outcome.tables), style="bold", markup=False, soft_wrap=True)
     where = "open in your browser" if not quiet and _opened(written.page) else "open it in a browser"
     console.print(f"The page: {shown(written.page)} ({where})", markup=False, soft_wrap=True)
     console.print("Next: symdual new cart && symdual simulate cart.py", markup=False)

@@ -144,7 +144,7 @@ class Model(System):
         declared = _declared({"state": states, "input": inputs, "time symbol": clock})
         content = Content(inputs)
         for state, expression in zip(states, motion, strict=True):
-            content.add(expression, f'the {kind} of "{state.name}"', declared)
+            content.add(expression, _entry(kind, state), declared)
         for row, expression in enumerate(measured):
             content.add(expression, f"the observation number {row}", declared)
             _refuse_inputs(expression, inputs, row)
@@ -281,7 +281,7 @@ def _by_state(
         for state in states:
             if state not in given:
                 raise ModelError(f'the state "{state.name}" has no {kind}')
-        return tuple(as_expression(given[state], f'the {kind} of "{state.name}"') for state in states)
+        return tuple(as_expression(given[state], _entry(kind, state)) for state in states)
     if isinstance(given, sp.MatrixBase):
         if 1 not in given.shape:
             raise ModelError(f"{kind} is a matrix of {given.rows} x {given.cols}, not a vector")
@@ -296,7 +296,12 @@ def _by_state(
     if len(listed) > len(states):
         raise ModelError(f"{kind} has {len(listed)} entries for {len(states)} states")
     pairs = zip(listed, states, strict=True)
-    return tuple(as_expression(e, f'the {kind} of "{state.name}"') for e, state in pairs)
+    return tuple(as_expression(e, _entry(kind, state)) for e, state in pairs)
+
+
+def _entry(kind: str, state: sp.Symbol) -> str:
+    """What messages call the expression of a state."""
+    return f'the {kind.removesuffix("s") if kind == "derivatives" else kind} of "{state.name}"'
 
 
 def _measured(observation: Iterable[sp.Expr]) -> tuple[sp.Expr, ...]:
