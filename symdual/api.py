@@ -113,8 +113,10 @@ def step_accuracy(source: Source) -> dict[str, StepAccuracy]:
     return {name: accuracy for name, accuracy in found.items() if accuracy is not None}
 
 
-def stiffness(source: Source) -> dict[str, Stiffness]:
+def stiffness(source: Source, packages: Iterable[LoadedPackage] = ()) -> dict[str, Stiffness]:
     """How fast each model in continuous time is, against the limit of its method, by model; others are left out.
+
+    It is looked at where it goes with its inputs at rest and, of `packages` that are given, along the plan of `ce`.
 
     >>> symdual.api.stiffness(toy)
     {}
@@ -123,7 +125,9 @@ def stiffness(source: Source) -> dict[str, Stiffness]:
     from symdual.generation import wanted
     from symdual.spec.loading import contents_of
 
-    found = {one.name: stiffness_of(one.specification, one.scenarios) for one in wanted(contents_of(source))}
+    own = {package.name: package for package in packages}
+    asked = wanted(contents_of(source))
+    found = {one.name: stiffness_of(one.specification, one.scenarios, own.get(one.name)) for one in asked}
     return {name: one for name, one in found.items() if one is not None}
 
 

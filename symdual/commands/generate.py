@@ -65,7 +65,8 @@ def generate(
         entry["operations"] = {f.name: f.kernel.operations for f in functions}
         entry["remarks"] = item.derivation.remarks
     if any(item.changed for item in items):
-        for name, one in api.stiffness(model_file).items():
+        packages = [] if no_compile else [api.load(item.folder, backend) for item in items]
+        for name, one in api.stiffness(model_file, packages).items():
             if one.unsafe:
                 console.print(f"{name}: {one.sentence()}", style="yellow")
     if any(item.changed for item in items) and not no_compile:
