@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Executor = Callable[[Callable[[str], None], Callable[[str], None]], Execute]
 
 
-@click.command()
+@click.command(short_help="Compare controllers: a table, a figure, all results.")
 @model_file_argument
 @click.option(
     "--controller",

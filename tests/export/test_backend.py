@@ -22,6 +22,7 @@ from symdual.checks import exported as checks
 from symdual.checks.places import Place
 from symdual.common.errors import SymdualError
 from symdual.entries.types import shaped
+from symdual.runtime import evaluate
 from symdual.runtime.controller import controller
 from symdual.runtime.loading import LoadedPackage
 from symdual.spec.loading import load_model_file
@@ -230,6 +231,17 @@ def test_a_right_translation_passes(through_c: Callable[[str], LoadedPackage]) -
     assert [result.block for result in results if not result.passed] == []
     compared = {result.block for result in results}
     assert {"C: decision.decide_at, planned", "C: filter.step", "C: dual along an episode"} <= compared
+
+
+def test_implicit_steps_converge_in_single_precision(through_c: Callable[[str], LoadedPackage]) -> None:
+    """What is left to the last correction follows the precision; 1e-12 of a state is never reached with 24 bits."""
+    package, x, theta = through_c("ignition"), np.array([0.7, 400.0]), np.array([7.2e10])  # ignites within the step
+    work = translated(Program(package.files), package.name, "package", "float")
+    library, found = Library(work, compilation.shared_library(library_text(work))), np.empty(2)
+    dynamics = next(u for u in work.units if u.public and u.function.name == "dynamics")
+    data, scratch = package.numbers["data"], np.zeros(package.WORK)
+    library.function(dynamics)(0, np.append(x, theta), np.array([300.0]), data, scratch, found)
+    np.testing.assert_allclose(found, evaluate.dynamics(package, x, [300.0], theta), rtol=1e-4)
 
 
 def test_explained_episodes_have_the_noise_of_where_they_are(through_c: Callable[[str], LoadedPackage]) -> None:

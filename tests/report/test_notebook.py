@@ -11,6 +11,7 @@ import sympy as sp
 
 import symdual
 from symdual import Belief, Model, Scenario, features, unknown
+from symdual.report.facts import of_scenario
 from tests.goldens import ROOT
 
 x, v, u = sp.symbols("x v u")
@@ -38,6 +39,18 @@ def test_a_scenario_says_what_is_to_be_done() -> None:
         "<Scenario without a name: 12 steps with <Model rail: states x, v, "
         "inputs u, unknowns mass, g_sin (2), g_cos (2)>>"
     )
+
+
+def test_a_cost_by_expressions_and_constraints_are_shown() -> None:
+    weights = {"cost_weights": lambda k: [k, 2.0], "terminal_weights": [3.0]}
+    squares = Scenario(rail(), 9, cost=[x - v, v], terminal_cost=[x], **weights, constraints=[x <= 1], probability=0.9)
+    lines = [" ".join(line) for line in of_scenario(squares)]
+    assert "cost of a step w_k (-v + x)^2 + 2 (v)^2" in lines and "cost of the end 3 (x)^2" in lines
+    assert "constraint x - 1 <= 0 with probability 0.9" in lines
+    assert not any(line.startswith(("state cost", "reference")) for line in lines)
+    added = Scenario(rail(), 9, cost=u**2 - x, terminal_cost=-v, state_cost=[1.0, 0.0])
+    lines = [" ".join(line) for line in of_scenario(added)]
+    assert "cost of a step u**2 - x" in lines and "cost of the end -v" in lines and "state cost x 1, v 0" in lines
 
 
 def test_a_belief_has_names() -> None:

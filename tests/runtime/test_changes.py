@@ -130,6 +130,8 @@ def test_what_is_refused_changes_nothing(basin: LoadedPackage) -> None:
     for numbers in wrong:
         with pytest.raises(SymdualError):
             running.change(**numbers)
+    with pytest.raises(SymdualError, match=r'has no argument "target", only .*, constants, .*, window'):
+        running.change(target=1.0)
     assert running.problem is same.problem or running.problem.bounds.tolist() == [[-1.5], [1.5]]
     assert running.act([0.1, 0.0]) == same.act([0.1, 0.0])
 
