@@ -96,6 +96,12 @@ def toy(toy_package: LoadedPackage) -> Problem:
     return symdual.problem(toy_package)
 
 
+@pytest.fixture
+def numba_toy(numba_toy_package: LoadedPackage) -> Problem:
+    """The same, compiled by numba."""
+    return symdual.problem(numba_toy_package)
+
+
 @pytest.fixture(scope="session")
 def offset_package(make: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
     """x' = 0.9 x + u + c, the same sizes as the toy."""

@@ -52,12 +52,12 @@ def test_the_bounds_are_the_models_unless_others_are_given(toy: Problem) -> None
     assert replace(toy, input_bounds=np.array([[-2.0], [0.5]])).bounds.tolist() == [[-2.0], [0.5]]
 
 
-def test_the_oracle_knows_plant_and_truth_and_keeps_the_bounds(toy: Problem, offset_package: LoadedPackage) -> None:
+def test_the_oracle_knows_plant_and_truth_and_keeps_the_bounds(toy: Problem, quick_offset_package: LoadedPackage) -> None:
     input_bounds = np.array([[-2.0], [0.5]])
-    known = replace(toy, plant=offset_package, truth=np.array([0.3]), input_bounds=input_bounds).for_oracle(
+    known = replace(toy, plant=quick_offset_package, truth=np.array([0.3]), input_bounds=input_bounds).for_oracle(
         np.array([0.7])
     )
-    assert known.package.module is offset_package.module
+    assert known.package.module is quick_offset_package.module
     assert known.prior.mean.tolist() == [1.0, 0.7]
     assert not known.prior.covariance.any()
     assert known.bounds.tolist() == input_bounds.tolist()
