@@ -196,7 +196,7 @@ STOPPED = """
             os.kill(os.getpid(), {signal})
 
     Checkpoints.write = write_and_stop
-    main(["simulate", {model!r}, "--runs", "{runs}", "--controller", "ce", "--backend", "numba"], prog_name="symdual")
+    main(["simulate", {model!r}, "--runs", "{runs}", "--controller", "ce"], prog_name="symdual")
 """
 
 
