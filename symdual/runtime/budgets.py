@@ -3,9 +3,9 @@
     seconds = fixed + each * work
 
 `fixed` is the time before the counting begins, such as that of the certainty-equivalent plan. The first steps may take
-a tenth of the time of later ones, which compute gradients and rollouts. So when the controller is made, decisions at the
-prior are measured, each with twice the work of the one before, until one exceeds the budget or needs no more. `each` is
-the largest that is seen, and every later decision corrects it.
+a tenth of the time of later ones, which compute gradients and rollouts. So when the controller is made, decisions at
+the prior are measured, each with twice the work of the one before, until one exceeds the budget or needs no more.
+`each` is the largest that is seen, and every later decision corrects it.
 """
 
 from __future__ import annotations
