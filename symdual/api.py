@@ -58,8 +58,9 @@ def generate(
     Packages go below `folder`: by default `generated` in the current folder or, when that cannot be written, the user's
     cache folder. A package that is intact and up to date is left alone unless `force` is set.
 
-    A package has what ce, cautious, beb, dual and oracle need, the `parts` that are asked for, "planned", "thompson" or
-    "likelihood", and those that it has had before. What a controller or a fit needs is added when it is first used.
+    A package has what ce, cautious, beb, dual and oracle need, the `parts` that are asked for, "planned", "thompson",
+    "rivals" or "likelihood", and those that it has had before. What a controller or a fit needs is added when it is
+    first used.
 
     >>> [item.folder.name for item in symdual.generate(toy, folder / "generated")]
     ['toy']

@@ -25,17 +25,25 @@ class Options:
     Args:
         starts: how many of the plans to start from `planned` improves, 1 to 8.
         look_ahead: whether it then chooses the first input with the next measurement taken into account.
-        samples: rollouts by which it chooses between plans whose first inputs differ, at most 4096; 0 for none.
+        samples: rollouts by which it chooses between plans whose first inputs differ, at most 4096; 0 for none. `rollout`
+            has so many for each candidate.
         confidence: percent by which rollouts must confirm that a plan is better than `ce` and `cautious` before an
             input is applied that differs from both, 1 to 99: with 5, it is left when it is worse with a confidence of
             95 percent, with 95 it is only taken when it is better with that.
         work: how many steps of plans a decision of `planned` may go through; 0 for no limit. It ends at the same place
             on every machine; `controller(..., budget=)` makes such a number of seconds.
         hold: for how many decisions `thompson` keeps the parameters that it has drawn.
+        candidates: first inputs that `rollout` compares, that of `ce` among them, 1 to 64.
+        branches: samples of the tree of `scenario`, 1 to 8; 1 is the mean, and the controller is `ce`.
+        depth: how many measurements there are in that tree, 1 to 8.
+        reward: percent of the cost of its plan that a nat of information is worth to `information`.
+        dither: percent of the natural size of an input by which `dither` moves it up or down.
+        decay: percent; the dither of decision n is that of the first one divided by n^(decay / 100).
         seed: of what a controller draws. Episodes of a sweep use their own.
 
     >>> symdual.Options(starts=2, look_ahead=False)
-    Options(starts=2, look_ahead=False, samples=64, confidence=5, work=0, hold=5, seed=0)
+    Options(starts=2, look_ahead=False, samples=64, confidence=5, work=0, hold=5, candidates=9, branches=3, depth=1,
+            reward=5, dither=10, decay=0, seed=0)
     """
 
     starts: int = OPTIONS["starts"].default
@@ -44,6 +52,12 @@ class Options:
     confidence: int = OPTIONS["confidence"].default
     work: int = OPTIONS["work"].default
     hold: int = OPTIONS["hold"].default
+    candidates: int = OPTIONS["candidates"].default
+    branches: int = OPTIONS["branches"].default
+    depth: int = OPTIONS["depth"].default
+    reward: int = OPTIONS["reward"].default
+    dither: int = OPTIONS["dither"].default
+    decay: int = OPTIONS["decay"].default
     seed: int = OPTIONS["seed"].default
 
     @property
