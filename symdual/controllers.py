@@ -117,7 +117,7 @@ OPTIONS = {
         Option("branches", "branches", 3, 1, 8, "samples of the tree of `scenario`; 1 is the mean"),
         Option("depth", "depth", 1, 1, 8, "steps after which the tree of `scenario` has measured"),
         Option("reward", "reward", 5, 0, 1_000_000, "percent of its plan's cost that a nat is worth to `information`"),
-        Option("dither", "dither", 10, 0, 1_000, "percent of the natural size of an input that `dither` adds"),
+        Option("dither", "dither", 10, 0, 1_000, "percent by which `dither` lets the cost of its plan grow"),
         Option(
             "decay", "decay", 0, 0, 1_000, "percent: the dither of decision n is that of the first / n^(decay / 100)"
         ),

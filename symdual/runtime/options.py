@@ -25,8 +25,8 @@ class Options:
     Args:
         starts: how many of the plans to start from `planned` improves, 1 to 8.
         look_ahead: whether it then chooses the first input with the next measurement taken into account.
-        samples: rollouts by which it chooses between plans whose first inputs differ, at most 4096; 0 for none. `rollout`
-            has so many for each candidate.
+        samples: rollouts by which it chooses between plans whose first inputs differ, at most 4096; 0 for none. For
+            `rollout`, so many for each candidate.
         confidence: percent by which rollouts must confirm that a plan is better than `ce` and `cautious` before an
             input is applied that differs from both, 1 to 99: with 5, it is left when it is worse with a confidence of
             95 percent, with 95 it is only taken when it is better with that.
@@ -37,7 +37,7 @@ class Options:
         branches: samples of the tree of `scenario`, 1 to 8; 1 is the mean, and the controller is `ce`.
         depth: how many measurements there are in that tree, 1 to 8.
         reward: percent of the cost of its plan that a nat of information is worth to `information`.
-        dither: percent of the natural size of an input by which `dither` moves it up or down.
+        dither: percent by which the cost of the plan may grow where `dither` moves an input up or down.
         decay: percent; the dither of decision n is that of the first one divided by n^(decay / 100).
         seed: of what a controller draws. Episodes of a sweep use their own.
 
