@@ -20,9 +20,9 @@ from symdual.emit.contexts import (
     ConstraintsContext,
     ControllerContext,
     CostBlocksContext,
+    CurvatureContext,
     DecisionContext,
     FilterContext,
-    GradientContext,
     NarrowingContext,
     NominalContext,
     ObjectiveContext,
@@ -176,9 +176,11 @@ def _likelihood(facts: Facts) -> list[File]:
     """The likelihood of recordings, for models without a process: its belief is relative to a prior unknown here."""
     return [
         *([File("likelihood/likelihood_noise")] if facts.has.noise else []),
+        File("likelihood/curvature", CurvatureContext(facts.curvature_tables())),
+        *([File("likelihood/likelihood_moments", facts.likelihood_moments())] if facts.has.second_order else []),
         File("likelihood/innovation"),
         File("likelihood/likelihood"),
-        File("likelihood/likelihood_gradient", GradientContext(facts.curvature_tables())),
+        File("likelihood/likelihood_gradient"),
         File("likelihood/information"),
     ]
 

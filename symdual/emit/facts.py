@@ -17,6 +17,7 @@ from symdual.emit.contexts import (
     Has,
     InitContext,
     KernelsContext,
+    LikelihoodMomentsContext,
     Lines,
     ObjectiveContext,
     SecondOrderText,
@@ -27,7 +28,12 @@ from symdual.emit.layout import functions_text, helpers_in, hessian_text, kernel
 from symdual.emit.processes import process_codes, process_pairs
 from symdual.emit.record import Needs, Record
 from symdual.emit.records import records
-from symdual.emit.second_order import NO_MOMENTS, adjoint_moments_context, second_order_text
+from symdual.emit.second_order import (
+    NO_MOMENTS,
+    adjoint_moments_context,
+    likelihood_moments_context,
+    second_order_text,
+)
 from symdual.emit.sizes import arguments_of, shapes_text
 from symdual.spec.objective import Objective
 from symdual.spec.specification import Specification
@@ -177,6 +183,10 @@ class Facts:
     def adjoint_moments(self) -> AdjointMomentsContext:
         """The same for the slopes of covariances along plans."""
         return adjoint_moments_context(self.derivation, self.moments)
+
+    def likelihood_moments(self) -> LikelihoodMomentsContext:
+        """The same for the gradient of the likelihood of a recording."""
+        return likelihood_moments_context(self.derivation, self.moments)
 
     def _moment_lines(self) -> tuple[str, ...]:
         if not self.second_order:

@@ -32,7 +32,7 @@ def records(needs: Needs) -> tuple[Record, ...]:
         _settings(needs.transition, needs.diffusion, needs.has_expression_cost, needs.constrained, needs.discrete),
         scratch(needs),
         _rollout(needs.diffusion, needs.constrained),
-        *(likelihood_records(needs.state_dependent_noise) if needs.likelihood else ()),
+        *(likelihood_records(needs.state_dependent_noise, needs.second_order) if needs.likelihood else ()),
     )
 
 
