@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import sympy as sp
 
+import symdual
 from symdual import Model, features, previous, signal, unknown
 from symdual.checks.likelihood import ExactFilter, Numbers, check_likelihood
 from symdual.common.arrays import Array
 from symdual.identification.parameters.filtering import Filter
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import problem
 from symdual.runtime.replay import Recording, replay
 
 x, v, u, k = sp.symbols("x v u k")
@@ -284,7 +284,7 @@ def test_forecasts_are_those_of_a_filter_without_measurements(interpreted_likeli
 
 
 def test_the_compiled_likelihood_is_that_of_the_emitted_filter(toy_package: LoadedPackage) -> None:
-    task = problem(toy_package)
+    problem = symdual.problem(toy_package)
     random = np.random.default_rng(8)
     inputs, y = random.normal(size=(30, 1)), random.normal(size=(30, 1))
     y[5] = np.nan
@@ -293,12 +293,12 @@ def test_the_compiled_likelihood_is_that_of_the_emitted_filter(toy_package: Load
     noise = np.zeros((2, 2))
     noise[0, 0] = numbers["process_noise"][0, 0]
     own = Filter(
-        *(toy_package, task.prior.mean, task.prior.covariance, np.arange(2), noise),
+        *(toy_package, problem.prior.mean, problem.prior.covariance, np.arange(2), noise),
         *(numbers["measurement_noise"] + 0.1, np.eye(1)),
     )
     toy_package.numbers["measurement_noise"] = numbers["measurement_noise"] + 0.1
     try:
-        again = replay(task, recording)
+        again = replay(problem, recording)
     finally:
         toy_package.numbers["measurement_noise"] = numbers["measurement_noise"] - 0.1
     filtered = own.run(inputs, y)
