@@ -41,9 +41,8 @@ class Options:
         decay: percent; the dither of decision n is that of the first one divided by n^(decay / 100).
         seed: the seed of random draws. Episodes of a sweep use their own.
 
-    >>> symdual.Options(starts=2, look_ahead=False)
-    Options(starts=2, look_ahead=False, samples=64, confidence=5, work=0, hold=5, candidates=9, branches=3, depth=1,
-            reward=5, dither=10, decay=0, seed=0)
+    >>> symdual.Options(starts=2, look_ahead=False).starts
+    2
     """
 
     starts: int = OPTIONS["starts"].default
