@@ -47,7 +47,7 @@ class Controller:
     and continues at the same step.
 
     Args:
-        problem: the task. For `oracle` it must come from `Problem.for_oracle`; `controller` does that.
+        problem: what it is to solve. For `oracle` it must come from `Problem.for_oracle`; `controller` does that.
         name: one of `NAMES`.
         order: 1 (the paper's) or 2 (with the curvature of the dynamics) for `dual`. If a candidate that might have
             won, or one beside the winner, falls back to order 1, the whole decision is made at order 1.

@@ -69,12 +69,12 @@ def test_what_is_long_is_cut_and_said() -> None:
 
 
 def test_what_a_program_works_with_shows_itself(shared_models: Callable[[Path], Path]) -> None:
-    task = symdual.problem(symdual.load(shared_models(ROOT / "symdual/paper/models/toy.py") / "toy"))
-    dual = symdual.controller(task, "dual")
+    problem = symdual.problem(symdual.load(shared_models(ROOT / "symdual/paper/models/toy.py") / "toy"))
+    dual = symdual.controller(problem, "dual")
     state, _, info = dual.step(dual.init(), {"x": 0.3})
-    episodes = symdual.simulate(task, "ce", runs=3)["ce"]
+    episodes = symdual.simulate(problem, "ce", runs=3)["ce"]
     shown: list[tuple[Any, list[str]]] = [
-        (task, ["2 steps", "u -inf to inf", "the model itself", "<td>b</td>"]),
+        (problem, ["2 steps", "u -inf to inf", "the model itself", "<td>b</td>"]),
         (dual, ["0 of 2", "to the end", "<td>b</td>"]),
         (info, ["converged", "certainty equivalent", "caution", "<td>b</td>"]),
         (state, ["standard deviation", "<td>b</td>"]),
