@@ -58,8 +58,8 @@ def generate(
     Packages are written to `folder`: by default `generated` in the current folder or, if that is read-only, the
     user's cache folder. Intact and current packages are kept unless `force` is set.
 
-    A package is enough for ce, cautious, beb, dual and oracle. `parts` ("planned", "thompson", "likelihood") adds
-    more; otherwise they are added at first use.
+    A package is enough for ce, cautious, beb, dual and oracle. `parts` ("planned", "thompson", "rivals", "likelihood")
+    adds more; otherwise they are added at first use.
 
     >>> [item.folder.name for item in symdual.generate(toy, folder / "generated")]
     ['toy']
@@ -222,7 +222,7 @@ def _scenario_name(contents: ModelFile, scenario: str | None) -> str:
     """The name of the scenario that is meant: the only one needs none."""
     names, place = contents.scenarios, contents.place
     if not names:
-        raise SymdualError(f"{place} has no Scenario: add one that says what is to be done with the model")
+        raise SymdualError(f"{place} has no Scenario: add one, the task of the model (horizon, cost, start)")
     if scenario is None and len(names) > 1:
         raise SymdualError(f"{place} has several scenarios; name one of {', '.join(sorted(names))}")
     if scenario is not None and scenario not in names:

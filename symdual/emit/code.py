@@ -20,9 +20,9 @@ from symdual.emit.contexts import (
     ConstraintsContext,
     ControllerContext,
     CostBlocksContext,
+    CurvatureContext,
     DecisionContext,
     FilterContext,
-    GradientContext,
     NarrowingContext,
     NominalContext,
     ObjectiveContext,
@@ -83,8 +83,9 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
     slopes = "adjoint_lowrank" if has.lowrank and not has.constraints else "adjoint"
     costs = ("structured", *(["lowrank"] if has.lowrank else []), "second_order", "bonus")
     records = facts.records()
-    alone = tuple(kind.name for kind in EXPORTED if kind.part in ("", *facts.parts))
-    addable = {kind.name: kind.part for kind in EXPORTED if kind.name not in alone}
+    able = [kind for kind in EXPORTED if not (has.processes and "processes" in dict(kind.refuses))]
+    alone = tuple(kind.name for kind in able if kind.part in ("", *facts.parts))
+    addable = {kind.name: kind.part for kind in able if kind.name not in alone}
     asked = {kind.cost for kind in EXPORTED if kind.name in alone}
     own = tuple(name for name, cost in COSTS.items() if cost.own_module and name in asked)
     found = (
@@ -176,9 +177,11 @@ def _likelihood(facts: Facts) -> list[File]:
     """The likelihood of recordings, for models without a process: its belief is relative to a prior unknown here."""
     return [
         *([File("likelihood/likelihood_noise")] if facts.has.noise else []),
+        File("likelihood/curvature", CurvatureContext(facts.curvature_tables())),
+        *([File("likelihood/likelihood_moments", facts.likelihood_moments())] if facts.has.second_order else []),
         File("likelihood/innovation"),
         File("likelihood/likelihood"),
-        File("likelihood/likelihood_gradient", GradientContext(facts.curvature_tables())),
+        File("likelihood/likelihood_gradient"),
         File("likelihood/information"),
     ]
 

@@ -15,6 +15,7 @@ from symdual.emit.contexts import (
     Has,
     InitContext,
     KernelsContext,
+    LikelihoodMomentsContext,
     Lines,
     ObjectiveContext,
     SecondOrderText,
@@ -25,7 +26,12 @@ from symdual.emit.layout import functions_text, helpers_in, hessian_text, kernel
 from symdual.emit.processes import process_codes, process_pairs
 from symdual.emit.record import Needs, Record
 from symdual.emit.records import records
-from symdual.emit.second_order import NO_MOMENTS, adjoint_moments_context, second_order_text
+from symdual.emit.second_order import (
+    NO_MOMENTS,
+    adjoint_moments_context,
+    likelihood_moments_context,
+    second_order_text,
+)
 from symdual.emit.sizes import arguments_of, shapes_text
 from symdual.spec.objective import as_text
 from symdual.spec.specification import Specification
@@ -110,6 +116,7 @@ class Facts:
             lowrank=self.lowrank,
             exact_slopes="planned" in self.parts and not self.constrained and (self.lowrank or not self.processes),
             planned="planned" in self.parts,
+            rivals="rivals" in self.parts,
             likelihood="likelihood" in self.parts and not self.processes,
         )
 
@@ -134,6 +141,7 @@ class Facts:
             state_dependent_noise=self.state_dependent_noise,
             discrete=self.discrete,
             likelihood=self.has.likelihood,
+            rivals=self.has.rivals,
             observation_curved=bool(self.structure.observation_curved_rows),
         )
         return records(needs)
@@ -149,6 +157,7 @@ class Facts:
             "STARTS = 3 + 2 * NU * PERTURBATIONS  # plans that a decision may start from",
             "LOOKS = STARTS + 60 * NU  # first inputs that are looked at one step ahead",
             "ENTRIES = 13  # contestants of simulated rollouts",
+            *(["SAMPLES = 8  # at most, of a tree of scenarios"] if self.has.rivals else []),
             f"DATA = {self._sizes['DATA']}  # known numbers",
             *self._signal_lines(),
             *self._term_lines(),
@@ -175,6 +184,10 @@ class Facts:
     def adjoint_moments(self) -> AdjointMomentsContext:
         """The same for the slopes of covariances along plans."""
         return adjoint_moments_context(self.derivation, self.moments)
+
+    def likelihood_moments(self) -> LikelihoodMomentsContext:
+        """The same for the gradient of the likelihood of a recording."""
+        return likelihood_moments_context(self.derivation, self.moments)
 
     def _moment_lines(self) -> tuple[str, ...]:
         if not self.second_order:
