@@ -181,7 +181,9 @@ def test_by_default_c_compiles_where_a_compiler_works(
 
 
 def test_exact_dual_control_is_left_to_numba(numba_toy_package: LoadedPackage, c_compiler: str) -> None:
-    inputs = [controller(symdual.problem(package), "exact").act() for package in (numba_toy_package, in_c(numba_toy_package))]
+    inputs = [
+        controller(symdual.problem(package), "exact").act() for package in (numba_toy_package, in_c(numba_toy_package))
+    ]
     assert np.array_equal(*inputs)
 
 

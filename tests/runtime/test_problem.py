@@ -52,7 +52,9 @@ def test_the_bounds_are_the_models_unless_others_are_given(toy: Problem) -> None
     assert replace(toy, input_bounds=np.array([[-2.0], [0.5]])).bounds.tolist() == [[-2.0], [0.5]]
 
 
-def test_the_oracle_knows_plant_and_truth_and_keeps_the_bounds(toy: Problem, quick_offset_package: LoadedPackage) -> None:
+def test_the_oracle_knows_plant_and_truth_and_keeps_the_bounds(
+    toy: Problem, quick_offset_package: LoadedPackage
+) -> None:
     input_bounds = np.array([[-2.0], [0.5]])
     known = replace(toy, plant=quick_offset_package, truth=np.array([0.3]), input_bounds=input_bounds).for_oracle(
         np.array([0.7])
