@@ -27,6 +27,7 @@ import sympy as sp
 
 import symdual
 from symdual import Model, features, logistic, unknown
+from symdual.backends.c import compilation
 from symdual.backends.numba.ahead import missing, parts_of, warm
 from symdual.common.package_folders import locked
 from symdual.common.parts import PARTS
@@ -119,6 +120,20 @@ def interpreted() -> Callable[[Model], Interpreted]:
         return Interpreted(rendered[id(model)][1], kernels)
 
     return run
+
+
+#: what C may do with sums and products, as in `compilation.FAST`
+FREE = ("-march=native", "-ffast-math", "-fno-finite-math-only", "-ffp-contract=fast")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_builds() -> Iterator[None]:
+    """Compile with the usual freedom for sums and products, and with little else: most of gcc's time is for speed."""
+    assert set(FREE) < set(compilation.FAST)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compilation, "FAST", ("-O1", *FREE))
+        patch.setattr(compilation, "SHORT_LOOPS", ())
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -150,6 +150,6 @@ def in_c(
         return symdual.problem(symdual.load(shared_models(source) / name, backend="c"))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compilation, "FAST", ("-O1",))
+        patch.setattr(compilation, "FAST", ("-O1",))  # sums in their order
         patch.setattr(backend, "_BACKENDS", {})  # so that what is compiled like this is not met by other tests
         yield run
