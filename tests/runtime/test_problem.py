@@ -268,13 +268,13 @@ def test_a_plant_of_other_sizes_is_refused(toy: Problem, pair_package: LoadedPac
 def test_scenarios_are_found_by_name(toy_package: LoadedPackage) -> None:
     with pytest.raises(SymdualError, match='toy has no scenario "tov"; did you mean "toy"'):
         symdual.problem(toy_package, "tov")
-    without = LoadedPackage(toy_package.name, toy_package.folder, toy_package.module, toy_package.numbers, {})
+    without = replace(toy_package, plants={})
     with pytest.raises(SymdualError, match="the model file of toy has no Scenario"):
         symdual.problem(without)
     numbers = toy_package.numbers | {
         key.replace("scenario.toy", "scenario.late"): value for key, value in toy_package.numbers.items()
     }
-    both = LoadedPackage("toy", toy_package.folder, toy_package.module, numbers, {"toy": "toy", "late": "toy"})
+    both = replace(toy_package, numbers=numbers, plants={"toy": "toy", "late": "toy"})
     with pytest.raises(SymdualError, match="toy has several scenarios; name one of late, toy"):
         symdual.problem(both)
     assert symdual.problem(both, "late").name == "late"
