@@ -30,7 +30,7 @@ FAST = compilation.fast_flags(few=True)
 
 @pytest.fixture(scope="module", autouse=True)
 def quicker_builds(shared: Path) -> Iterator[None]:
-    """Compile without much optimisation, sums in their order, and keep nothing for the user or for tests of other folders."""
+    """Compile with sums in their order, and keep nothing for the user or for tests of other folders."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compilation, "FAST", ("-O1",))
         patch.setattr(backend, "_BACKENDS", {})
