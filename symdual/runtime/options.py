@@ -32,10 +32,12 @@ class Options:
         work: how many steps of plans a decision of `planned` may go through; 0 for no limit. It ends at the same place
             on every machine; `controller(..., budget=)` makes such a number of seconds.
         hold: for how many decisions `thompson` keeps the parameters that it has drawn.
+        guard: whether rollouts may reject the input of `dual` in favour of those of `ce` and `cautious`; `samples` and
+            `confidence` then hold for it too.
         seed: of what a controller draws. Episodes of a sweep use their own.
 
     >>> symdual.Options(starts=2, look_ahead=False)
-    Options(starts=2, look_ahead=False, samples=64, confidence=5, work=0, hold=5, seed=0)
+    Options(starts=2, look_ahead=False, samples=64, confidence=5, work=0, hold=5, guard=False, seed=0)
     """
 
     starts: int = OPTIONS["starts"].default
@@ -44,6 +46,7 @@ class Options:
     confidence: int = OPTIONS["confidence"].default
     work: int = OPTIONS["work"].default
     hold: int = OPTIONS["hold"].default
+    guard: bool = bool(OPTIONS["guard"].default)
     seed: int = OPTIONS["seed"].default
 
     @property
@@ -109,6 +112,20 @@ class Contestant(NamedTuple):
     sure: float
 
 
+class Guard(NamedTuple):
+    """What rollouts said of an input of `dual`: the contestants as in `Planned`, the position of the winner.
+
+    `sure` is how probable they make it that the input of `dual` is better than those of `ce` and `cautious`; `rejected`
+    says that it was not confirmed, and `proposed` what it was.
+    """
+
+    race: tuple[Contestant, ...]
+    race_won: int
+    sure: float
+    rejected: bool
+    proposed: Array
+
+
 class Planned(NamedTuple):
     """How a decision of `planned` came about.
 
@@ -158,6 +175,17 @@ def told(workspace: Workspace) -> Planned | None:
     return Planned(
         found, won, plan_input, seen, race, race_won, sure, tuple(rejected), work=work, cut=0 < limit <= work
     )
+
+
+def guard_told(workspace: Workspace) -> Guard | None:
+    """What rollouts of the last decision of a guarded `dual` have found; None where none were held."""
+    decision_log = workspace.decision_log[0]
+    race = _race(decision_log)
+    if not race:
+        return None
+    won = int(decision_log["entry_won"])
+    sure = min(one.sure for one in race if one.plan == "best" and not np.isnan(one.sure))
+    return Guard(race, won, sure, race[won].plan != "best", decision_log["plan_u"].copy())
 
 
 def _race(decision_log: Any) -> tuple[Contestant, ...]:
