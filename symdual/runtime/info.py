@@ -77,7 +77,7 @@ class Info(NamedTuple):
     what speaks against the decision: a measurement that cannot be, an unknown far outside its prior, a plan or an input
     that is not settled (see `symdual.runtime.doubts`); usually there are none. `rejected` are the names of the measured
     numbers that were too far off and counted less (`Model(outliers=...)`). `guard` tells what rollouts said of the
-    input of `dual` under guard (`Options(guard=True)`); None where it does not differ from those of `ce` and `cautious`.
+    input of `dual` under guard (`Options(guard=True)`); None where it agrees with those of `ce` and `cautious`.
     """
 
     k: int
