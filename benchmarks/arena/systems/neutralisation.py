@@ -1,7 +1,7 @@
 """Waste water that is neutralised by lye: the pH jumps where acid and lye balance, at an unknown place.
 
-Source: a stirred tank with a strong acid and a strong base; the balance of charges gives an inverse hyperbolic sine. Why:
-the measurement is flat far from balance and steep near it.
+Source: a stirred tank with a strong acid and a strong base; the balance of charges gives an inverse hyperbolic sine.
+Why: the measurement is flat far from balance and steep near it.
 """
 
 import sympy as sp
