@@ -5,8 +5,8 @@
 The others are ce, cautious, beb with tau = .1, 1, 10 and 100, and dual; the best of their means in each column is what
 planned is compared with, in the same episodes. One of them that costs more than the best by over FAR standard errors of
 the paired difference after SURE runs is not run further: it is not the best. The ten systems of the arena are run
-without beb. Where constraints are to be kept, only cautious and dual are compared with: ce and beb keep no distance, and
-what they save is not theirs to save. The same difference then follows with the penalties of true violations,
+without beb. Where constraints are to be kept, only cautious and dual are compared with: ce and beb keep no distance,
+and what they save is not theirs to save. The same difference then follows with the penalties of true violations,
 w max(0, g)^2, which all of them minimise as well.
 
 What is done is kept in the store, a JSON file, column by column and controller by controller: the command goes on where
