@@ -88,19 +88,19 @@ class Found(NamedTuple):
     solved: bool
 
 
-def rolled_out(task: Problem, x: np.ndarray, theta: np.ndarray, inputs: np.ndarray) -> tuple[float, np.ndarray]:
+def rolled_out(problem: Problem, x: np.ndarray, theta: np.ndarray, inputs: np.ndarray) -> tuple[float, np.ndarray]:
     """Cost and states of inputs."""
     total, states = 0.0, [x]
     for k, u in enumerate(inputs):
-        error = states[-1] - task.reference[k]
-        total += error @ task.state_cost[k] @ error + u @ task.input_cost[k] @ u
-        states.append(evaluate.dynamics(task.package, states[-1], u, theta, k))
-    error = states[-1] - task.reference[len(inputs)]
-    return float(total + error @ task.state_cost[len(inputs)] @ error), np.array(states)
+        error = states[-1] - problem.reference[k]
+        total += error @ problem.state_cost[k] @ error + u @ problem.input_cost[k] @ u
+        states.append(evaluate.dynamics(problem.package, states[-1], u, theta, k))
+    error = states[-1] - problem.reference[len(inputs)]
+    return float(total + error @ problem.state_cost[len(inputs)] @ error), np.array(states)
 
 
 def shooting(
-    task: Problem, file: Path
+    problem: Problem, file: Path
 ) -> Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, float, bool]]:
     """IPOPT on the model as written: from first state, parameters and a guess to inputs, milliseconds and success."""
     import casadi as ca
@@ -121,23 +121,23 @@ def shooting(
         third = right_side(x + h / 2 * second, u, theta)
         return x + h / 6 * (first + 2 * second + 2 * third + right_side(x + h * third, u, theta))
 
-    nx, nu, T = task.package.NX, task.package.NU, task.horizon
+    nx, nu, T = problem.package.NX, problem.package.NU, problem.horizon
     X, U = ca.SX.sym("X", nx, T + 1), ca.SX.sym("U", nu, T)
-    theta, start = ca.SX.sym("theta", task.package.NTHETA), ca.SX.sym("start", nx)
+    theta, start = ca.SX.sym("theta", problem.package.NTHETA), ca.SX.sym("start", nx)
     cost, gaps = 0, [X[:, 0] - start]
     for k in range(T + 1):
-        error = X[:, k] - ca.DM(task.reference[k])
-        cost += ca.bilin(ca.DM(task.state_cost[k]), error, error)
+        error = X[:, k] - ca.DM(problem.reference[k])
+        cost += ca.bilin(ca.DM(problem.state_cost[k]), error, error)
         if k < T:
-            cost += ca.bilin(ca.DM(task.input_cost[k]), U[:, k], U[:, k])
+            cost += ca.bilin(ca.DM(problem.input_cost[k]), U[:, k], U[:, k])
             gaps.append(X[:, k + 1] - step(X[:, k], U[:, k], theta))
     nlp = {"x": ca.veccat(X, U), "p": ca.vertcat(start, theta), "f": cost, "g": ca.vertcat(*gaps)}
     quiet = {"print_time": False, "ipopt": {"print_level": 0, "sb": "yes", "tol": 1e-10, "max_iter": 1000}}
     solver = ca.nlpsol("solver", "ipopt", nlp, quiet)
-    free, low, high = np.full(nx * (T + 1), np.inf), np.tile(task.bounds[0], T), np.tile(task.bounds[1], T)
+    free, low, high = np.full(nx * (T + 1), np.inf), np.tile(problem.bounds[0], T), np.tile(problem.bounds[1], T)
 
     def solve(x: np.ndarray, parameters: np.ndarray, guess: np.ndarray) -> tuple[np.ndarray, float, bool]:
-        first = np.concatenate([rolled_out(task, x, parameters, guess)[1].ravel(), guess.ravel()])
+        first = np.concatenate([rolled_out(problem, x, parameters, guess)[1].ravel(), guess.ravel()])
         begin = time.perf_counter()
         found = solver(
             x0=first, p=np.concatenate([x, parameters]), lbg=0, ubg=0,
@@ -145,7 +145,7 @@ def shooting(
         )  # fmt: skip
         spent = 1e3 * (time.perf_counter() - begin)
         inputs = np.array(found["x"]).ravel()[nx * (T + 1) :].reshape(T, nu)
-        return np.clip(inputs, *task.bounds), spent, bool(solver.stats()["success"])
+        return np.clip(inputs, *problem.bounds), spent, bool(solver.stats()["success"])
 
     return solve
 
@@ -160,19 +160,19 @@ def planned(ce: Controller, x: np.ndarray, theta: np.ndarray, guess: np.ndarray 
     return ce.step(state)[2].planned_inputs, spent
 
 
-def problems(task: Problem, file: Path, count: int, seed: int) -> list[Found]:
+def problems(problem: Problem, file: Path, count: int, seed: int) -> list[Found]:
     """Both on random problems of one model."""
-    random, nx = np.random.default_rng(seed), task.package.NX
-    known = replace(task, prior=Belief(task.prior.mean, np.zeros_like(task.prior.covariance), None))
-    ce, solve, found = controller(known, "ce"), shooting(task, file), []
+    random, nx = np.random.default_rng(seed), problem.package.NX
+    known = replace(problem, prior=Belief(problem.prior.mean, np.zeros_like(problem.prior.covariance), None))
+    ce, solve, found = controller(known, "ce"), shooting(problem, file), []
     for _ in range(count):
-        z = random.multivariate_normal(task.prior.mean, task.prior.covariance)
-        guess = random.uniform(*task.bounds, size=(task.horizon, task.package.NU))
+        z = random.multivariate_normal(problem.prior.mean, problem.prior.covariance)
+        guess = random.uniform(*problem.bounds, size=(problem.horizon, problem.package.NU))
         x, theta = z[:nx], z[nx:]
         alone, _ = planned(ce, x, theta, None)
         inputs, spent = planned(ce, x, theta, guess)
         theirs, their_ms, solved = solve(x, theta, guess)
-        costs = [rolled_out(task, x, theta, one)[0] for one in (inputs, alone, theirs)]
+        costs = [rolled_out(problem, x, theta, one)[0] for one in (inputs, alone, theirs)]
         found.append(Found(*costs, spent, their_ms, solved))
     return found
 
@@ -207,8 +207,8 @@ def main() -> None:
         for name, text in MODELS.items():
             file = Path(folder) / f"{name.replace('-', '')}.py"
             file.write_text(text)
-            task = api.problem(file, folder=file.parent, backend=chosen.backend)
-            every[name] = problems(task, file, chosen.problems, chosen.seed)
+            problem = api.problem(file, folder=file.parent, backend=chosen.backend)
+            every[name] = problems(problem, file, chosen.problems, chosen.seed)
             print(row(name, every[name]), flush=True)
     if chosen.json:
         chosen.json.write_text(json.dumps({name: [one._asdict() for one in found] for name, found in every.items()}))

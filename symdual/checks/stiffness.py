@@ -1,13 +1,15 @@
 """How fast a model in continuous time is where it goes, against the limit of its method: whether its step is safe.
 
 A rate is |lambda| of an eigenvalue of G_x. Where it decays and the rate times the step is beyond the limit of an
-explicit method, what should decay grows, whatever the accuracy that is wanted. The model is followed by an accurate
-integrator from the start of each scenario, with its unknowns at the prior mean and its inputs at rest.
+explicit method, what should decay grows, whatever the accuracy that is wanted. With its unknowns at the prior mean,
+the model is followed from the start of each scenario twice: by an accurate integrator with its inputs at rest, and, if
+there is a package, along the certainty-equivalent plan, from each of its states by many short steps.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,9 +17,14 @@ import mpmath
 import numpy as np
 
 from symdual.common.arrays import Array
+from symdual.common.errors import SymdualError
 from symdual.integrators import INTEGRATORS, Explicit
 from symdual.many_digits.arithmetic import Number
 from symdual.many_digits.model import ExactModel, first_difference
+from symdual.runtime.controller import controller
+from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.problem import problem
+from symdual.runtime.stiffness import fastest_within, step_length
 from symdual.spec.scenario import Scenario
 from symdual.spec.system import System
 
@@ -38,6 +45,7 @@ class Stiffness:
     limit: float
     scenario: str
     time: float
+    planned: bool
     method: str
     substeps: int
 
@@ -49,28 +57,51 @@ class Stiffness:
     def sentence(self) -> str:
         """In words."""
         needed = math.ceil(self.product * self.substeps / self.limit)
+        way = "along the plan of ce" if self.planned else "inputs at rest"
         within = f" with {self.substeps} substeps" if self.substeps > 1 else ""
         cure = f'; substeps={needed} would keep it, and method="radau" has no limit' if self.unsafe else ""
         return (
-            f'the fastest decay in scenario "{self.scenario}", inputs at rest, has a rate of {self.rate:.3g} at time '
+            f'the fastest decay in scenario "{self.scenario}", {way}, has a rate of {self.rate:.3g} at time '
             f"{self.time:.3g}: times the step that is {self.product:.3g}, and {self.method}{within} is "
             f"{'not stable' if self.unsafe else 'stable'} up to {self.limit:g}{cure}"
         )
 
 
-def stiffness(model: System, scenarios: Sequence[Scenario]) -> Stiffness | None:
+def stiffness(model: System, scenarios: Sequence[Scenario], package: LoadedPackage | None = None) -> Stiffness | None:
     """The fastest decay on the way of the scenarios of a model; None where no step has a limit."""
     method = INTEGRATORS[model.method]
     if model.step is None or not isinstance(method, Explicit) or any(f.process is not None for f in model.families):
         return None
-    h, worst = float(model.step) / model.substeps, None
+    h, own = float(model.step) / model.substeps, [s for s in scenarios if s.model.name == model.name]
+    found = list[tuple[float, float, str, bool]]()
     with mpmath.workdps(_DIGITS), np.errstate(all="ignore"):
-        for scenario in (s for s in scenarios if s.model.name == model.name):
-            for time, rate in _rates(model, scenario):
-                if worst is None or rate > worst.rate:
-                    name = scenario.name or model.name
-                    worst = Stiffness(rate, rate * h, method.limit, name, time, model.method, model.substeps)
-    return worst
+        for scenario in own:
+            name = scenario.name or model.name
+            found += [(rate, time, name, False) for time, rate in _rates(model, scenario)]
+    if package is not None:
+        for name in sorted(package.plants):
+            found += [(rate, time, name, True) for time, rate in _planned_rates(package, name)]
+    if not found:
+        return None
+    rate, time, name, planned = max(found, key=lambda one: one[0])
+    return Stiffness(rate, rate * h, method.limit, name, time, planned, model.method, model.substeps)
+
+
+def _planned_rates(package: LoadedPackage, scenario: str) -> Iterator[tuple[float, float]]:
+    """Times and the fastest decay within the steps of the certainty-equivalent plan; none where there is no plan."""
+    task = problem(package, scenario)
+    one = controller(task, "ce")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _, _, info = one.step(one.init())
+    except SymdualError:
+        return
+    theta, length = task.prior.mean[package.NX :], step_length(package)
+    for k, (x, u) in enumerate(zip(info.planned_states[:-1], info.planned_inputs, strict=True)):
+        rate = fastest_within(package, k, x, u, theta)
+        if math.isfinite(rate):
+            yield length * k, rate
 
 
 def _rates(model: System, scenario: Scenario) -> Iterator[tuple[float, float]]:

@@ -12,7 +12,7 @@ from symdual.commands.options import json_option, model_file_argument
 from symdual.commands.terminal import headed, new_console, shown
 
 
-@click.command()
+@click.command(short_help="Write a controller as C99.")
 @model_file_argument
 @click.option("--c", "as_c", is_flag=True, required=True, help="Write C99, the only language so far.")
 @click.option(

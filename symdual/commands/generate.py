@@ -14,7 +14,7 @@ from symdual.commands.terminal import headed, new_console, print_remarks, shown
 from symdual.report.progress import late_progress, show_compiling
 
 
-@click.command()
+@click.command(short_help="Derive a model and write its code.")
 @model_file_argument
 @folder_option
 @click.option("--force", is_flag=True, help="Write and compile again even if nothing has changed.")
@@ -65,7 +65,8 @@ def generate(
         entry["operations"] = {f.name: f.kernel.operations for f in functions}
         entry["remarks"] = item.derivation.remarks
     if any(item.changed for item in items):
-        for name, one in api.stiffness(model_file).items():
+        packages = [] if no_compile else [api.load(item.folder, backend) for item in items]
+        for name, one in api.stiffness(model_file, packages).items():
             if one.unsafe:
                 console.print(f"{name}: {one.sentence()}", style="yellow")
     if any(item.changed for item in items) and not no_compile:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Executor = Callable[[Callable[[str], None], Callable[[str], None]], Execute]
 
 
-@click.command()
+@click.command(short_help="Compare controllers: a table, a figure, all results.")
 @model_file_argument
 @click.option(
     "--controller",
@@ -117,7 +117,7 @@ def simulate(
     from symdual.report.sweeps import summary_table
     from symdual.runtime.closed_loop import Settings
     from symdual.runtime.options import Options
-    from symdual.runtime.readiness import settle
+    from symdual.runtime.readiness import make_ready
     from symdual.runtime.results import Results
     from symdual.runtime.summary import summarise
     from symdual.runtime.sweep import as_begun, place_beside, results_folder, sweep
@@ -141,7 +141,7 @@ def simulate(
         place = plan.problem.name if force else place_beside(plan, folder, resume)
         results_folder(plan, folder, resume or force, place)  # says what is wrong before anybody waits
         with late_progress(timed=False) as report:
-            settle(plan.problem, plan.controllers, order, window, report)
+            make_ready(plan.problem, plan.controllers, order, window, report)
         works = [] if cluster else works_for(plan.problem, plan.controllers, order, window, episodes=True)
         compiled = show_compiling(works)
         console.print(_start(time.perf_counter() - began, sum(compiled.values()), problem.package.backend), style="dim")

@@ -20,9 +20,9 @@ from symdual.emit.contexts import (
     ConstraintsContext,
     ControllerContext,
     CostBlocksContext,
+    CurvatureContext,
     DecisionContext,
     FilterContext,
-    GradientContext,
     NarrowingContext,
     NominalContext,
     ObjectiveContext,
@@ -105,8 +105,8 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         File("planning/backward"),
         File("planning/nominal", NominalContext(facts.linear, facts.steady)),
         File("planning/ce_solver"),
-        *([File("planning/shares"), File("planning/saturation")] if has.saturation else []),
         File("planning/riccati", RiccatiContext(s.input_delay, parameter_spans(facts.derivation))),
+        *([File("planning/saturation")] if has.saturation else []),
         File("planning/dual_cost"),
         *([File("constraints/uncertain_cost")] if has.constraints else []),
         *(_planned(facts, slopes, AdjointBlocksContext(facts.selecting, width, rows)) if has.planned else []),
@@ -176,9 +176,11 @@ def _likelihood(facts: Facts) -> list[File]:
     """The likelihood of recordings, for models without a process: its belief is relative to a prior unknown here."""
     return [
         *([File("likelihood/likelihood_noise")] if facts.has.noise else []),
+        File("likelihood/curvature", CurvatureContext(facts.curvature_tables())),
+        *([File("likelihood/likelihood_moments", facts.likelihood_moments())] if facts.has.second_order else []),
         File("likelihood/innovation"),
         File("likelihood/likelihood"),
-        File("likelihood/likelihood_gradient", GradientContext(facts.curvature_tables())),
+        File("likelihood/likelihood_gradient"),
         File("likelihood/information"),
     ]
 

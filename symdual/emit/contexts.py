@@ -322,7 +322,14 @@ class CallsContext(NamedTuple):
     slopes: str
 
 
-class GradientContext(NamedTuple):
-    """The gradient of the likelihood of a recording."""
+class CurvatureContext(NamedTuple):
+    """Where f and h have second derivatives, for the likelihood of a recording."""
 
     tables: tuple[ShapedTable, ...]
+
+
+class LikelihoodMomentsContext(NamedTuple):
+    """Where they may change, and whether weights meet weights in them."""
+
+    tables: tuple[ShapedTable, ...]
+    together: bool

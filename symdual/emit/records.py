@@ -32,7 +32,7 @@ def records(needs: Needs) -> tuple[Record, ...]:
         _settings(needs.transition, needs.diffusion, needs.has_expression_cost, needs.constrained, needs.discrete),
         scratch(needs),
         _rollout(needs.diffusion, needs.constrained),
-        *(likelihood_records(needs.state_dependent_noise) if needs.likelihood else ()),
+        *(likelihood_records(needs.state_dependent_noise, needs.second_order) if needs.likelihood else ()),
     )
 
 
@@ -119,7 +119,7 @@ def _stage(needs: Needs) -> Record:
             Field("away_x", ("NY", "NX"), "where each innovation has led the estimate: states"),
             Field("away_t", ("NY", "WIDTH"), "parameters, or values of the plan"),
             Field("answer", ("NY", "NU"), "what inputs would answer to it"),
-            Field("spread", ("NU",), "variance of all answers"),
+            Field("answer_variance", ("NU",), "variance of all answers"),
             Field("share", ("NU",), "of what each input could save without bounds"),
             Field("response", ("NU",), "equivalent gain of its clipped answer"),
         ]

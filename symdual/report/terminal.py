@@ -93,6 +93,8 @@ def filter_text(model: Specification, structure: Structure) -> str:
     kept = ", square root of the covariance" if model.square_root else ""
     if model.outliers is not None:
         kept += f", outliers beyond {model.outliers:g} deviations count less"
+    if not structure.processes and (model.outliers is not None or used.startswith(("iterated", "recalibrated"))):
+        kept += f"; fits use the {'filter of second order' if used.endswith('second_order') else 'extended filter'}"
     if used == model.filter:
         return words[used] + kept
     why = "no measurement is curved" if structure.curved_in_z else "nothing is curved"

@@ -1,4 +1,4 @@
-"""Which compiled cost a controller minimises, and what it is told of a task: all as the package says it."""
+"""Which compiled cost a controller minimises, and what it is told of a problem: all as the package says it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def cost_pointer(problem: Problem, kind: str, steps: int) -> Pointer:
 
 
 def given_of(problem: Problem) -> Given:
-    """The numbers of a task, by the names that they have in a package."""
+    """The numbers of a problem, by the names that they have in a package."""
     package, numbers = problem.package, problem.package.numbers
     given = {
         **numbers,

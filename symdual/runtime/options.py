@@ -1,4 +1,4 @@
-"""What controllers are told besides their task, how `planned` came about its decision, and plans that are kept."""
+"""What controllers are told besides their problem, how `planned` came about its decision, and plans that are kept."""
 
 from __future__ import annotations
 
@@ -20,21 +20,22 @@ from symdual.runtime.problem import Problem
 
 @dataclass(frozen=True)
 class Options:
-    """What a controller is told besides its task; each controller asks for its own of these.
+    """Numbers of a controller beyond its problem; each controller uses its own.
 
     Args:
-        starts: how many of the plans to start from `planned` improves, 1 to 8.
-        look_ahead: whether it then chooses the first input with the next measurement taken into account.
-        samples: rollouts by which it chooses between plans whose first inputs differ, at most 4096; 0 for none.
-        confidence: percent by which rollouts must confirm that a plan is better than `ce` and `cautious` before an
-            input is applied that differs from both, 1 to 99: with 5, it is left when it is worse with a confidence of
-            95 percent, with 95 it is only taken when it is better with that.
-        work: how many steps of plans a decision of `planned` may go through; 0 for no limit. It ends at the same place
-            on every machine; `controller(..., budget=)` makes such a number of seconds.
-        hold: for how many decisions `thompson` keeps the parameters that it has drawn.
+        starts: the number of initial plans that `planned` improves, 1 to 8.
+        look_ahead: whether it then chooses the first input with regard to the next measurement.
+        samples: the number of rollouts for the choice between plans with different first inputs, at most 4096; 0 for
+            none.
+        confidence: how sure the rollouts must be, in percent from 1 to 99, that a plan is better than `ce` and
+            `cautious` before its input is applied. With 5 an input is rejected if it is worse with a confidence of 95
+            percent; with 95 it must be better with that confidence.
+        work: the number of steps of plans that a decision of `planned` may compute; 0 for no limit. It ends at the
+            same point on every machine; `controller(..., budget=)` converts seconds to such a number.
+        hold: the number of decisions for which `thompson` keeps a draw of parameters.
         guard: whether rollouts may reject the input of `dual` in favour of those of `ce` and `cautious`; `samples` and
-            `confidence` then hold for it too.
-        seed: of what a controller draws. Episodes of a sweep use their own.
+            `confidence` then apply to it too.
+        seed: the seed of random draws. Episodes of a sweep use their own.
 
     >>> symdual.Options(starts=2, look_ahead=False)
     Options(starts=2, look_ahead=False, samples=64, confidence=5, work=0, hold=5, guard=False, seed=0)

@@ -1,6 +1,7 @@
 """Whether a method can follow a model: of an explicit one the fastest rate, times the step, against its limit.
 
-A rate is the absolute value of an eigenvalue of the slope of a model in continuous time. A package has the slope of its
+A rate is the absolute value of an eigenvalue, of those that decay, of the slope of a model in continuous time: what
+grows may grow. A package has the slope of its
 step only, f_x = 1 + h A + ..., with the length h among its numbers: one that is short enough gives A.
 """
 
@@ -24,15 +25,18 @@ _MOST = 1000  # substeps that are proposed
 
 
 def fastest_rate(package: LoadedPackage, k: int, x: Array, u: Array, theta: Array) -> float:
-    """The largest |eigenvalue| of the slope by x of a model in continuous time; NaN where that is not finite."""
+    """The largest |eigenvalue| that decays, of the slope by x in continuous time; NaN where that is not finite."""
     length = step_length(package)
+    still = evaluate.linearise(_with_step(package, 0.0), x, u, theta, k)[1]
+    own = np.flatnonzero(np.diag(still))  # without inputs of the past, which keep nothing of themselves
     for _ in range(_TRIES):
         length *= _SHORT
-        slope = (evaluate.linearise(_with_step(package, length), x, u, theta, k)[1] - np.eye(package.NX)) / length
+        f_x = evaluate.linearise(_with_step(package, length), x, u, theta, k)[1]
+        slope = (f_x[np.ix_(own, own)] - np.eye(len(own))) / length
         if np.isfinite(slope).all():
-            rate = float(np.abs(np.linalg.eigvals(slope)).max())
-            if rate * length <= _SHORT:
-                return rate
+            rates = np.linalg.eigvals(slope)
+            if float(np.abs(rates).max()) * length <= _SHORT:
+                return float(np.abs(rates[rates.real < 0.0]).max(initial=0.0))
     return math.nan
 
 

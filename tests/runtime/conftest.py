@@ -10,7 +10,7 @@ import pytest
 import symdual
 from symdual.backends.c import backend, compilation, compilers
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Problem, problem
+from symdual.runtime.problem import Problem
 
 # an offset that every input leaves as uncertain as it was: the input never shows in the belief on c
 OFFSET = """
@@ -93,7 +93,7 @@ def make_quickly(
 @pytest.fixture
 def toy(toy_package: LoadedPackage) -> Problem:
     """Two steps with the toy."""
-    return problem(toy_package)
+    return symdual.problem(toy_package)
 
 
 @pytest.fixture(scope="session")
@@ -130,7 +130,7 @@ def waves_package(make_quickly: Callable[[str, str], LoadedPackage]) -> LoadedPa
 def in_c(
     shared_models: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[Path | str, str], Problem]]:
-    """Return a function that gives the task of a model in a file, or in a text, through C, compiled quickly."""
+    """Return a function that gives the problem of a model in a file, or in a text, through C, compiled quickly."""
     try:
         compilers.compiler()
     except compilers.NoCompiler as failure:

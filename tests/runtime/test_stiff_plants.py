@@ -72,3 +72,26 @@ def test_an_explicit_step_that_is_not_safe_is_told(tmp_path: Path) -> None:
     assert not cured.unsafe and cured.rate == pytest.approx(found.rate, rel=0.2)
     one = wanted(contents_of(MODELS))[0]
     assert stiffness(one.specification, one.scenarios) is None
+
+
+BRAKED = """
+import sympy as sp
+from symdual import Model, Scenario, previous, unknown
+x, push = sp.symbols("x push")
+late = previous(push, 1)
+braked = Model([x], [push], derivatives=[0.9 * push + 0.1 * late - unknown("k", 1.0, 0.01) * x**3], step=0.02,
+               method="rk4", bounds={push: (0, 1000)})
+scenario = Scenario(braked, horizon=20, reference=7.0, input_cost=1e-9, name="away")
+"""
+
+
+def test_a_plan_into_what_is_fast_is_told(make_quickly: Callable[[str, str], LoadedPackage], tmp_path: Path) -> None:
+    """At rest the rate 3 k x^2 is nothing; near x = 7, where the plan leads, it is beyond the limit."""
+    package = make_quickly("braked", BRAKED)
+    file = tmp_path / "braked.py"
+    file.write_text(BRAKED)
+    assert api.stiffness(file)["braked"].rate < 1e-9
+    found = api.stiffness(file, [package])["braked"]
+    assert found.planned and found.unsafe and found.scenario == "away"
+    assert found.rate == pytest.approx(3.0 * 7.0**2, rel=0.25)
+    assert "along the plan of ce" in found.sentence()

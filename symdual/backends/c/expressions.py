@@ -129,7 +129,7 @@ class Expressions(ABC):
         raise self.fault(node, f"the translator does not know the constant {node.value!r}")
 
     def _scaled(self, number: float) -> float:
-        """Tolerances of the recursions follow the precision; numbers in kernels are the model's."""
+        """Tolerances of the recursions follow the precision; numbers that stand in kernels are the model's."""
         return number if self.function.module == "kernels" else self.numbers.tolerance(number)
 
     def _Name(self, node: ast.Name) -> Any:
@@ -151,7 +151,7 @@ class Expressions(ABC):
         if isinstance(found, int | np.integer):
             return replace(whole(int(found)), code=self.translator.macro(module, name, int(found)), level=PRIMARY)
         if isinstance(found, float | np.floating):
-            number = self._scaled(float(found))
+            number = self.numbers.tolerance(float(found))  # what has a name is no number of the model's
             if not np.isfinite(number):
                 return self.numbers.real(number)
             return replace(self.numbers.real(number), code=self.translator.macro(module, name, number), level=PRIMARY)
