@@ -120,7 +120,7 @@ def test_an_episode_in_python_is_the_compiled_one(reckless: Problem) -> None:
 @pytest.mark.parametrize("name", ["valved", "walled"])
 def test_it_keeps_to_choices_and_away_from_constraints(in_c: Callable[[Path | str, str], Problem], name: str) -> None:
     """Valves have three values; beside a wall the references keep away from it as well."""
-    task = replace(in_c(MODELS / "tasks.py", name), dual_weight=50.0)
+    task = replace(in_c(MODELS / "scenarios.py", name), dual_weight=50.0)
     rejected = 0
     one = controller(task, "dual", options=replace(GUARDED, confidence=99))
     state, y = one.init(), None
