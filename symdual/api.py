@@ -58,8 +58,8 @@ def generate(
     Packages are written to `folder`: by default `generated` in the current folder or, if that is read-only, the
     user's cache folder. Intact and current packages are kept unless `force` is set.
 
-    A package is enough for ce, cautious, beb, dual and oracle. `parts` ("planned", "thompson", "likelihood") adds
-    more; otherwise they are added at first use.
+    A package is enough for ce, cautious, beb, dual and oracle. `parts` ("planned", "thompson", "rivals", "likelihood")
+    adds more; otherwise they are added at first use.
 
     >>> [item.folder.name for item in symdual.generate(toy, folder / "generated")]
     ['toy']

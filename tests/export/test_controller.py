@@ -69,7 +69,9 @@ def test_a_package_without_planned_is_exported(c_compiler: str, tmp_path: Path) 
     problem = symdual.problem(symdual.load(tmp_path / "pendulum", backend="c")).changed(horizon=8)
     found = export(problem, Settings("swing"))
     assert [one.name for one in found.choices] == [kind.name for kind in EXPORTED if not kind.part]
-    assert [reason.partition("--with ")[2].partition("`")[0] for reason in found.left_out] == ["planned", "thompson"]
+    assert [reason.partition("--with ")[2].partition("`")[0] for reason in found.left_out] == [
+        kind.part for kind in EXPORTED if kind.part
+    ]
     native, dual = build(found, tmp_path), next(one for one in found.choices if one.name == "dual")
     twin = controller(problem, "dual")
     expected = [[*twin.act(y), *twin.belief.mean, 0.0] for y in YS]
@@ -165,7 +167,10 @@ def test_signals_without_values_have_a_status_of_their_own(
 
 def test_single_precision_has_no_random_numbers(problem: Problem) -> None:
     found = export(problem, Settings("low", "float"))
-    assert found.left_out == ('the controller "thompson" draws its random numbers in double precision',)
+    assert found.left_out == tuple(
+        f'the controller "{name}" draws its random numbers in double precision'
+        for name in ("thompson", "rollout", "scenario", "dither")
+    )
     with pytest.raises(SymdualError, match="in double precision"):
         export(problem, Settings("low", "float", controllers=("thompson",)))
 

@@ -256,7 +256,10 @@ def test_a_belief_that_overflows_is_reported(toy: Problem) -> None:
     ("arguments", "message"),
     [
         ({"name": "dua"}, 'there is no controller "dua"; did you mean "dual"'),
-        ({"name": "random"}, "known: oracle, ce, cautious, beb, dual, planned, thompson, exact"),
+        (
+            {"name": "random"},
+            "known: oracle, ce, cautious, beb, dual, planned, thompson, rollout, scenario, information, dither, exact",
+        ),
         ({"name": "dual", "order": 3}, "order must be 1 or 2, not 3"),
         ({"name": "dual", "window": 0}, "window must be at least 1, not 0"),
     ],
