@@ -222,7 +222,7 @@ def _scenario_name(contents: ModelFile, scenario: str | None) -> str:
     """The name of the scenario that is meant: the only one needs none."""
     names, place = contents.scenarios, contents.place
     if not names:
-        raise SymdualError(f"{place} has no Scenario: add one that says what is to be done with the model")
+        raise SymdualError(f"{place} has no Scenario: add one, the task of the model (horizon, cost, start)")
     if scenario is None and len(names) > 1:
         raise SymdualError(f"{place} has several scenarios; name one of {', '.join(sorted(names))}")
     if scenario is not None and scenario not in names:
