@@ -22,7 +22,7 @@ from symdual.runtime import evaluate
 from symdual.runtime.controller import Controller, controller
 from symdual.runtime.info import State
 
-TASK = """
+TEXT = """
 import sympy as sp
 from symdual import Model, Scenario, features
 
@@ -63,13 +63,13 @@ def main() -> None:
     parser.add_argument("--backend", default="numba")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        tasks = []
+        problems = []
         for name, more in (("free", ""), ("walled", WALLS)):
             file = Path(folder) / f"{name}.py"
-            file.write_text(TASK.format(name=name, more=more))
-            tasks.append(api.problem(file, folder=folder, backend=given.backend))
+            file.write_text(TEXT.format(name=name, more=more))
+            problems.append(api.problem(file, folder=folder, backend=given.backend))
         for name in ("ce", "cautious", "dual"):
-            pair = [controller(task, name) for task in tasks]
+            pair = [controller(problem, name) for problem in problems]
             belief = states(pair[1])
             ratios = []
             for k, state in zip(STEPS, belief, strict=True):

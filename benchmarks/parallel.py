@@ -32,14 +32,14 @@ class Work:
     """The episodes of one controller, ready to be timed."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._task = plant_problem(problem(symdual.load(folder / "schedule")), Settings())
-        self._noise_draws = draw(self._task, Settings(), np.random.SeedSequence(0).spawn(EPISODES))
+        self._problem = plant_problem(problem(symdual.load(folder / "schedule")), Settings())
+        self._noise_draws = draw(self._problem, Settings(), np.random.SeedSequence(0).spawn(EPISODES))
         self._name = name
 
     def seconds(self, threads: int) -> float:
         numba.set_num_threads(threads)
         start = time.perf_counter()
-        run(self._task, self._name, self._noise_draws, Settings())
+        run(self._problem, self._name, self._noise_draws, Settings())
         return time.perf_counter() - start
 
 

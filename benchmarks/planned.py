@@ -4,9 +4,10 @@
 
 The others are ce, cautious, beb with tau = .1, 1, 10 and 100, and dual; the best of their means in each column is what
 planned is compared with, in the same episodes. One of them that costs more than the best by over FAR standard errors of
-the paired difference after SURE runs is not run further: it is not the best. Where constraints are to be kept, only
-cautious and dual are compared with: ce and beb keep no distance, and what they save is not theirs to save. The same
-difference then follows with the penalties of true violations, w max(0, g)^2, which all of them minimise as well.
+the paired difference after SURE runs is not run further: it is not the best. The ten systems of the arena are run
+without beb. Where constraints are to be kept, only cautious and dual are compared with: ce and beb keep no distance,
+and what they save is not theirs to save. The same difference then follows with the penalties of true violations,
+w max(0, g)^2, which all of them minimise as well.
 
 What is done is kept in the store, a JSON file, column by column and controller by controller: the command goes on where
 it was interrupted, and --table prints what there is.
@@ -32,6 +33,12 @@ from symdual.runtime.problem import Problem
 
 ROOT = Path(__file__).parent.parent
 PAPER, EXAMPLES = ROOT / "symdual/paper/models", ROOT / "examples"
+SYSTEMS = ROOT / "benchmarks/arena/systems"
+#: systems that were written down before any of them had run
+TEN = (
+    *("anaesthesia", "buck", "crane", "elevator", "furnace"),
+    *("levitation", "mixing", "neutralisation", "photovoltaic", "ship"),
+)
 BONUSES = (0.1, 1.0, 10.0, 100.0)
 PART = 25  # episodes between two entries in the store
 SURE, FAR = 75, 4.0
@@ -60,12 +67,13 @@ def wide_slopes(backend: str) -> Problem:
 
 def soft_landing(backend: str) -> Problem:
     """The plant of Tse and Bar-Shalom, all of whose last state counts."""
-    task = _file(PAPER / "tse_bar_shalom.py")(backend)
-    return task.changed(state_cost=lambda k: [float(k == task.horizon)] * 3)
+    problem = _file(PAPER / "tse_bar_shalom.py")(backend)
+    return problem.changed(state_cost=lambda k: [float(k == problem.horizon)] * 3)
 
 
 PRIOR, DRIFT = Settings(truth="prior"), Settings(truth="drift")
 KEEPING = ("cautious", "dual")
+PLAIN = ("ce", "cautious", "dual")
 OTHERS = ("ce", "cautious", *(f"beb, tau {bonus:g}" for bonus in BONUSES), "dual")
 
 
@@ -98,24 +106,25 @@ COLUMNS = (
     ),
     *(Column(name, _file(EXAMPLES / f"{name}.py"), others=KEEPING) for name in ("brim", "heated_room")),
     Column("reactor", _file(EXAMPLES / "reactor.py"), Settings(truth="drift", window=8), KEEPING),
+    *(Column(name, _file(SYSTEMS / f"{name}.py"), DRIFT if name == "buck" else PRIOR, PLAIN) for name in TEN),
 )
 
 
-def run_more(task: Problem, controller: str, settings: Settings, runs: int, known: dict[str, Any]) -> dict[str, Any]:
+def run_more(problem: Problem, controller: str, settings: Settings, runs: int, known: dict[str, Any]) -> dict[str, Any]:
     """At most PART further runs: their cost per step, the share of violations, and the milliseconds of a decision."""
     name, _, bonus = controller.partition(", tau ")
     done = len(known["costs"])
-    task = plant_problem(task.changed(bonus=float(bonus)) if bonus else task, settings)
+    problem = plant_problem(problem.changed(bonus=float(bonus)) if bonus else problem, settings)
     seeds = np.random.SeedSequence(0).spawn(runs)[done : done + PART]
     if done == 0:
-        run(task, name, draw(task, settings, seeds[:1]), settings)  # compiles
+        run(problem, name, draw(problem, settings, seeds[:1]), settings)  # compiles
     start = time.process_time()
-    episodes = run(task, name, draw(task, settings, seeds), settings)
-    spent = 1e3 * (time.process_time() - start) / (len(seeds) * task.horizon)
-    costs, over, penalties = episodes.costs / task.horizon, [], np.zeros(len(seeds))
+    episodes = run(problem, name, draw(problem, settings, seeds), settings)
+    spent = 1e3 * (time.process_time() - start) / (len(seeds) * problem.horizon)
+    costs, over, penalties = episodes.costs / problem.horizon, [], np.zeros(len(seeds))
     if episodes.constraints.size:
-        weights = settings_of(task, name, settings.order, settings.options)[0]["constraint_weights"]
-        penalties = np.nansum(weights * np.maximum(episodes.constraints, 0.0) ** 2, axis=(1, 2)) / task.horizon
+        weights = settings_of(problem, name, settings.order, settings.options)[0]["constraint_weights"]
+        penalties = np.nansum(weights * np.maximum(episodes.constraints, 0.0) ** 2, axis=(1, 2)) / problem.horizon
         over = [float(np.nanmean(np.any(one > 0.0, axis=1))) for one in episodes.constraints]
     return {
         "costs": [*known["costs"], *(float(one) for one in costs)],
@@ -209,11 +218,11 @@ def main() -> None:
         found = store.setdefault(column.name, {})
         for name in (*column.others, "planned"):
             found.setdefault(name, {"costs": []})
-        task = column.problem(chosen.backend)
+        problem = column.problem(chosen.backend)
         for least in range(PART, chosen.runs + PART, PART):
             for name in (*contenders(column, found), "planned"):
                 if len(found[name]["costs"]) < min(least, chosen.runs):
-                    found[name] = run_more(task, name, column.settings, chosen.runs, found[name])
+                    found[name] = run_more(problem, name, column.settings, chosen.runs, found[name])
                     chosen.store.write_text(json.dumps(store))
         print(row(column, found), flush=True)
     print(table(store))

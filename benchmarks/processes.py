@@ -21,7 +21,7 @@ import symdual
 from symdual.paper.experiments.plan import MODELS
 from symdual.runtime.controller import Controller, State, controller
 from symdual.runtime.posterior import remembered
-from symdual.runtime.problem import Problem, problem
+from symdual.runtime.problem import Problem
 
 WINDOW = 20
 PAST = (0, 10, 50, 100, 200)
@@ -57,16 +57,16 @@ def main(rounds: int, file: Path | None) -> None:
         text = (MODELS / "schedule_gp.py").read_text().replace("memory=20", f"memory={MEMORY}")
         model = Path(folder) / "schedule_gp.py"
         model.write_text(text)
-        tasks = {}
+        problems = {}
         for source in (model, MODELS / "schedule.py"):
             symdual.generate(source, folder)
-            task = problem(symdual.load(Path(folder) / source.stem))
-            tasks[source.stem] = replace(task, input_cost=np.full_like(task.input_cost, 1e-1))
-        features = milliseconds(*after(tasks["schedule"], 10), rounds)
+            problem = symdual.problem(symdual.load(Path(folder) / source.stem))
+            problems[source.stem] = replace(problem, input_cost=np.full_like(problem.input_cost, 1e-1))
+        features = milliseconds(*after(problems["schedule"], 10), rounds)
         rows = []
         for count in PAST:
-            chosen, state = after(tasks["schedule_gp"], count)
-            known = len(remembered(tasks["schedule_gp"].package, state.belief))
+            chosen, state = after(problems["schedule_gp"], count)
+            known = len(remembered(problems["schedule_gp"].package, state.belief))
             rows.append((known, milliseconds(chosen, state, rounds)))
     table = Table(title=f"One dual decision, {WINDOW} steps ahead; 30 Fourier features: {features:.2f} ms")
     for heading in ("values remembered", "decision, ms", "ratio to the features"):

@@ -97,17 +97,17 @@ def tanks(count: int) -> Scenario:
     return Scenario(model, horizon=8, input_cost=0.1, start=1.0, name=name)
 
 
-def vary(task: Problem, random: np.random.Generator) -> Problem:
+def vary(problem: Problem, random: np.random.Generator) -> Problem:
     """The same model with another cost, reference and prior."""
-    nx, nu = task.package.NX, task.package.NU
+    nx, nu = problem.package.NX, problem.package.NU
     state = np.diag(10.0 ** random.uniform(-1, 0.7, nx))
     factor = random.standard_normal((nu, nu))
-    given = np.diag(np.diag(task.input_cost[0])) + 0.3 * task.input_cost[0, 0, 0] * factor @ factor.T / nu
+    given = np.diag(np.diag(problem.input_cost[0])) + 0.3 * problem.input_cost[0, 0, 0] * factor @ factor.T / nu
     return replace(
-        task,
-        state_cost=np.repeat(state[None], task.horizon + 1, axis=0),
-        input_cost=np.repeat((given * 10.0 ** random.uniform(-1, 0.5))[None], task.horizon, axis=0),
-        reference=np.repeat(random.standard_normal(nx)[None], task.horizon + 1, axis=0),
+        problem,
+        state_cost=np.repeat(state[None], problem.horizon + 1, axis=0),
+        input_cost=np.repeat((given * 10.0 ** random.uniform(-1, 0.5))[None], problem.horizon, axis=0),
+        reference=np.repeat(random.standard_normal(nx)[None], problem.horizon + 1, axis=0),
     )
 
 
@@ -142,18 +142,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for case in sys.argv[3:] or CASES:
             source, kinds, points = CASES[case]
-            task = load_case(source, Path(folder))
+            problem = load_case(source, Path(folder))
             for name, order in kinds:
-                study(case, task, name, order, points, decisions, np.random.default_rng(seed))
+                study(case, problem, name, order, points, decisions, np.random.default_rng(seed))
 
 
 def study(
-    case: str, task: Problem, name: str, order: int, points: int, decisions: int, random: np.random.Generator
+    case: str, problem: Problem, name: str, order: int, points: int, decisions: int, random: np.random.Generator
 ) -> None:
     """Print what became of all decisions of a case, and those that missed."""
     misses, worst, beyond, candidates, times = 0, 0.0, 0, [], []
     for number in range(decisions):
-        varied = vary(task, random) if case in VARIED else task
+        varied = vary(problem, random) if case in VARIED else problem
         k, belief = random_decision(varied, random)
         chosen = controller(varied, name, order)
         candidates.append(chosen.step(State(k, belief, None))[2].evaluations)

@@ -120,23 +120,23 @@ class Found(NamedTuple):
     their_ms: float
 
 
-def rolled_out(task: Problem, x: np.ndarray, theta: np.ndarray, inputs: np.ndarray) -> np.ndarray:
+def rolled_out(problem: Problem, x: np.ndarray, theta: np.ndarray, inputs: np.ndarray) -> np.ndarray:
     """States of inputs."""
     states = [x]
     for k, u in enumerate(inputs):
-        states.append(evaluate.dynamics(task.package, states[-1], u, theta, k))
+        states.append(evaluate.dynamics(problem.package, states[-1], u, theta, k))
     return np.array(states)
 
 
-def cost_of(task: Problem, states: np.ndarray, inputs: np.ndarray) -> float:
+def cost_of(problem: Problem, states: np.ndarray, inputs: np.ndarray) -> float:
     """Cost of a plan."""
-    errors = states - task.reference
-    total = np.einsum("ki,kij,kj", errors, task.state_cost, errors)
-    return float(total + np.einsum("ka,kab,kb", inputs, task.input_cost, inputs))
+    errors = states - problem.reference
+    total = np.einsum("ki,kij,kj", errors, problem.state_cost, errors)
+    return float(total + np.einsum("ka,kab,kb", inputs, problem.input_cost, inputs))
 
 
 def shooting(
-    task: Problem, file: Path
+    problem: Problem, file: Path
 ) -> Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], tuple[float, float]]:
     """IPOPT on the model as written: from first state, parameters, guessed states and inputs to cost and time."""
     import casadi as ca
@@ -157,23 +157,23 @@ def shooting(
         third = right_side(x + h / 2 * second, u, theta)
         return x + h / 6 * (first + 2 * second + 2 * third + right_side(x + h * third, u, theta))
 
-    nx, nu, T = task.package.NX, task.package.NU, task.horizon
-    one = [ca.SX.sym(name, size) for name, size in (("x", nx), ("u", nu), ("theta", task.package.NTHETA))]
+    nx, nu, T = problem.package.NX, problem.package.NU, problem.horizon
+    one = [ca.SX.sym(name, size) for name, size in (("x", nx), ("u", nu), ("theta", problem.package.NTHETA))]
     moved = ca.Function("moved", one, [step(*one)])
     X, U = ca.MX.sym("X", nx, T + 1), ca.MX.sym("U", nu, T)
-    theta, start = ca.MX.sym("theta", task.package.NTHETA), ca.MX.sym("start", nx)
+    theta, start = ca.MX.sym("theta", problem.package.NTHETA), ca.MX.sym("start", nx)
     cost, gaps = 0, [X[:, 0] - start]
     for k in range(T + 1):
-        error = X[:, k] - ca.DM(task.reference[k])
-        cost += ca.bilin(ca.DM(task.state_cost[k]), error, error)
+        error = X[:, k] - ca.DM(problem.reference[k])
+        cost += ca.bilin(ca.DM(problem.state_cost[k]), error, error)
         if k < T:
-            cost += ca.bilin(ca.DM(task.input_cost[k]), U[:, k], U[:, k])
+            cost += ca.bilin(ca.DM(problem.input_cost[k]), U[:, k], U[:, k])
             gaps.append(X[:, k + 1] - moved(X[:, k], U[:, k], theta))
     nlp = {"x": ca.veccat(X, U), "p": ca.vertcat(start, theta), "f": cost, "g": ca.vertcat(*gaps)}
     options = {"print_level": 0, "sb": "yes", "tol": 1e-10, "max_iter": 1000}
     quiet = {"print_time": False, "expand": True, "show_eval_warnings": False, "ipopt": options}
     solver = ca.nlpsol("solver", "ipopt", nlp, quiet)
-    free, low, high = np.full(nx * (T + 1), np.inf), np.tile(task.bounds[0], T), np.tile(task.bounds[1], T)
+    free, low, high = np.full(nx * (T + 1), np.inf), np.tile(problem.bounds[0], T), np.tile(problem.bounds[1], T)
 
     def solve(x: np.ndarray, parameters: np.ndarray, states: np.ndarray, inputs: np.ndarray) -> tuple[float, float]:
         begin = time.perf_counter()
@@ -183,7 +183,7 @@ def shooting(
         )  # fmt: skip
         spent = 1e3 * (time.perf_counter() - begin)
         plan = np.array(found["x"]).ravel()
-        cost = cost_of(task, plan[: nx * (T + 1)].reshape(T + 1, nx), plan[nx * (T + 1) :].reshape(T, nu))
+        cost = cost_of(problem, plan[: nx * (T + 1)].reshape(T + 1, nx), plan[nx * (T + 1) :].reshape(T, nu))
         return cost if solver.stats()["success"] else np.inf, spent
 
     return solve
@@ -203,18 +203,18 @@ def planned(ce: Controller, x: np.ndarray, theta: np.ndarray, guess: np.ndarray 
     return cost_of(ce.problem, info.planned_states, info.planned_inputs), spent
 
 
-def problems(task: Problem, file: Path, count: int, seed: int) -> list[Found]:
+def problems(problem: Problem, file: Path, count: int, seed: int) -> list[Found]:
     """Both on random problems of one model."""
-    random, nx = np.random.default_rng(seed), task.package.NX
-    known = replace(task, prior=Belief(task.prior.mean, np.zeros_like(task.prior.covariance), None))
-    ce, solve, found = controller(known, "ce"), shooting(task, file), []
+    random, nx = np.random.default_rng(seed), problem.package.NX
+    known = replace(problem, prior=Belief(problem.prior.mean, np.zeros_like(problem.prior.covariance), None))
+    ce, solve, found = controller(known, "ce"), shooting(problem, file), []
     for _ in range(count):
-        z = random.multivariate_normal(task.prior.mean, task.prior.covariance)
-        guess = random.uniform(*task.bounds, size=(task.horizon, task.package.NU))
+        z = random.multivariate_normal(problem.prior.mean, problem.prior.covariance)
+        guess = random.uniform(*problem.bounds, size=(problem.horizon, problem.package.NU))
         x, theta = z[:nx], z[nx:]
         alone, _ = planned(ce, x, theta, None)
         ours, spent = planned(ce, x, theta, guess)
-        ways = [rolled_out(task, x, theta, guess), np.tile(x, (task.horizon + 1, 1))]
+        ways = [rolled_out(problem, x, theta, guess), np.tile(x, (problem.horizon + 1, 1))]
         tried = [solve(x, theta, states, guess) for states in ways if np.isfinite(states).all()]
         theirs, their_ms = min(tried)
         found.append(Found(ours, alone, theirs, spent, their_ms))
@@ -253,8 +253,8 @@ def main() -> None:
         for name, text in MODELS.items():
             file = Path(folder) / f"{name.translate({45: None, 32: None})}.py"
             file.write_text(text)
-            task = api.problem(file, folder=file.parent, backend=chosen.backend)
-            every[name] = problems(task, file, chosen.problems, chosen.seed)
+            problem = api.problem(file, folder=file.parent, backend=chosen.backend)
+            every[name] = problems(problem, file, chosen.problems, chosen.seed)
             print(row(name, every[name]), flush=True)
     if chosen.json:
         chosen.json.write_text(json.dumps({name: [one._asdict() for one in found] for name, found in every.items()}))

@@ -19,7 +19,8 @@ import numpy as np
 import sympy as sp
 
 from symdual import Model, unknown
-from symdual.identification.fit import fit_parameters
+from symdual.identification.fitted import fitted
+from symdual.identification.parameters.likelihood import parameter_likelihood
 from symdual.identification.parameters.prior_model import PriorModel, prior_model
 from symdual.identification.surroundings import read_recordings
 from symdual.runtime import evaluate
@@ -63,7 +64,8 @@ def recorded(about: PriorModel, rows: int, seed: int) -> tuple[dict[str, Any], d
 def errors(about: PriorModel, rows: int, seed: int, method: str) -> dict[str, float]:
     """Value minus truth of each quantity in units of its standard error."""
     table, truth = recorded(about, rows, seed)
-    result = fit_parameters(about, read_recordings(table, about.package), method=method, starts=1)
+    likelihood = parameter_likelihood(about, read_recordings(table, about.package), method=method)
+    result = fitted(likelihood, starts=1)
     found = {}
     for e in result.estimates:
         if e.deviation is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Union
 
@@ -55,11 +55,11 @@ def generate(
 ) -> list[Generated]:
     """Write the generated package of a model, or of every model in a model file or a scenario.
 
-    Packages go below `folder`: by default `generated` in the current folder or, when that cannot be written, the user's
-    cache folder. A package that is intact and up to date is left alone unless `force` is set.
+    Packages are written to `folder`: by default `generated` in the current folder or, if that is read-only, the
+    user's cache folder. Intact and current packages are kept unless `force` is set.
 
-    A package has what ce, cautious, beb, dual and oracle need, the `parts` that are asked for, "planned", "thompson" or
-    "likelihood", and those that it has had before. What a controller or a fit needs is added when it is first used.
+    A package is enough for ce, cautious, beb, dual and oracle. `parts` ("planned", "thompson", "rivals", "likelihood")
+    adds more; otherwise they are added at first use.
 
     >>> [item.folder.name for item in symdual.generate(toy, folder / "generated")]
     ['toy']
@@ -80,14 +80,14 @@ def check(
     c: bool = False,
     tell: Callable[[str, str], None] = lambda name, what: None,
 ) -> dict[str, list[BlockResult]]:
-    """Generate what is out of date, then compare everything that is compiled with independent oracles.
+    """Generate what is out of date, then compare all compiled code with independent oracles.
 
     The kernels are compared with 50-digit values and with differences of the model as written, the recursions with
-    dense ones, the likelihood of a recording with 50 digits; `recursions=False` leaves the last two out, which take
-    longer to compile. Returns the results by model; a model passes when all of its blocks do. A package that was edited
-    by hand is not written again but checked as it is, and each edited file is a miss of its own. With `c` the
-    translation to C is checked instead, against the same oracles and against numba. `progress` hears how far the check
-    of a model is, `tell` what is being compared.
+    dense ones, the likelihood of a recording with 50 digits; `recursions=False` leaves out the last two, because they
+    take longer to compile. Returns the results by model; a model passes when all of its blocks do. A package that was
+    edited by hand is not written again but checked as it is, and each edited file is a miss of its own. With `c` the
+    translation to C is checked instead, against the same oracles and against numba. `progress` hears how far the
+    check of a model is, `tell` what is being compared.
 
     >>> results = symdual.check(toy, folder / "generated", points=2, recursions=False)
     >>> all(block.passed for block in results["toy"])
@@ -154,16 +154,16 @@ def compare_filters(
 
 
 def load(name: str | Path | Model | Scenario, backend: str | None = None) -> LoadedPackage:
-    """Load a generated package: by its name, its folder, or the model or scenario that it is generated from.
+    """Load a generated package: by its name, its folder, its model or its scenario.
 
     A name is looked up in `generated/` of the current folder, then in the user's cache folder, then as a folder. The
-    files are verified against the manifest: a package that was edited by hand or written by another version is refused.
-    A package whose model file was edited since is loaded as it is, with a warning. The package of a `Model` or a
-    `Scenario` is generated first where it is out of date.
+    files are verified against the manifest: a package that was edited by hand or written by another version is
+    refused. If its model file has changed since, it is still loaded, with a warning. The package of a `Model` or a
+    `Scenario` is first generated if it is out of date.
 
-    With backend "c" its functions are translated to C and compiled by the machine's C compiler, which takes seconds;
-    with "numba" they are numba's, which takes longer, needs no compiler, and gives functions that your own compiled
-    Python may call. By default it is C where a compiler works, and numba elsewhere; results agree up to rounding.
+    With backend "c" its functions are translated to C and compiled by the machine's C compiler, which takes seconds.
+    With "numba" they take longer, need no compiler, and may be called by your own numba functions. By default it is C
+    if a compiler works, and numba otherwise; results agree up to rounding.
 
     >>> symdual.load(folder / "generated" / "toy").INPUTS
     {'u': 0}
@@ -183,10 +183,9 @@ def problem(
 
     Args:
         given: a scenario, a model file, a generated package, or a model together with a scenario.
-        scenario: the name of a scenario where there are several, or a `Scenario` of the model or package.
-        folder, backend: where a package is generated that is out of date, as in `generate`, and how it is compiled, as
-            in `load`.
-        parts: what its package is to have beyond its base, as in `generate`.
+        scenario: the name of a scenario if there are several, or a `Scenario` of the model or package.
+        folder, backend: the folder of generated packages, as in `generate`, and their compiler, as in `load`.
+        parts: additional parts of its package, as in `generate`.
 
     >>> b, x, u = symdual.unknown("b", mean=1.0, variance=10.0), *sympy.symbols("x u")
     >>> model = symdual.Model([x], [u], [x + b * u], process_noise=1.0, name="gain")
@@ -223,7 +222,7 @@ def _scenario_name(contents: ModelFile, scenario: str | None) -> str:
     """The name of the scenario that is meant: the only one needs none."""
     names, place = contents.scenarios, contents.place
     if not names:
-        raise SymdualError(f"{place} has no Scenario: add one that says what is to be done with the model")
+        raise SymdualError(f"{place} has no Scenario: add one, the task of the model (horizon, cost, start)")
     if scenario is None and len(names) > 1:
         raise SymdualError(f"{place} has several scenarios; name one of {', '.join(sorted(names))}")
     if scenario is not None and scenario not in names:
@@ -267,20 +266,20 @@ def controller(
     options: Options = USUAL,
     budget: float | None = None,
 ) -> Controller:
-    """Make a controller of a problem, ready to be asked for inputs: all that it needs is compiled or loaded here.
+    """Make a controller for a problem, ready for its first input: everything is compiled or loaded here.
 
     Args:
-        given: a problem, or what `problem` makes one of.
-        name: one of `symdual.controllers.NAMES`, such as "ce" or "dual".
+        given: a problem, or an argument of `problem`. name: one of `symdual.controllers.NAMES`, such as "ce" or
+        "dual".
         order, window, options, budget: see `Controller`.
-        truth: the true parameters for `oracle`, where they are not the problem's.
+        truth: the true parameters for `oracle`, if not those of the problem.
 
     >>> dual = symdual.controller(problem, "dual")
     >>> u = dual.act()             # the first input; then u = dual.act(y) for every measurement y
     >>> u.shape
     (1,)
     """
-    own = problem(given, parts=parts_for(name))
+    own = problem(given, parts=parts_for(name, asdict(options)))
     if name in NAMES:
         get_ready(own, [name], order, window)
     return controllers_module.controller(own, name, order, window, truth, options, budget)
@@ -288,12 +287,12 @@ def controller(
 
 @spelled
 def load_controller(path: str | Path, given: LoadedPackage | Model | Scenario | str | Path | None = None) -> Controller:
-    """Go on with a controller that `Controller.save` has written: its next input is what it would have been.
+    """Restore a controller from a file of `Controller.save`: its next input is the same as without saving.
 
     Args:
         path: the file.
-        given: the package of its model, or what `load` makes one of; by default the one that is found by its name. Its
-            equations must be those that the controller was saved with.
+        given: the package of its model, or an argument of `load`; by default it is found by its name. Its equations
+            must not have changed.
 
     >>> dual = symdual.controller(problem, "dual")
     >>> u = dual.act()
@@ -323,14 +322,15 @@ def simulate(
         controllers: names as in `controller`; `runs`: episodes with each of them.
         seed: run i draws its start, its noise and its truth from child i of this seed.
         settings: how episodes are run.
-        truth: "scenario", "prior" or "drift", as in `Settings`; by default the scenario's true parameters, or such that
-            are drawn from the prior where it has none.
+        truth: "scenario", "prior" or "drift", as in `Settings`; by default the scenario's true parameters, or draws
+            from the prior if it has none.
 
     >>> simulation = symdual.simulate(problem, ["ce", "dual"], runs=3, seed=1)
     >>> simulation["dual"].costs.shape
     (3,)
     """
-    return simulated(_plan(problem(given, parts=parts_for(controllers)), controllers, runs, seed, settings, truth))
+    own = problem(given, parts=_parts(controllers, settings))
+    return simulated(_plan(own, controllers, runs, seed, settings, truth))
 
 
 @spelled
@@ -348,17 +348,17 @@ def sweep(
     jobs: int | None = None,
     cluster: str | None = None,
 ) -> Results:
-    """The same episodes as `simulate`, kept on disk as they finish; returns the open results.
+    """The same episodes as `simulate`, saved to disk as they finish; returns the open results.
 
-    They lie in `folder/<scenario>/results.npz`, where `open_results` finds them again.
+    The file is `folder/<scenario>/results.npz`; `open_results` opens it again.
 
     Args:
         resume: continue an interrupted sweep, or add runs and controllers to a finished one, with the same backend.
-        force: overwrite what is there, be it the results of another sweep.
+        force: overwrite existing results, even those of another sweep.
         jobs: the number of threads; all that the machine has by default.
-        cluster: the address of the scheduler of a Dask cluster to run on instead, where numba compiles. Its first
-            worker is waited for 10 s, and ten minutes a new one when the last one has gone; a `SymdualWarning` says so
-            before the waiting, a `SymdualError` after it.
+        cluster: the address of the scheduler of a Dask cluster to run on instead, where numba compiles. It waits 10 s
+            for the first worker, and ten minutes for a new one if the last one is gone, with a `SymdualWarning` first
+            and a `SymdualError` after that time.
 
     >>> with symdual.sweep(problem, ["ce", "dual"], runs=4, folder=folder) as results:
     ...     results.controllers
@@ -366,7 +366,7 @@ def sweep(
     """
     from symdual.runtime.threads import on_this_machine
 
-    own = problem(given, parts=parts_for(controllers))
+    own = problem(given, parts=_parts(controllers, settings))
     if cluster is not None:
         own = own.by_numba()
     elif resume:
@@ -389,6 +389,11 @@ def sweep(
 
 def _warn(sentence: str) -> None:
     warnings.warn(sentence, SymdualWarning, stacklevel=2)
+
+
+def _parts(controllers: str | Sequence[str], settings: Settings | None) -> frozenset[str]:
+    """The parts of a package that controllers need with these settings."""
+    return parts_for(controllers, asdict(USUAL if settings is None else settings.options))
 
 
 def _plan(

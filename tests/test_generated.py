@@ -21,7 +21,7 @@ from symdual.emit.package import package
 from symdual.spec.loading import contents_of, load_model_file
 from symdual.spec.names import RESERVED
 
-from .emit.test_combinations import scenario, tasks
+from .emit.test_combinations import combinations, scenario
 from .goldens import DIGESTS, GENERATED, MODEL_FILES, ROOT, WHOLE, committed_digests, digests, files_of, packages
 
 Packages = dict[str, dict[str, bytes]]
@@ -118,7 +118,10 @@ def test_models_take_every_branch_of_the_templates(monkeypatch: pytest.MonkeyPat
     marking = own.overlay(loader=Marking(render.template_folder()))
     marking.globals["mark"] = mark
     monkeypatch.setattr(render, "environment", lambda: marking)
-    sources = [*map(load_model_file, MODEL_FILES), *(contents_of(scenario(task, "task")) for task in tasks())]
+    sources = [
+        *map(load_model_file, MODEL_FILES),
+        *(contents_of(scenario(one, "chosen")) for one in combinations()),
+    ]
     for model in itertools.chain.from_iterable(source.specifications.values() for source in sources):
         facts = Facts(derive(model))
         for facts.parts in (PARTS, ()):

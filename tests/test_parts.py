@@ -74,20 +74,20 @@ USES: Mapping[str, Callable[[Path], Any]] = {
 
 @pytest.mark.parametrize("use", USES)
 def test_planned_adds_its_part(file: Path, use: str) -> None:
-    task = USES[use](file)
-    found = symdual.problem(task, parts="planned")
+    problem = USES[use](file)
+    found = symdual.problem(problem, parts="planned")
     assert parts() == ["planned"] and found.package.parts == {"planned"}
     assert symdual.problem(found, parts="planned") is found
-    if isinstance(task, Problem):
-        np.testing.assert_array_equal(found.input_cost, task.input_cost)
-        assert found.plant_is_model and found.package.DIGEST != task.package.DIGEST
-        assert task.package.parts == frozenset()  # who has the old one can go on
+    if isinstance(problem, Problem):
+        np.testing.assert_array_equal(found.input_cost, problem.input_cost)
+        assert found.plant_is_model and found.package.DIGEST != problem.package.DIGEST
+        assert problem.package.parts == frozenset()  # who has the old one can go on
 
 
 def test_a_controller_does_it_without_a_word(file: Path, recwarn: pytest.WarningsRecorder) -> None:
-    task = symdual.problem(file)
-    dual = symdual.controller(task, "dual").act()
-    assert parts() == [] and np.isfinite(symdual.controller(task, "planned").act()).all()
+    problem = symdual.problem(file)
+    dual = symdual.controller(problem, "dual").act()
+    assert parts() == [] and np.isfinite(symdual.controller(problem, "planned").act()).all()
     assert parts() == ["planned"] and not recwarn.list
     np.testing.assert_array_equal(symdual.controller(symdual.problem(file), "dual").act(), dual)
 
@@ -105,22 +105,22 @@ def test_what_was_pickled_goes_on_with_a_package_that_has_grown(file: Path) -> N
 def test_a_package_alone_says_which_command_adds_the_part(file: Path) -> None:
     symdual.generate(file)
     shutil.copytree("generated/gain", "elsewhere/gain", ignore=shutil.ignore_patterns("__pycache__"))
-    task = symdual.problem(symdual.load("elsewhere/gain"))
+    problem = symdual.problem(symdual.load("elsewhere/gain"))
     with pytest.raises(
         SymdualError, match=r"elsewhere/gain .* without the part planned: `symdual generate --with plan"
     ):
-        symdual.controller(task, "planned")
+        symdual.controller(problem, "planned")
     with pytest.raises(AttributeError, match="no module likelihood; its parts: none"):
-        _ = task.package.likelihood
+        _ = problem.package.likelihood
 
 
 def test_a_package_whose_model_file_was_edited_is_left_as_it_is(file: Path) -> None:
     symdual.generate(file)
     file.write_text(TEXT.replace("0.5", "0.7"))
     with pytest.warns(SymdualWarning, match="was edited"):
-        task = symdual.problem(symdual.load("gain"))
+        problem = symdual.problem(symdual.load("gain"))
     with pytest.raises(SymdualError, match="`symdual generate --with planned`"):
-        symdual.controller(task, "planned")
+        symdual.controller(problem, "planned")
     assert parts() == []
 
 
@@ -130,10 +130,10 @@ def test_what_a_fit_needs(file: Path) -> None:
 
 
 def test_a_sweep_goes_on_with_a_package_that_has_grown(file: Path) -> None:
-    task = symdual.problem(file)
-    with symdual.sweep(task, ["ce"], runs=2) as first:
+    problem = symdual.problem(file)
+    with symdual.sweep(problem, ["ce"], runs=2) as first:
         costs = first.array("ce", "costs")
-    with symdual.sweep(task, ["ce", "planned"], runs=2, resume=True) as both:
+    with symdual.sweep(problem, ["ce", "planned"], runs=2, resume=True) as both:
         assert both.controllers == ("ce", "planned")
         np.testing.assert_array_equal(both.array("ce", "costs"), costs)
 

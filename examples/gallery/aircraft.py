@@ -2,21 +2,22 @@
 An aircraft whose elevator loses effect in flight
 =================================================
 
-In level flight a part of the elevator is lost to ice, and nobody is told. A little later the pilot asks for a climb.
+In level flight, ice takes away a part of the elevator's effect. Nobody tells the controller. A little later the pilot
+asks for a climb.
 
-**What is unknown.** How much of the elevator's effect is left. The controller believes in full effect at the start,
-and that effects may change at any time: `drift` adds to the variance in every step. Without it the filter would have
-made up its mind in the first minutes, and would meet the change with disbelief.
+**What is unknown.** How much of the elevator's effect is left. The controller starts with full effect, and expects
+that it may change at any time: `drift` adds to the variance in every step. Without `drift` the filter would be sure
+after the first minutes, and would hardly notice the change.
 
-**What dual control does about it.** In level flight nothing moves the elevator, so nothing shows what it can do: the
-doubt grows, and at the first command the controller acts on an old belief. Dual control may move the elevator a
-little beforehand, where this costs less than the doubt does later, and it weighs the first moments of the climb in
-the same way.
+**What dual control does about it.** In level flight the elevator does not move, so its effect cannot be seen: the
+variance grows, and at the first command the controller acts on an old belief. Dual control may move the elevator a
+little beforehand, if this costs less than the uncertainty costs later. In the first moments of the climb it weighs
+probing in the same way.
 
-**When it is not worth it.** In turbulence, or with a pilot who manoeuvres all the time, the elevator is exercised
-anyway. Passengers dislike probing: its price is in the cost of pitch and elevator, and if these are high the
-controller leaves it. And a failure that must be found within a second is a matter for a detector with models of
-failures, not for a drift.
+**When it is not worth it.** In turbulence, or with a pilot who manoeuvres all the time, the elevator is excited
+anyway. Passengers dislike probing: its price is in the cost of pitch and elevator, and if this is high, the
+controller does not probe. A failure that must be found within a second needs a detector with models of failures, not
+a drift.
 
 *Sources.* Pitch dynamics of a commercial jet in cruise as in the Control Tutorials for MATLAB and Simulink (Messner
 and Tilbury, University of Michigan, "Aircraft pitch"). The loss and the drift are assumptions.
@@ -73,7 +74,7 @@ scenario = Scenario(
 # %%
 # The comparison
 # --------------
-# The truth is the same in every run, the loss after five seconds; only the noise differs. The oracle is told of it.
+# The truth is the same in every run, the loss after five seconds; only the noise differs. The oracle knows the loss.
 
 RUNS = 100
 # sphinx_gallery_start_ignore

@@ -2,23 +2,22 @@
 A battery whose charge shows only where its voltage curve is steep
 ==================================================================
 
-A cell that has lain about is to be stored at half its charge, within a few per cent, four hours from now.
+A cell of unknown charge is to be at half its charge, within a few per cent, four hours from now.
 
-**What is unknown.** The charge itself: 0.4, give or take 0.1. And an aged cell's capacity and inner resistance, by a
-tenth and a quarter. All there is to see is the voltage between its poles, and in the middle of its curve a cell gives
-away little: 0.1 of charge is 30 mV there, no more than the noise of the sensor.
+**What is unknown.** The charge itself: 0.4, give or take 0.1. The cell is old, so its capacity is uncertain by a
+tenth and its inner resistance by a quarter. Only the voltage is measured, and in the middle of its curve it says
+little: 0.1 of charge is 30 mV there, no more than the noise of the sensor.
 
-**What dual control does about it.** It knows the curve, and so it knows where to look. Within the first quarter of an
-hour it charges the cell to where the voltage rises faster, reads it there again and again while it comes back slowly,
-and is in place in time. The certainty-equivalent controller moves the cell from where it believes it to be to where
-it ought to be, along the flat of the curve, and has learned less when it arrives. `cautious` does as `dual` does: it
-plans no learning about *parameters*, but its plans count on what will be learned of the *state*, and here that is all
-that matters. Nor does knowing capacity and resistance help: the oracle knows the cell but not its charge, and plans
-as if it did.
+**What dual control does about it.** Within the first quarter of an hour it charges the cell to a point where the
+voltage curve is steeper. There it measures again and again while it slowly discharges, and it reaches the target in
+time. The certainty-equivalent controller moves the cell from the estimated charge to the target, along the flat part
+of the curve, and has learned less when it arrives. `cautious` does the same as `dual`: it does not plan to learn
+*parameters*, but its plans include what it will learn about the *state*, and here only this matters. It does not help
+to know capacity and resistance: the oracle knows them, but not the charge, and plans as if its estimate were right.
 
-**When it is not worth it.** With cells of lead acid, or of the older lithium chemistries with a sloping curve, one
-look is enough anywhere. With a good coulomb counter and a full charge once a week the charge is known. And cycling
-wears a cell: here a swing is priced like any other current, which is a matter of the cost, not of the method.
+**When it is not worth it.** Lead-acid cells, and older lithium cells with a sloping curve, show their charge
+anywhere. With a good coulomb counter and a full charge once a week, the charge is known. Cycling also wears a cell;
+here it has the price of any other current.
 
 *Sources.* Voltage curve of Chen and Rincon-Mora, "Accurate electrical battery model capable of predicting runtime and
 I-V performance", IEEE Transactions on Energy Conversion 21 (2006), for a lithium-ion polymer cell (their series
@@ -42,8 +41,8 @@ page.begin("battery")
 # %%
 # The model
 # ---------
-# Current is counted in capacities per hour and charge as a share, so that `gain` is nominal over true capacity. The
-# voltage is measured under the current of the step before.
+# The current is in capacities per hour and the charge is a share, so `gain` is nominal over true capacity. The voltage
+# is measured under the current of the step before.
 
 STEP = 0.25  # hours
 charge, current = sp.symbols("charge current")
@@ -74,7 +73,7 @@ scenario = Scenario(
 # %%
 # The comparison
 # --------------
-# Every run has another cell, drawn from what is believed, and all controllers meet the same ones.
+# Every run has another cell, drawn from the prior. All controllers meet the same cells.
 
 RUNS = 200
 # sphinx_gallery_start_ignore
@@ -106,8 +105,8 @@ finish((top, middle, bottom), ["charge", "current", "deviation of the charge"], 
 plt.show()
 
 # %%
-# How far off the charge was after four hours, by the share of the runs that were nearer; and the curve that explains
-# it. In the middle one measurement leaves the charge open by a tenth.
+# The error of the charge after four hours, sorted over the runs, and the voltage curve that explains it. In the middle,
+# one measurement leaves the charge uncertain by a tenth.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.0, 3.2), layout="constrained")
 for name in ("ce", "dual"):

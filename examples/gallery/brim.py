@@ -2,22 +2,22 @@
 A vessel and its brim
 =====================
 
-A vessel is to be filled as near to its brim as may be, and must stay below it with a probability of 0.95; the pump is
-new. It is the task of every filling line, and of every process whose best point lies on a limit.
+A vessel is to be filled as near to its brim as possible, and must stay below it with a probability of 0.95. The pump
+is new. Every filling line has this task, and so has every process with its best point on a limit.
 
-**What is unknown.** How much a stroke of the pump brings: 1, give or take 0.5.
+**What is unknown.** The gain of the pump: 1 per stroke, give or take 0.5.
 
-**What dual control does about it.** For eight steps nothing is asked for. `dual` uses them: it draws the level far
-down, where strong strokes are safe and tell most. It knows the pump better when it matters, and can go nearer to the
-brim than `cautious`, which keeps away by what a stroke may do. `ce` keeps no distance at all. `planned` weighs every
-stroke against the distance that it saves.
+**What dual control does about it.** For eight steps nothing is required. `dual` uses them: it draws the level far
+down, where strong strokes are safe and teach most. It knows the pump better when it matters, and can go nearer to the
+brim than `cautious`, which keeps a distance because of the uncertain pump. `ce` keeps no distance at all. `planned`
+compares the cost of every stroke with the distance that it saves.
 
-**When it is not worth it.** If the vessel is filled a hundred times with the same pump, keep the belief from fill to
-fill instead; and if the distance to the brim costs little, `cautious` is simpler and as good. The cost is without the
-constraint: what `dual` gains at the brim has to pay for its strokes first.
+**When it is not worth it.** If you fill the vessel a hundred times with the same pump, keep the belief from fill to
+fill instead. If the distance to the brim costs little, `cautious` is simpler and as good. The cost does not include
+the constraint: the gain of `dual` at the brim first has to pay for its strokes.
 
-*Source.* None: the system is made up, to show a constraint with little around it (`examples/brim.py`). Those of
-the :doc:`reactor <reactor>` and the :doc:`room <room>` are from the literature.
+*Source.* None: the system is invented, to show a constraint with little around it (`examples/brim.py`). The
+:doc:`reactor <reactor>` and the :doc:`room <room>` are from the literature.
 """
 
 import numpy as np
@@ -35,8 +35,8 @@ page.begin("brim")
 # %%
 # The comparison
 # --------------
-# Every run has another pump, drawn from the prior, and all controllers meet the same ones. The constraint counts from
-# the step on at which the level does.
+# Every run has another pump, drawn from the prior. All controllers meet the same pumps. The constraint and the cost of
+# the level count from the same step on.
 
 WANTED = 8
 RUNS = 200

@@ -2,18 +2,18 @@
 Cart and pole
 =============
 
-The pole on a cart of Barto, Sutton and Anderson, which everybody has balanced once. Here it also has to be a metre
-further on at a given time, with a pole nobody has measured and a motor nobody has calibrated.
+The classical pole on a cart of Barto, Sutton and Anderson. Here it also has to be one metre further on at a given
+time. Nobody has measured the pole or calibrated the motor.
 
-**What is unknown.** The length of the pole (its inverse, so that the model is nearly linear in it) and how much force
-the motor makes of what it is asked for.
+**What is unknown.** The length of the pole (its inverse, so that the model is nearly linear in it), and the gain of
+the motor.
 
-**What dual control does about it.** Less than one might think. An upright pole is unstable: it has to be balanced
-from the first moment on, and every push that balances it is an experiment with the motor. What is left to dual
-control is to be careful in the first steps and to move a little before it must.
+**What dual control does about it.** Less than one might think. An upright pole is unstable: it must be balanced from
+the first moment on, and every push that balances it is an experiment with the motor. Dual control can only be careful
+in the first steps, and move a little before it must.
 
-**When it is not worth it.** When balancing teaches enough by itself; the numbers below say how much was left to gain
-(oracle) and how much of it was gained. Unstable plants with good sensors are rarely a case for dual control.
+**When it is not worth it.** When balancing alone teaches enough. The table below shows how much there was to gain
+(oracle), and how much dual control gained. Unstable plants with good sensors rarely need it.
 
 *Source.* A. Barto, R. Sutton and C. Anderson, "Neuronlike adaptive elements that can solve difficult learning control
 problems", IEEE Transactions on Systems, Man, and Cybernetics 13 (1983): a cart of 1 kg, a pole of 0.1 kg and half a

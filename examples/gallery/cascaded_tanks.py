@@ -2,25 +2,25 @@
 Two tanks in cascade, from a recording
 ======================================
 
-First the equations alone, then with what they leave out as a family. ::
+First the equations alone, then with a learned correction. ::
 
     python examples/gallery/cascaded_tanks.py [RECORDING] [--figure cascaded_tanks.png] [-o generated]
 
 RECORDING is cascaded_tanks.csv of the benchmark by Schoukens and Noel (nonlinearbenchmark.org; columns uEst, uVal,
 yEst, yVal), by default the one in the folder that the environment variable SYMDUAL_RECORDINGS names. A pump fills the
 upper tank, which empties into the lower one, whose level is measured every four seconds; tanks that are full overflow.
-Both models are fitted to the estimation half and then simulated on the validation half, which they have not seen, from
-a start that is estimated too. Needs the extra `plot`.
+Both models are fitted to the estimation half and then simulated on the validation half, from an estimated start. Needs
+the extra `plot`.
 
-The equations are Bernoulli's: an outlet gives the root of the level. What they leave out is learned as a function of
-the lower level. Process noise of the levels is held small: what counts is how far the model stays right when it is left
-alone. What neither explains is no white noise: it comes and goes slowly. So it has a state of its own, `rest`, which is
-measured with the level, decays and is stirred by noise that is fitted too. The root mean square error is 0.38 for the
-equations alone and 0.28 with the learned part, and the 95 % bands that the models themselves say hold 93 and 97 %.
-Some steps ahead and in parts of the estimation half that are held out in turn, errors are larger than the models say
-(0.38 and 0.24 where they expect 0.17 and 0.16, 20 steps ahead): the innovations are not white. The bands are widened
-for it, 20 steps ahead by 1.97 and 1.49, left alone by 1.62 and 1.68, and hold 94 and 95 %, and 98 and 100 %. Expected
-are 88 to 100 and 89 to 100 %, and 85 to 100 and 80 to 100 %: four parts that differ tell little of the next recording.
+The equations are Bernoulli's: the flow through an outlet is proportional to the root of the level. The correction is a
+function of the lower level, and is learned. Process noise of the levels is held small: the model should remain right
+without measurements. The remaining errors are not white: they change slowly. So they have a state of their own, `rest`,
+which is measured with the level, decays, and has noise of its own, which is fitted too. The root mean square error is
+0.38 for the equations alone and 0.28 with the learned part, and the models' own 95 % bands hold 93 and 97 %. Some steps
+ahead and in held-out parts of the estimation half, errors are larger than the models expect (0.38 and 0.24 instead of
+0.17 and 0.16, 20 steps ahead): innovations are not white. So the bands are widened, 20 steps ahead by 1.97 and 1.49,
+left alone by 1.62 and 1.68. They hold 94 and 95 %, and 98 and 100 %. The expected ranges are 88 to 100 and 89 to 100 %,
+and 85 to 100 and 80 to 100 %: four parts that differ say little about the next recording.
 """
 
 from __future__ import annotations

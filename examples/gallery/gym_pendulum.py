@@ -2,21 +2,21 @@
 Gymnasium's pendulum
 ====================
 
-Pendulum-v1 of Gymnasium, without knowing its mass: the plant is somebody else's program. It has to hang still for a
-second, and then to be held out to the side.
+Pendulum-v1 of Gymnasium with unknown mass: the plant is somebody else's program. The pendulum has to hang still for a
+second, and then to stay out to the side.
 
 **What is unknown.** The mass. The model (`examples/gym_pendulum.py`, with the equations of the environment's own
 documentation) has 1/mass as its unknown, because it is linear in it: 0.1, give or take 0.7, while the truth is 1. The
 sensors are poor.
 
-**What dual control does about it.** Nothing is asked for in the first second. `dual` swings a little in it to weigh
-the pendulum; `ce`, to which a motor that seems to move nothing is hardly worth its current, waits, and meets the
-second in which it counts with its first guess.
+**What dual control does about it.** In the first second nothing is required. `dual` swings a little to weigh the
+pendulum. `ce` believes that the motor hardly moves it, does nothing, and enters the second that counts with its first
+guess.
 
-**When it is not worth it.** Mostly. The prior was chosen so that learning matters, after others in which it does
-not: to swing up fails even with a known mass, because the plan stays in a local minimum, and with a better guess, or
-when balancing upright, dual control was no better than certainty equivalence or worse. In how many seeds it is better
-is counted below: what it gains, it gains in the bad ones.
+**When it is not worth it.** Mostly. The prior was chosen so that learning matters, after others for which it does
+not. Swinging up fails even with a known mass, because the plan stays in a local minimum. With a better guess, or when
+balancing upright, dual control was no better than certainty equivalence, or worse. The number of better seeds is
+below: dual control gains in the bad ones.
 
 *Source.* The environment and its numbers: Gymnasium's documentation of Pendulum-v1. Prior and noise are assumptions.
 """
@@ -42,8 +42,8 @@ page.begin("gym_pendulum")
 # %%
 # The environment
 # ---------------
-# It starts at rest, hanging down, but for a small push; and what it tells, sine and cosine of the angle, becomes what
-# the model measures: the angle, not wrapped, and its rate, both with noise.
+# It hangs down at rest, except for a small push. The environment returns sine and cosine of the angle; the model
+# measures the angle, not wrapped, and its rate, both with noise.
 
 Array = NDArray[np.float64]
 
@@ -78,8 +78,7 @@ def sensors(seed: int, variances: Array, truth: list[Array]) -> Callable[[Array,
 # %%
 # The comparison
 # --------------
-# Both controllers meet the same starts and the same noise of the sensors, and have to learn the mass within the one
-# episode that counts.
+# Both controllers meet the same starts and the same sensor noise, and have only one episode to learn the mass.
 
 RUNS = 100
 # sphinx_gallery_start_ignore

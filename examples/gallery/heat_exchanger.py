@@ -8,20 +8,19 @@ Plug flow through heated cells, then with a learned heat transfer. ::
 
 RECORDING is exchanger.csv of the DaISy collection (KU Leuven; columns ts, q, th: liquid flow rate and outlet
 temperature, once a second), by default the one in the folder that the environment variable SYMDUAL_RECORDINGS names.
-Water flows through a tube that is heated by steam from outside; the less time it has, the colder it leaves. Both models
-are fitted to the first 3000 seconds and then simulated on the last 1000, which they have not seen, from a start that is
-estimated too. Needs the extra `plot`.
+Water flows through a tube heated by steam from outside; the faster it flows, the colder it leaves. Both models are
+fitted to the first 3000 seconds and then simulated on the last 1000, from an estimated start. Needs the extra `plot`.
 
-The tube is five cells in a row, each moved by the flow and heated from outside: with a single one, water that has just
-entered would leave at once. The second model learns how the heat transfer depends on the flow. What neither explains
-lasts some seconds, so it has a state of its own, `rest`, that fades and is stirred by noise. The root mean square error
-is 0.38 for the equations alone and 0.30 with the learned part; the temperature itself has a deviation of 0.99 there.
-The bands that the models themselves say hold 90 and 91 % of the measurements (88 and 89 % without `rest`, with errors
-of 0.37 and 0.29). The first part shows why: in four held-out parts of it, one after the other, errors are 0.81, 0.82,
-1.12 and 1.12 times as large as the equations alone say, and 0.83, 0.93, 1.04 and 1.14 times as large as the learned
-model says. So the size of errors changes along the recording, of which neither model knows anything. The bands are
-widened for it, by 1.07 and 1.05, and hold 92 and 93 %, where 86 to 100 and 88 to 100 % are expected: four parts that
-differ so much tell little of the next one.
+The tube is five cells in a row, each moved by the flow and heated from outside: with a single one, water would leave as
+soon as it enters. The second model learns how the heat transfer depends on the flow. The remaining errors last some
+seconds, so they have a state of their own, `rest`, which decays and has noise of its own. The root mean square error is
+0.38 for the equations alone and 0.30 with the learned part; the temperature itself has a deviation of 0.99 there. The
+models' own bands hold 90 and 91 % of the measurements (88 and 89 % without `rest`, with errors of 0.37 and 0.29). The
+first part shows the reason: in four held-out parts of it, in their order, errors are 0.81, 0.82, 1.12 and 1.12 times
+as large as the equations alone predict, and 0.83, 0.93, 1.04 and 1.14 times as large as the learned model predicts. So
+the size of errors changes along the recording, and neither model includes this. The bands are widened by 1.07 and
+1.05, and hold 92 and 93 %, with 86 to 100 and 88 to 100 % expected: four parts that differ so much say little about the
+next one.
 """
 
 from __future__ import annotations

@@ -2,20 +2,19 @@
 A planar quadrotor with unknown mass and inertia
 ================================================
 
-A small quadrotor has picked up something and has to be elsewhere in less than a second. It flies in a vertical plane:
+A small quadrotor has picked up a load and has to be elsewhere in less than a second. It flies in a vertical plane:
 six states, two inputs.
 
-**What is unknown.** The load, and with it two numbers: how much of the lift is left per thrust (1/mass), and how fast
-the craft turns per torque (1/inertia). The first by an eighth, the second by a sixth.
+**What is unknown.** The load, and so two numbers: lift per thrust (1/mass), uncertain by an eighth, and angular
+acceleration per torque (1/inertia), uncertain by a sixth.
 
-**What dual control does about it.** It may shake the craft while it hovers, to feel its inertia. Its mass it need not
-ask for: to hover at all is to weigh oneself, and the certainty-equivalent controller has learned it after a few steps
-without meaning to.
+**What dual control does about it.** It may shake the craft while it hovers, to learn its inertia. It need not probe
+for its mass: hovering is weighing, and the certainty-equivalent controller knows the mass after a few steps, too.
 
-**When it is not worth it.** The distance between oracle and certainty equivalence is all that any learning could
-gain; the numbers below say how large it is. A hovering craft is never at rest, its sensors are good, and feedback at
-ten decisions a second forgives much. It would be another matter with a single chance: a drop, a landing on a moving
-deck without a second approach.
+**When it is not worth it.** The distance between oracle and certainty equivalence is the most that any learning could
+gain; the table below shows it. A hovering craft is never at rest, its sensors are good, and feedback ten times a
+second corrects much. A single chance would be another matter: a drop, or a landing on a moving deck without a second
+approach.
 
 *Sources.* Mass and inertia of the Crazyflie 2.0 from J. Foerster, "System identification of the Crazyflie 2.0 nano
 quadrocopter", ETH Zurich 2015: 28 g and 1.66e-5 kg m^2; its motors lift about twice its weight. Load and noise are
@@ -39,7 +38,7 @@ page.begin("quadrotor")
 # %%
 # The model
 # ---------
-# Thrust is counted in weights of the empty craft, torque in units that turn the empty craft with 30 rad/s^2 (0.5 mN
+# The unit of thrust is the weight of the empty craft. The unit of torque turns the empty craft with 30 rad/s^2 (0.5 mN
 # m).
 
 GRAVITY, TURN, STEP, GO = 9.81, 30.0, 0.1, 8

@@ -2,27 +2,27 @@
 A reactor whose catalyst drifts, at a limit
 ===========================================
 
-A stirred tank makes B from A. The more is fed, the more B comes out, and the more A is left over, of which no more
-than 1.85 mol/l may leave the tank, with a probability of 0.95. So the best flow lies on the limit; where that is
-depends on the catalyst, whose activity drifts.
+A stirred tank makes B from A. A higher feed gives more B, but also leaves more A, and no more than 1.85 mol/l of A
+may leave the tank, with a probability of 0.95. So the best flow lies on the limit. Its place depends on the activity
+of the catalyst, which drifts.
 
-**What is unknown.** The activity: 1, give or take a tenth, and it wanders by 1.5 % in every two minutes. A is not
-measured, only B is. And there is a trap: what makes more B from A also makes more C from B. At about 11 volumes of the
-tank an hour, just where the limit is, the two balance, and B says nothing about the catalyst any more.
+**What is unknown.** The activity: 1, give or take a tenth, with a drift of 1.5 % in every two minutes. B is measured,
+A is not. And there is a trap: an active catalyst also turns B into C. At about 11 volumes of the tank an hour, just
+at the limit, both effects balance, and B says nothing about the catalyst.
 
-**What dual control does about it.** It moves the flow away from there now and then, sees how B answers, and comes
-back. `cautious` does not plan to learn, but its distance from the limit takes it to lower flows, where it sees more
-than `ce` does. `ce` sits on the limit and does not know where that is.
+**What dual control does about it.** Now and then it moves the flow away from there, observes B, and comes back.
+`cautious` does not plan to learn, but its distance from the limit takes it to lower flows, where it sees more than
+`ce`. `ce` stays on the limit without knowing where the limit is.
 
-**When it is not worth it.** The table below says what the experiments cost: in this hour they are not paid back in
-product, only in a limit that is kept more often. If the limit may be violated in one minute of twenty, `cautious` is
-enough. With an analyser for A the question does not arise.
+**When it is not worth it.** The table below shows the price of the experiments: within this hour the product does not
+pay for them; only the limit is kept more often. If one violation in twenty minutes is allowed, `cautious` is enough.
+With an analyser for A there is no question.
 
-*Source.* Rates and feed are those of H. Chen, A. Kremling and F. Allgöwer, "Nonlinear predictive control of a benchmark
-CSTR", European Control Conference 1995, at its operating temperature, which the jacket is taken to hold. Drift, noise
-and limit are assumptions. Three versions were tried before this one stayed: a limit of 2.3 mol/l with one unknown, at
-which running at the limit taught everybody the same; two unknowns; and the limit here, where the measurement is blind.
-Step and length of the plans were then chosen to save computing time.
+*Source.* Rates and feed are those of H. Chen, A. Kremling and F. Allgöwer, "Nonlinear predictive control of a
+benchmark CSTR", European Control Conference 1995, at its operating temperature, which the jacket is assumed to hold.
+Drift, noise and limit are assumptions. There were three versions before this one: a limit of 2.3 mol/l with one
+unknown, where running at the limit taught all controllers the same; two unknowns; and the present limit, where the
+measurement is blind. Step and length of the plans were then chosen to save computing time.
 """
 
 import numpy as np
@@ -41,8 +41,8 @@ page.begin("reactor")
 # %%
 # The comparison
 # --------------
-# Plans of sixteen minutes, episodes of an hour. The cost is minus the B that flows out, and something for changes of
-# the flow; it does not contain the limit, so that the table is to be read together with what is below it.
+# Plans of sixteen minutes, episodes of an hour. The cost is minus the outflow of B, plus a little for changes of the
+# flow. It does not include the limit: read the table together with the violations below it.
 
 RUNS = 60
 # sphinx_gallery_start_ignore

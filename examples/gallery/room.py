@@ -2,25 +2,25 @@
 A room, the weather and the price of heat
 =========================================
 
-A house must be at least 20 degrees warm from seven in the morning to ten at night, and 17 at night, with a probability
-of 0.95 in every hour. Heat is dear in the morning and in the evening. A forecast of the weather and the prices of the
-day are known; the house hardly is.
+A house must be at least 20 degrees warm from seven in the morning to ten at night, and 17 at night, with a
+probability of 0.95 in every hour. Heat is expensive in the morning and in the evening. A weather forecast and the
+prices of the day are known; the house hardly is.
 
-**What is unknown.** What the house loses, what the sun brings through its windows and how strong its heater is, each
-by a fifth or a quarter. And the forecast is wrong: a front comes in at noon, a degree colder than said, with clouds.
-Nobody tells the controllers, except the thermometer.
+**What is unknown.** The losses of the house, the sun through its windows and the power of its heater, each by a fifth
+or a quarter. And the forecast is wrong: a cloudy front arrives at noon, one degree colder than forecast. Only the
+thermometer shows it.
 
-**What dual control does about it.** It counts on what it will know by the morning: `cautious`, which does not, heats
-more from midnight on, and much of that has leaked by seven. By day both stay some degrees above the limit, because of
-what the weather may still do, and warm the house before heat is dear. `ce` keeps no distance and is too cold whenever
-the house is worse than expected.
+**What dual control does about it.** Its plans include the knowledge it will have by the morning. `cautious`, whose
+plans do not, heats more from midnight on, and much of that heat is lost by seven. By day both stay some degrees above
+the limit, because the weather is uncertain, and warm the house while heat is cheap. `ce` keeps no distance and is too
+cold whenever the house is worse than expected.
 
 **When it is not worth it.** On the second day: keep the belief (`controller.belief`), and there is little left to
-learn. Where nobody minds being too cold in every third hour, `ce` is the cheapest.
+learn. If it may be too cold in every third hour, `ce` is the cheapest.
 
-*Source.* Heat capacity, losses and windows are those that P. Bacher and H. Madsen found for the simplest model of a
-small test house, "Identifying suitable models for the heat dynamics of buildings", Energy and Buildings 43 (2011): 2.07
-kWh/K, 5.29 K/kW, 7.89 m2. Prices, weather, priors and noise are assumptions.
+*Source.* Heat capacity, losses and windows are those of the simplest model of a small test house in P. Bacher and H.
+Madsen, "Identifying suitable models for the heat dynamics of buildings", Energy and Buildings 43 (2011): 2.07 kWh/K,
+5.29 K/kW, 7.89 m2. Prices, weather, priors and noise are assumptions.
 """
 
 import numpy as np
@@ -38,8 +38,8 @@ page.begin("room")
 # %%
 # The comparison
 # --------------
-# A day in steps of an hour, from midnight on. The cost is what the heat costs. The limit is soft and not part of it, so
-# that the table is to be read together with what is below it.
+# A day in steps of an hour, from midnight on. The cost is the price of the heat. It does not include the soft limit:
+# read the table together with the violations below it.
 
 RUNS = 60
 # sphinx_gallery_start_ignore

@@ -2,24 +2,23 @@
 A stirred tank whose catalyst and jacket have aged
 ==================================================
 
-A continuous stirred tank with an exothermic reaction, at rest at its lower steady state. At a given time production
-wants more of the product, which means a hotter tank, nearer to where the reaction ignites.
+A continuous stirred tank with an exothermic reaction rests at its lower steady state. At a given time more product is
+required. This means a hotter tank, nearer to ignition.
 
 **What is unknown.** The activity of the catalyst and the heat transfer to the jacket, each by a tenth. The
-concentration is not measured, only the temperature is.
+temperature is measured, the concentration is not.
 
-**What dual control does about it.** It may move the jacket's temperature in the quiet minutes before the change and
-watch how the tank answers. How much of the distance between certainty equivalence and the oracle it gains, the
-numbers below say.
+**What dual control does about it.** It may change the jacket's temperature in the quiet minutes before the change,
+and observe the tank. The table below shows its gain, and the distance between certainty equivalence and the oracle.
 
-**When it is not worth it.** The change takes minutes and is corrected on the way, by a filter that learns from it
-anyway. In a plant that runs for months at one point, the question does not arise; it does in one that changes its
-product every shift. Plans are made one and a half minutes ahead: over longer ones a reaction that may ignite leaves
-the numbers, and the table says if an episode has ended that way.
+**When it is not worth it.** The change takes minutes, feedback corrects it on the way, and the filter learns from it
+anyway. In a plant that runs for months at one point, nothing has to be learned; in a plant that changes its product
+every shift, it does. Plans are one and a half minutes long: over longer ones a reaction that may ignite exceeds the
+range of numbers, and the table shows failed episodes.
 
-*Source.* The tank that is in most textbooks of process control: Uppal, Ray and Poore, "On the dynamic behavior of
-continuous stirred tank reactors", Chemical Engineering Science 29 (1974), with the numbers of Henson and Seborg,
-"Nonlinear Process Control", Prentice Hall 1997. Ageing and noise are assumptions.
+*Source.* The tank of most textbooks of process control: Uppal, Ray and Poore, "On the dynamic behavior of continuous
+stirred tank reactors", Chemical Engineering Science 29 (1974), with the numbers of Henson and Seborg, "Nonlinear
+Process Control", Prentice Hall 1997. Ageing and noise are assumptions.
 """
 
 import numpy as np

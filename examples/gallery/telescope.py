@@ -2,20 +2,20 @@
 Telescope guiding with a periodic error
 =======================================
 
-The worm gear of a telescope's mount is never quite round: the star wanders over the sensor and comes back with every
-turn of the worm. A guide camera sees where the star is, blurred by the air, and corrects.
+The worm gear of a telescope's mount is never quite round: the star moves over the sensor and comes back with every
+turn of the worm. A guide camera measures the star, blurred by the air, and corrects.
 
-**What is unknown.** How far the gear slips in each part of its turn: a function that repeats itself, and nothing else
-is known of it. It is a Gaussian process with a periodic kernel.
+**What is unknown.** The slip of the gear in each part of its turn: a periodic function, otherwise unknown. It is a
+Gaussian process with a periodic kernel.
 
-**What dual control does about it.** Nothing, and it knows that. The gear turns whatever the telescope is told; no
-correction makes the next measurement tell more or less about it. `symdual show` says it before anything is run: "u
-shows in theta: never". So the dual controller is the certainty-equivalent one, and the page is about the other half
-of the trade: what a *model* of the unknown is worth. After one turn the process knows the gear and corrects *before*
-the star moves; a guider without it follows the star, always a step late.
+**What dual control does about it.** Nothing, and it knows why. The gear turns independently of the corrections; no
+correction makes the next measurement more informative. `symdual show` says so before any run: "u shows in theta:
+never". So the dual controller does the same as the certainty-equivalent one, and this page is about another question:
+the value of a *model* of the unknown. After one turn the process knows the gear and corrects *before* the star moves;
+a guider without it follows the star, always a step late.
 
-**When it is not worth it.** Dual control: never here. The process: where exposures are short compared with the turn
-of the worm a simple guider follows well enough; where the air is bad it cannot average without being late, and the
+**When it is not worth it.** Dual control: never here. The process: if exposures are short compared with the turn of
+the worm, a simple guider follows well enough. In bad air a simple guider cannot average without delay, and the
 process helps most.
 
 *Sources.* The method for telescopes: Klenske, Zeilinger, Schoelkopf and Hennig, "Gaussian process-based predictive
@@ -41,8 +41,8 @@ page.begin("telescope")
 # %%
 # Two models and a mount
 # ----------------------
-# Arc seconds, and steps of 20 s: 24 to a turn. The plain guider believes in a slip that wanders as it likes,
-# by the drift with which it does best here. The mount itself is a third model, which only the simulation knows.
+# Arc seconds, and steps of 20 s: 24 to a turn. The plain guider expects a slip that drifts at random, at the
+# rate that suits it best here. The mount itself is a third model; only the simulation knows it.
 
 TURN, STEPS, WINDOW = 24, 72, 4
 error, phase, correction = sp.symbols("error phase correction")
@@ -76,8 +76,8 @@ scenarios = {
 # %%
 # The comparison
 # --------------
-# Three turns of the worm, planned four steps ahead; the gear is the same in each run, air and wind differ. All
-# guiders meet the same.
+# Three turns of the worm, planned four steps ahead. The gear is the same in each run; air and wind differ. All guiders
+# meet the same air and wind.
 
 RUNS = 100
 # sphinx_gallery_start_ignore
@@ -98,8 +98,8 @@ page.remember("telescope", process)
 # %%
 # The star on the sensor
 # ----------------------
-# For some four minutes both are alike. Before the first turn is over, the process has seen enough of the gear to know
-# what comes; the other one is late at every bend. Squares are averaged over two minutes.
+# For some four minutes both are alike. Before the end of the first turn, the process knows the gear well enough to
+# predict it; the other guider is late at every bend. Squares are averaged over two minutes.
 figure, (top, bottom) = plt.subplots(2, 1, figsize=(8.0, 6.0), sharex=True, layout="constrained")
 minutes = np.arange(STEPS + 1) / 3
 near = np.convolve(np.ones(STEPS + 1), np.ones(6), mode="same")  # how many squares there are: fewer at the ends
@@ -118,7 +118,7 @@ finish((top, bottom), labels, "minutes (dotted: a turn of the worm)", "below: me
 plt.show()
 
 # %%
-# What the process knows of the gear after three turns, in the first of the runs:
+# The belief of the process about the gear after three turns, in the first run:
 
 known = symdual.posterior(problems["with a process"].package, process["ce"].last_belief(0), np.linspace(0, TURN, 97))
 at, shape = np.linspace(0, TURN, 97) / 3, sp.lambdify(phase, gear)(np.linspace(0, TURN, 97))

@@ -2,19 +2,18 @@
 The third-order plant of Tse and Bar-Shalom
 ===========================================
 
-The example with which dual control was shown to work, in 1973: a linear plant with six unknown parameters has to hit
-a target at one moment, twenty steps ahead.
+The classical demonstration of dual control, from 1973: a linear plant with six unknown parameters has to hit a target
+at one moment, twenty steps ahead.
 
-**What is unknown.** All three coefficients of the characteristic equation and all three gains of the input, while
-only one of three states is measured, with noise. The prior is Tse and Bar-Shalom's, and so is the plant.
+**What is unknown.** All three coefficients of the characteristic equation and all three gains of the input. Only one
+of the three states is measured, with noise. Prior and plant are those of Tse and Bar-Shalom.
 
-**What dual control does about it.** Nothing is asked of the state before the last step, and inputs cost next to
-nothing. The certainty-equivalent controller waits, for it believes that it can hit the target with its last few
-inputs, and then it has to do it with parameters that it hardly knows. The dual controller pushes the plant about at
-once.
+**What dual control does about it.** The state has no cost before the last step, and inputs cost almost nothing. The
+certainty-equivalent controller waits, because it expects to hit the target with its last few inputs. Then it hardly
+knows the parameters. The dual controller excites the plant at once.
 
-**When it is not worth it.** If the plant has to be near its target all the time, the way to the target is excitation
-enough. Over many attempts on the same plant the first one teaches most of it; this is about one attempt that counts.
+**When it is not worth it.** If the plant has to be near its target all the time, regulation is excitation enough. In
+many attempts on the same plant the first one teaches most of it; this example is about a single attempt.
 
 *Source.* E. Tse and Y. Bar-Shalom, "An actively adaptive control for linear systems with random parameters via the
 dual control approach", IEEE Transactions on Automatic Control 18 (1973). There the costs of certainty equivalence

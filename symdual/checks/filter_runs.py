@@ -21,7 +21,7 @@ from symdual.runtime import evaluate
 from symdual.runtime.closed_loop import Episodes, NoiseDraws, Settings, run_part
 from symdual.runtime.noise import noise_of_measurement
 from symdual.runtime.problem import Problem
-from symdual.runtime.readiness import settle
+from symdual.runtime.readiness import make_ready
 from symdual.runtime.replay import Recording, replay
 from symdual.runtime.result_fields import ROUNDING, normalised_errors, usual_variances
 from symdual.runtime.results import Chunk
@@ -67,7 +67,7 @@ def drawn(problem: Problem, runs: int, seed: int) -> list[Drawn]:
     settings = Settings("scenario" if problem.package.PROCESSES else "drift")
     plan = sweep(problem, ["ce"], runs, seed, settings)
     get_ready(plan.problem, plan.controllers, episodes=True)
-    settle(plan.problem, plan.controllers)
+    make_ready(plan.problem, plan.controllers)
     noise_draws = plan.noise_draws([Chunk("ce", 0, runs)])
     episodes = run_part(plan.problem, "ce", noise_draws, settings)
     return [_recorded(plan.problem, noise_draws, episodes, n) for n in range(runs)]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import mpmath
 import numpy as np
 
-from symdual.checks.substeps import Link, Step, product
+from symdual.checks.substeps import Link, Step, add_curvature, product
 from symdual.common.arrays import Array
 from symdual.integrators import Implicit
 from symdual.many_digits.arithmetic import EPSILON, Bounded, Number, known, plus
@@ -127,28 +127,6 @@ def implicit(
         for j, (time, state) in enumerate(zip(one.times, one.stages, strict=True)):
             nu = [plus([product(known(one.weights[i][j]), mu[i * n + a]) for i in range(one.s)]) for a in states]
             place(state, time, nu)
-            _add(hessians, link, Z[j], n, columns, others)
+            add_curvature(hessians, link, Z[j], n, columns)
     second = {pair: plus(terms) if terms else known(0.0) for pair, terms in hessians.items()}
     return Step(here, tangent, second | {(b, a): value for (a, b), value in second.items()})
-
-
-def _add(
-    hessians: dict[tuple[int, int], list[Bounded]],
-    link: Link,
-    moved: Numbers,
-    n: int,
-    columns: Sequence[int],
-    others: Sequence[int],
-) -> None:
-    """V' (nu' g_vv) V of a stage, term by term."""
-    states, nothing = range(n), known(0.0)
-    parts = [*states, *others]
-    own = {(p, q): link.second(p, q) for p in parts for q in parts}
-    half = {
-        (p, b): plus([*(product(own[p, m], moved[m, b]) for m in states), own[p, b] if b >= n else nothing])
-        for p in parts
-        for b in columns
-    }
-    for (a, b), terms in hessians.items():
-        terms += [product(moved[m, a], half[m, b]) for m in states]
-        terms += [half[a, b]] if a >= n else []

@@ -1,7 +1,7 @@
-"""Checks the likelihood of a recording and its gradient: an extended Kalman filter with 50 digits, and its differences.
+"""Checks the likelihood of a recording and its gradient: a Kalman filter with 50 digits, and its differences.
 
-The filter here knows the model as written only. Its Jacobians are differences, and so is the gradient: along one random
-direction for each kind of number that the likelihood depends on.
+The filter here knows the model as written only, extended or with terms of second order. Its derivatives are
+differences, and so is the gradient: along one random direction for each kind of number that the likelihood depends on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from symdual.common.arrays import Array
 from symdual.common.package_folders import modules_of
 from symdual.identification.parameters.filtering import Filter
 from symdual.many_digits.arithmetic import DIGITS, Number
-from symdual.many_digits.model import ExactModel, first_difference
+from symdual.many_digits.model import ExactModel, first_difference, second_differences
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.signals import place_of, signals_of
@@ -29,6 +29,7 @@ from symdual.spec.scenario import Scenario
 from symdual.spec.system import System
 
 TOLERANCE = 1e-9
+THIRD = 1e-7  #: where third derivatives are differences
 CONDITION = 1e3  #: how often what the last bits of the numbers make in the result is no fault
 ROWS = 4
 MOST_ACTIVE = 3  #: unknowns that are uncertain in the filter
@@ -47,13 +48,13 @@ class Numbers(NamedTuple):
 
 
 class ExactFilter:
-    """log p(y) of the extended Kalman filter with 50 digits, from the model as written."""
+    """log p(y) of the extended filter or of that of second order with 50 digits, from the model as written."""
 
     def __init__(self, model: System, active: Iterable[int], transition: Array, signals: Array | None = None) -> None:
         self.noise = model.noise
         entries = () if model.noise is None else model.noise.expressions
         self.model, self.active, self.transition = ExactModel(model, entries), list(active), transition
-        self.nx, self.signals = len(model.states), signals
+        self.nx, self.signals, self.second_order = len(model.states), signals, model.filter.endswith("second_order")
 
     def __call__(self, numbers: Numbers, measurements: Array, expected: bool = False) -> tuple[Number, Any, Any]:
         """The log-likelihood, and the mean and covariance after the last row."""
@@ -75,9 +76,9 @@ class ExactFilter:
         if not used:
             return mpmath.mpf(0), P
         R = self._noise_at(k, z, [], R)[1]
-        h, C = self._linear(lambda p: self.model.observation(k, p[: self.nx], p[self.nx :]), z)
+        h, C, more = self._expanded(lambda p: self.model.observation(k, p[: self.nx], p[self.nx :]), z, P)
         C = mpmath.matrix([[C[a, j] for j in range(C.cols)] for a in used])
-        S = C * P * C.T + mpmath.matrix([[R[a, b] for b in used] for a in used])
+        S = C * P * C.T + mpmath.matrix([[R[a, b] + more[a, b] for b in used] for a in used])
         e = mpmath.matrix([0 if expected else mpmath.mpf(float(y[a])) - h[a] for a in used])
         V = S**-1
         step = P * C.T * V * e
@@ -90,7 +91,7 @@ class ExactFilter:
     def _predicted(self, k: int, z: list[Number], P: Any, Q: Any, u: list[Number]) -> Any:
         """The covariance after a step; z is moved."""
         Q = self._noise_at(k, z, u, Q)[0]
-        f, F = self._linear(lambda p: self.model.dynamics(k, p[: self.nx], u, p[self.nx :]), z)
+        f, F, more = self._expanded(lambda p: self.model.dynamics(k, p[: self.nx], u, p[self.nx :]), z, P)
         D, moving = self.transition, self.active[self.nx :]
         A = mpmath.zeros(len(self.active))
         for i in range(self.nx):
@@ -102,8 +103,12 @@ class ExactFilter:
         old = [z[place] for place in moving]
         for i, place in enumerate(moving):
             z[place] = mpmath.fsum(D[i, j] * old[j] for j in range(len(moving)))
-        z[: self.nx] = f
-        return A * P * A.T + Q
+        z[: self.nx] = self.model.stopped(f)
+        moved = A * P * A.T + Q
+        for i in range(self.nx):
+            for j in range(self.nx):
+                moved[i, j] += more[i, j]
+        return moved
 
     def _noise_at(self, k: int, z: list[Number], u: list[Number], given: Any) -> tuple[Any, Any]:
         """Q with the drift of the unknowns, and R, at z; what is given where noise depends on nothing."""
@@ -119,9 +124,29 @@ class ExactFilter:
                 matrix[i, j] = matrix[j, i] = value
         return Q, R
 
-    def _linear(self, function: Callable[[list[Number]], list[Number]], z: list[Number]) -> tuple[list[Number], Any]:
-        """A function and its derivatives by the active entries of z."""
-        return function(z), mpmath.matrix([first_difference(function, z, place) for place in self.active]).T
+    def _expanded(
+        self, function: Callable[[list[Number]], list[Number]], z: list[Number], P: Any
+    ) -> tuple[list[Number], Any, Any]:
+        """What a function of z is expected to be, its derivatives by the active entries, and what its curvature adds.
+
+        To second order these are f_i + 1/2 tr(H_i P) and 1/2 tr(H_i P H_j P).
+        """
+        value, slope = function(z), mpmath.matrix([first_difference(function, z, place) for place in self.active]).T
+        if not self.second_order:
+            return value, slope, mpmath.zeros(len(value))
+        products = [H * P for H in self._hessians(function, z, len(value))]
+        traces = [[sum((A * B)[i, i] for i in range(P.rows)) / 2 for B in products] for A in products]
+        expected = [v + sum(A[i, i] for i in range(P.rows)) / 2 for v, A in zip(value, products, strict=True)]
+        return expected, slope, mpmath.matrix(traces)
+
+    def _hessians(self, function: Callable[[list[Number]], list[Number]], z: list[Number], rows: int) -> list[Any]:
+        """The second derivatives of each row by the active entries."""
+        found = [mpmath.zeros(len(self.active)) for _ in range(rows)]
+        for i, one in enumerate(self.active):
+            for j, other in enumerate(self.active[: i + 1]):
+                for H, value in zip(found, second_differences(function, z, one, other), strict=True):
+                    H[i, j] = H[j, i] = value
+        return found
 
 
 def _matrix(values: Any) -> Any:
@@ -251,15 +276,25 @@ def _compared(
             up, down = (exact(sample.moved(kind, s), sample.measurements)[0] for s in (_STEP, -_STEP))
             numbers = sample.along(slopes, kind), float((up - down) / (2 * _STEP)), sample.along(other, kind)
             size = float(np.sum(np.abs(slopes[kind] * sample.direction[kind])))
-            found.append(_judged(f"likelihood by {name}", "differences", sample.numbers[kind].size, numbers, size))
+            allowed = THIRD if exact.second_order else TOLERANCE
+            found.append(
+                _judged(f"likelihood by {name}", "differences", sample.numbers[kind].size, numbers, size, allowed)
+            )
             progress((kind + 1) / len(KINDS))
     return found
 
 
-def _judged(block: str, oracle: str, entries: int, numbers: tuple[float, float, float], size: float) -> BlockResult:
+def _judged(
+    block: str,
+    oracle: str,
+    entries: int,
+    numbers: tuple[float, float, float],
+    size: float,
+    allowed: float = TOLERANCE,
+) -> BlockResult:
     """What was computed beside what it ought to be, relative to a size; the third number is what the last bits make."""
     got, wanted, beside = numbers
     if not np.isfinite(wanted):
         return BlockResult(block, oracle, entries, 0.0, True, undefined=1)
     error, inherent = (abs(a - b) / max(size, 1e-300) for a, b in ((got, wanted), (got, beside)))
-    return BlockResult(block, oracle, entries, error, bool(error <= max(TOLERANCE, CONDITION * inherent)))
+    return BlockResult(block, oracle, entries, error, bool(error <= max(allowed, CONDITION * inherent)))

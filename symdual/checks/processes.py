@@ -306,7 +306,7 @@ class ProcessSample:
         """sigma^2 = g_x S g_x' + (g_x + g_u L) M (g_x + g_u L)', with slopes at the points of the plan."""
         package, n = self._package, self._package.NX
         found = np.zeros((HORIZON + 1, len(package.CONSTRAINTS)))
-        for j, (S, M) in enumerate(zip(loop.filtered, loop.spread, strict=True)):
+        for j, (S, M) in enumerate(zip(loop.filtered, loop.covariances, strict=True)):
             z, last = workspace.plan["z"][0, j], j == HORIZON
             action = np.zeros(package.NU) if last else workspace.plan["u"][0, j]
             _, g_x, g_u, _ = evaluate.constraint_jacobian(package, z[:n], action, z[n:], PAST + j)

@@ -191,7 +191,7 @@ class Sample:
         slopes[:, :nx], slopes[:, nx : nx + package.NS] = g_x, g_theta
         answered = slopes + (g_u @ loop.gains[j] if u is not None else 0.0)
         variances = np.einsum("ci,ij,cj->c", slopes, loop.filtered[j], slopes)
-        return np.asarray(np.sqrt(variances + np.einsum("ci,ij,cj->c", answered, loop.spread[j], answered)))
+        return np.asarray(np.sqrt(variances + np.einsum("ci,ij,cj->c", answered, loop.covariances[j], answered)))
 
     @property
     def on_workspace(self) -> tuple[Records, Workspace, Array]:

@@ -60,20 +60,31 @@ def composed(
     for number in reversed(range(substeps)):
         start, moved, slopes = passed[number]
         place(start, mpmath.mpf(number) / substeps, weights)
-        parts = [*states, *others]
-        own = {(p, q): link.second(p, q) for p in parts for q in parts}
-        # V_n: the states move with every column, the others with themselves
-        half = {
-            (p, b): plus([*(product(own[p, m], moved[m, b]) for m in states), own[p, b] if b >= n else nothing])
-            for p in parts
-            for b in columns
-        }
-        for (a, b), terms in hessians.items():
-            terms += [product(moved[m, a], half[m, b]) for m in states]
-            terms += [half[a, b]] if a >= n else []
+        add_curvature(hessians, link, moved, n, columns)
         weights = [plus([product(slopes[i, m], weights[i]) for i in states]) for m in states]
     second = {pair: plus(terms) for pair, terms in hessians.items()}
     return Step(here, tangent, second | {(b, a): value for (a, b), value in second.items()})
+
+
+def add_curvature(
+    hessians: dict[tuple[int, int], list[Bounded]],
+    link: Link,
+    moved: dict[tuple[int, int], Bounded],
+    n: int,
+    columns: Sequence[int],
+) -> None:
+    """V' (costate' phi)_vv V, term by term: states move with every column, the others by themselves."""
+    states, nothing = range(n), known(0.0)
+    parts = [*states, *(c for c in columns if c >= n)]
+    own = {(p, q): link.second(p, q) for p in parts for q in parts}
+    half = {
+        (p, b): plus([*(product(own[p, m], moved[m, b]) for m in states), own[p, b] if b >= n else nothing])
+        for p in parts
+        for b in columns
+    }
+    for (a, b), terms in hessians.items():
+        terms += [product(moved[m, a], half[m, b]) for m in states]
+        terms += [half[a, b]] if a >= n else []
 
 
 def product(one: Bounded, other: Bounded) -> Bounded:

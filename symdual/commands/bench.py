@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from symdual.bench.results import Found
 
 
-@click.command()
+@click.command(short_help="Time the code beside C, CasADi, JAX and numpy.")
 @click.option(
     "--features", "sizes", multiple=True, type=int, help="Number of features; may be repeated [2 30 100 300]."
 )

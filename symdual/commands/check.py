@@ -15,7 +15,7 @@ from symdual.commands.terminal import headed, new_console
 from symdual.report.progress import new_progress
 
 
-@click.command()
+@click.command(short_help="Compare the code with 50-digit values; compare filters.")
 @model_file_argument
 @folder_option
 @click.option(

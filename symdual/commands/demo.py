@@ -16,7 +16,7 @@ from symdual.commands.terminal import new_marked_console, shown
 from symdual.report.progress import side_by_side
 
 
-@click.command()
+@click.command(short_help="See in a minute what planning to learn gains.")
 @click.option("--no-open", "quiet", is_flag=True, help="Do not open the page in a browser.")
 @backend_option
 @json_option
@@ -51,7 +51,7 @@ def demo(quiet: bool, backend: str | None, json_file: Path | None, folder: Path)
     console.print(terminal.fair_table(written.outcome))
     write_json(json_file, outcome.outcome_json(written.outcome))
     console.print()
-    console.print(words.in_one_sentence(written.outcome.tables), style="bold", markup=False)
+    console.print(words.in_one_sentence(written.outcome.tables), style="bold", markup=False, soft_wrap=True)
     where = "open in your browser" if not quiet and _opened(written.page) else "open it in a browser"
     console.print(f"The page: {shown(written.page)} ({where})", markup=False, soft_wrap=True)
     console.print("Next: symdual new cart && symdual simulate cart.py", markup=False)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from symdual.identification.validate import Validation
 
 
-@click.command()
+@click.command(short_help="Fit unknowns and noise to recordings.")
 @model_file_argument
 @click.argument("data_files", metavar="DATA.csv...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--only", multiple=True, metavar="NAME", help="Fit this and nothing else; may be given several times.")

@@ -14,7 +14,7 @@ from symdual.commands.terminal import headed, new_console, print_remarks, shown
 from symdual.report.progress import late_progress, show_compiling
 
 
-@click.command()
+@click.command(short_help="Derive a model and write its code.")
 @model_file_argument
 @folder_option
 @click.option("--force", is_flag=True, help="Write and compile again even if nothing has changed.")
@@ -24,7 +24,8 @@ from symdual.report.progress import late_progress, show_compiling
     "parts",
     metavar="PART",
     multiple=True,
-    help="Also write a part: `planned`, `thompson`, or `likelihood` for fits; else at first use. May be repeated.",
+    help="Also write a part: `planned`, `thompson`, `rivals`, or `likelihood` for fits; else at first use. "
+    "May be repeated.",
 )
 @backend_option
 @json_option

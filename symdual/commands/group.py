@@ -22,20 +22,20 @@ from symdual import __version__
 from symdual.commands.faults import STATUS, told
 from symdual.common.errors import SymdualError, SymdualWarning
 
-#: each is the command of the same name in the module of the same name beside this one
+#: in the order of their use; each is the command of the same name in the module of the same name beside this one
 COMMANDS = (
-    "bench",
-    "check",
     "demo",
-    "export",
-    "fit",
-    "generate",
-    "identify",
     "new",
-    "paper",
-    "replay",
+    "generate",
     "show",
+    "check",
     "simulate",
+    "replay",
+    "fit",
+    "identify",
+    "export",
+    "paper",
+    "bench",
 )
 
 

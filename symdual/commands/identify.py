@@ -13,7 +13,7 @@ from symdual.common.errors import SymdualError
 from symdual.report.progress import late_progress
 
 
-@click.command()
+@click.command(short_help="Tell which unknowns an experiment can teach.")
 @model_file_argument
 @click.argument("data_file", metavar="[DATA.csv]", required=False, type=click.Path(path_type=Path))
 @click.option("--steps", metavar="N", type=int, help="Length of the best experiment [the scenario's horizon, or 50].")

@@ -17,17 +17,17 @@ This file runs as it is:
 
     symdual simulate {file}
 
-Change what you like: the equations, what is unknown in them, and what is to be done.
+Change anything: the equations, the unknowns, the task.
 """
 
 import sympy as sp
 
 from symdual import Model, Scenario, unknown
 
-# What describes the system: its states, and the inputs that you choose.
+# The states, and the inputs that the controller chooses.
 position, velocity, force = sp.symbols("position velocity force")
 
-# What you do not know: your best guess, and how far off it may be, as a variance.
+# The unknowns: your best guess, and the variance of its error.
 # Be honest with the variance. For whole unknown functions see symdual.features.
 strength = unknown("strength", mean=1.0, variance=0.1)  # of the motor
 friction = unknown("friction", mean=0.3, variance=0.02)
@@ -39,27 +39,28 @@ model = Model(
     inputs=[force],
     derivatives=[velocity, strength * force - friction * velocity],
     step=0.2,  # seconds from one input to the next
-    process_noise=[1e-6, 1e-4],  # variances of what disturbs each state in a step
-    observation=[position],  # what is measured; without this, the states themselves
-    measurement_noise=1e-3,  # and the variance of its errors
+    method="rk4",
+    process_noise=[1e-6, 1e-4],  # variances of the disturbance of each state in a step
+    observation=[position],  # the measurements; by default all states
+    measurement_noise=1e-3,  # the variance of their errors
     bounds={{"force": (-3.0, 3.0)}},
 )
 
-# What is to be done. The cart has 18 steps to get to 2, on whatever way; then it has to stay.
+# The task. The cart has 18 steps to reach 2, on any path; then it has to stay there.
 scenario = Scenario(
     model,
     horizon=25,
     reference=[2.0, 0.0],
-    state_cost=lambda k: [30.0, 3.0] if k >= 18 else [0.0, 0.0],  # of squared distances from it
-    input_cost=0.005,
+    state_cost=lambda k: [30.0, 3.0] if k >= 18 else [0.0, 0.0],  # weights of squared distances
+    input_cost=0.002,
     start_covariance=[1e-3, 1e-3],
-    # To simulate one system, instead of many that are drawn from the prior:
+    # To simulate one system instead of many from the prior:
     # truth={{"strength": 0.6, "friction": 0.4}},
 )
 '''
 
 
-@click.command()
+@click.command(short_help="Write a commented model file to start from.")
 @click.argument("name")
 @json_option
 def new(name: str, json_file: Path | None) -> None:

@@ -13,7 +13,7 @@ from symdual.commands.terminal import new_marked_console, shown
 from symdual.report.progress import new_progress, side_by_side
 
 
-@click.group()
+@click.group(short_help="Check the paper's equations; run its experiments.")
 def paper() -> None:
     """The paper: its equations checked, its experiments run."""
 

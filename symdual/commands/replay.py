@@ -12,7 +12,7 @@ from symdual.commands.terminal import headed, idle_filter, new_console, shown, t
 from symdual.common.errors import SymdualError
 
 
-@click.command()
+@click.command(short_help="Run the filter over a recording.")
 @model_file_argument
 @click.argument("data_file", metavar="DATA.csv", type=click.Path(path_type=Path))
 @click.option("--scenario", metavar="NAME", help="Whose prior to start from, if there are several scenarios.")

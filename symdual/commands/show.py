@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from symdual.emit.kernels import KernelFunction
 
 
-@click.command()
+@click.command(short_help="Show the derivation: equations, zero blocks, operations.")
 @model_file_argument
 @page_option("Also write a page with typeset mathematics, the generated source and the check's worst errors.")
 @click.option("--no-check", is_flag=True, help="Leave the check out of the page, so that nothing is compiled.")

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Executor = Callable[[Callable[[str], None], Callable[[str], None]], Execute]
 
 
-@click.command()
+@click.command(short_help="Compare controllers: a table, a figure, all results.")
 @model_file_argument
 @click.option(
     "--controller",
@@ -117,7 +117,7 @@ def simulate(
     from symdual.report.sweeps import summary_table
     from symdual.runtime.closed_loop import Settings
     from symdual.runtime.options import Options
-    from symdual.runtime.readiness import settle
+    from symdual.runtime.readiness import make_ready
     from symdual.runtime.results import Results
     from symdual.runtime.summary import summarise
     from symdual.runtime.sweep import as_begun, place_beside, results_folder, sweep
@@ -129,18 +129,19 @@ def simulate(
     console, began = new_console(), time.perf_counter()
     with _executor(jobs, cluster) as executor:
         backend = backend or ("numba" if cluster else None)
-        problem = api.problem(model_file, scenario, backend=backend, parts=parts_for(controllers))
-        if resume and backend is None:
-            problem = as_begun(problem, folder)
-        truth = truth or ("prior" if problem.truth is None else "scenario")
         options = Options(starts, not no_look_ahead).told(dict(one.partition("=")[::2] for one in numbers))
         if no_rollouts:
             options = replace(options, samples=0)
+        parts = parts_for(controllers, asdict(options))
+        problem = api.problem(model_file, scenario, backend=backend, parts=parts)
+        if resume and backend is None:
+            problem = as_begun(problem, folder)
+        truth = truth or ("prior" if problem.truth is None else "scenario")
         plan = sweep(problem, controllers, runs, seed, Settings(truth, order, window, None, options))
         place = plan.problem.name if force else place_beside(plan, folder, resume)
         results_folder(plan, folder, resume or force, place)  # says what is wrong before anybody waits
         with late_progress(timed=False) as report:
-            settle(plan.problem, plan.controllers, order, window, report)
+            make_ready(plan.problem, plan.controllers, order, window, report)
         works = [] if cluster else works_for(plan.problem, plan.controllers, order, window, episodes=True)
         compiled = show_compiling(works)
         console.print(_start(time.perf_counter() - began, sum(compiled.values()), problem.package.backend), style="dim")

@@ -62,7 +62,7 @@ def try_other_filters(model_file: Path, model: str) -> str:
     if not others:
         return f"no filter can differ from {own} on {model}: look at noise, drift and signals (docs/beliefs.md)"
     several = f"{', '.join(others[:-1])} or {others[-1]}" if len(others) > 1 else others[0]
-    return f"whether {several} is more honest than {own} here: symdual check --belief {model_file}"
+    return f"{several} may be more honest here than {own}: compare by symdual check --belief {model_file}"
 
 
 def idle_filter(package: LoadedPackage) -> list[str]:

@@ -36,9 +36,9 @@ class ArgumentError(SymdualError, TypeError):
     """A call with an argument that does not exist."""
 
 
-def refuse_unknown(called: str, given: Iterable[str], function: Callable[..., Any]) -> None:
-    """Raise where a word that was given to what is `called` so is no argument of the function behind it."""
-    known = [name for name in inspect.signature(function).parameters if name != "self"]
+def refuse_unknown(called: str, given: Iterable[str], function: Callable[..., Any], *more: str) -> None:
+    """Raise where a word that was given to what is `called` so is none of `more`, nor of the function behind it."""
+    known = [name for name in inspect.signature(function).parameters if name != "self"] + list(more)
     for word in given:
         if word not in known:
             meant = _ELSEWHERE.get(word)

@@ -7,7 +7,7 @@ from typing import NamedTuple, get_type_hints
 
 from symdual.common.numba_versions import TESTED
 from symdual.common.parts import PARTS
-from symdual.controllers import CONTROLLERS, COSTS, EXPORTED, OPTIONS
+from symdual.controllers import CONTROLLERS, COSTS, EXPORTED, OPTIONS, switches_of
 from symdual.derive.derivation import Derivation
 from symdual.emit.blocks import block_text, motion_text
 from symdual.emit.contexts import (
@@ -20,9 +20,9 @@ from symdual.emit.contexts import (
     ConstraintsContext,
     ControllerContext,
     CostBlocksContext,
+    CurvatureContext,
     DecisionContext,
     FilterContext,
-    GradientContext,
     NarrowingContext,
     NominalContext,
     ObjectiveContext,
@@ -83,10 +83,11 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
     slopes = "adjoint_lowrank" if has.lowrank and not has.constraints else "adjoint"
     costs = ("structured", *(["lowrank"] if has.lowrank else []), "second_order", "bonus")
     records = facts.records()
-    alone = tuple(kind.name for kind in EXPORTED if kind.part in ("", *facts.parts))
-    addable = {kind.name: kind.part for kind in EXPORTED if kind.name not in alone}
+    able = [kind for kind in EXPORTED if not (has.processes and "processes" in dict(kind.refuses))]
+    alone = tuple(kind.name for kind in able if kind.part in ("", *facts.parts))
+    addable = {kind.name: kind.part for kind in able if kind.name not in alone}
     asked = {kind.cost for kind in EXPORTED if kind.name in alone}
-    own = tuple(name for name, cost in COSTS.items() if cost.own_module and name in asked)
+    own = tuple(name for name, cost in COSTS.items() if cost.own_module and (name in asked or cost.part in facts.parts))
     found = (
         File("__init__", facts.init(digest_placeholder)),
         File("options", OptionsContext(TESTED)),
@@ -106,8 +107,8 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         File("planning/nominal", NominalContext(facts.linear, facts.steady)),
         File("planning/shooting"),
         File("planning/ce_solver"),
-        *([File("planning/shares"), File("planning/saturation")] if has.saturation else []),
         File("planning/riccati", RiccatiContext(s.input_delay, parameter_spans(facts.derivation))),
+        *([File("planning/saturation")] if has.saturation else []),
         File("planning/dual_cost"),
         *([File("constraints/uncertain_cost")] if has.constraints else []),
         *(_planned(facts, slopes, AdjointBlocksContext(facts.selecting, width, rows)) if has.planned else []),
@@ -117,7 +118,7 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         *([File("search/combinations"), File("search/discrete_inputs")] if has.discrete_inputs else []),
         *(File(f"controllers/{name}") for name in own),
         File("search/decision", DecisionContext(costs, own, signature(Cost, "types."))),
-        File("settings", SettingsContext(CONTROLLERS, COSTS, alone)),
+        File("settings", SettingsContext(CONTROLLERS, COSTS, alone, {name: switches_of(name) for name in CONTROLLERS})),
         File("controller", ControllerContext(alone, addable)),
         File("plant", _plant()),
         File("episode"),
@@ -177,9 +178,11 @@ def _likelihood(facts: Facts) -> list[File]:
     """The likelihood of recordings, for models without a process: its belief is relative to a prior unknown here."""
     return [
         *([File("likelihood/likelihood_noise")] if facts.has.noise else []),
+        File("likelihood/curvature", CurvatureContext(facts.curvature_tables())),
+        *([File("likelihood/likelihood_moments", facts.likelihood_moments())] if facts.has.second_order else []),
         File("likelihood/innovation"),
         File("likelihood/likelihood"),
-        File("likelihood/likelihood_gradient", GradientContext(facts.curvature_tables())),
+        File("likelihood/likelihood_gradient"),
         File("likelihood/information"),
     ]
 

@@ -6,8 +6,6 @@ import math
 from collections.abc import Collection, Iterable
 from functools import cached_property
 
-import sympy as sp
-
 from symdual.common.arrays import Array
 from symdual.common.parts import PARTS
 from symdual.derive.derivation import Derivation
@@ -17,6 +15,7 @@ from symdual.emit.contexts import (
     Has,
     InitContext,
     KernelsContext,
+    LikelihoodMomentsContext,
     Lines,
     ObjectiveContext,
     SecondOrderText,
@@ -27,9 +26,14 @@ from symdual.emit.layout import functions_text, helpers_in, hessian_text, kernel
 from symdual.emit.processes import process_codes, process_pairs
 from symdual.emit.record import Needs, Record
 from symdual.emit.records import records
-from symdual.emit.second_order import NO_MOMENTS, adjoint_moments_context, second_order_text
+from symdual.emit.second_order import (
+    NO_MOMENTS,
+    adjoint_moments_context,
+    likelihood_moments_context,
+    second_order_text,
+)
 from symdual.emit.sizes import arguments_of, shapes_text
-from symdual.spec.objective import Objective
+from symdual.spec.objective import as_text
 from symdual.spec.specification import Specification
 from symdual.spec.symbols import Unknown
 
@@ -112,6 +116,7 @@ class Facts:
             lowrank=self.lowrank,
             exact_slopes="planned" in self.parts and not self.constrained and (self.lowrank or not self.processes),
             planned="planned" in self.parts,
+            rivals="rivals" in self.parts,
             likelihood="likelihood" in self.parts and not self.processes,
         )
 
@@ -136,6 +141,7 @@ class Facts:
             state_dependent_noise=self.state_dependent_noise,
             discrete=self.discrete,
             likelihood=self.has.likelihood,
+            rivals=self.has.rivals,
             observation_curved=bool(self.structure.observation_curved_rows),
         )
         return records(needs)
@@ -151,6 +157,7 @@ class Facts:
             "STARTS = 3 + 2 * NU * PERTURBATIONS  # plans that a decision may start from",
             "LOOKS = STARTS + 60 * NU  # first inputs that are looked at one step ahead",
             "ENTRIES = 13  # contestants of simulated rollouts",
+            *(["SAMPLES = 8  # at most, of a tree of scenarios"] if self.has.rivals else []),
             f"DATA = {self._sizes['DATA']}  # known numbers",
             *self._signal_lines(),
             *self._term_lines(),
@@ -177,6 +184,10 @@ class Facts:
     def adjoint_moments(self) -> AdjointMomentsContext:
         """The same for the slopes of covariances along plans."""
         return adjoint_moments_context(self.derivation, self.moments)
+
+    def likelihood_moments(self) -> LikelihoodMomentsContext:
+        """The same for the gradient of the likelihood of a recording."""
+        return likelihood_moments_context(self.derivation, self.moments)
 
     def _moment_lines(self) -> tuple[str, ...]:
         if not self.second_order:
@@ -245,16 +256,16 @@ class Facts:
         if model.objective is not None:
             known["TERMS"] = len(model.objective.stage.expressions)
             known["ENDS"] = len(model.objective.final.expressions)
-            known["COST"] = _cost_text(model.objective)
+            known["COST"] = model.objective.cost_as_text
             if model.objective.constraints:
                 known["WITH_INPUTS"] = with_inputs(model)
-                known["CONSTRAINTS"] = tuple(f"{_plain(g)} <= 0" for g in model.objective.constraints)
+                known["CONSTRAINTS"] = model.objective.constraints_as_text
         if self.structure.filter_in_use(model.filter) != model.filter:
             known["SAME_AS_EXTENDED"] = model.filter  # on this model: nothing is curved
         if model.state_bounds:
             known["STATE_BOUNDS"] = {model.states[i].name: sides for i, sides in model.bounded_states.items()}
         if model.noise is not None:
-            known["NOISE"] = {what: _plain(e) for what, e in model.noise.named if e != 0}
+            known["NOISE"] = {what: as_text(e) for what, e in model.noise.named if e != 0}
         if model.combinations:
             known["COMBINATIONS"] = model.combinations
         unknowns = [(symbol.name, i, 1) for i, symbol in enumerate(model.unknowns)]
@@ -353,20 +364,6 @@ def with_inputs(model: Specification) -> tuple[int, ...]:
     """1 for each constraint that contains an input: at the end there is none."""
     constraints = () if model.objective is None else model.objective.constraints
     return tuple(int(not g.free_symbols.isdisjoint(model.inputs)) for g in constraints)
-
-
-def _plain(expression: sp.Expr) -> str:
-    """An expression as text, in the order in which plain symbols would stand."""
-    return str(sp.sstr(expression.xreplace({s: sp.Symbol(s.name) for s in expression.free_symbols})))
-
-
-def _cost_text(objective: Objective) -> dict[str, list[str]]:
-    """The terms of a cost as text, for people."""
-    return {
-        f"{role}, {'squared' if terms.squares else 'added'}": [_plain(e) for e in terms.expressions]
-        for role, terms in (("step", objective.stage), ("end", objective.final))
-        if terms
-    }
 
 
 def _positions(names: Iterable[str]) -> str:

@@ -16,7 +16,13 @@ import numpy.typing as npt
 
 from symdual.derive.derivation import Derivation
 from symdual.derive.structure import Pattern, Structure, hessian_diagonals, pattern, step_pattern
-from symdual.emit.contexts import AdjointMomentsContext, CurvedMap, SecondOrderText, ShapedTable
+from symdual.emit.contexts import (
+    AdjointMomentsContext,
+    CurvedMap,
+    LikelihoodMomentsContext,
+    SecondOrderText,
+    ShapedTable,
+)
 
 _ALONG_ROW, _ALONG_DIAGONAL, _ALL_WEIGHTS = 0, 1, 2
 _OF_ROWS = -1  # entries that kernels write to rows of states and scalar unknowns
@@ -73,16 +79,41 @@ def second_order_text(derivation: Derivation, structure: Structure) -> SecondOrd
 
 
 def adjoint_moments_context(derivation: Derivation, moments: SecondOrderText) -> AdjointMomentsContext:
-    """Where second derivatives may change: a third derivative by a number asks for a second one by it."""
+    """Where second derivatives may change along a plan, whose unknowns stay."""
     nx, first = len(derivation.states), len(derivation.core) + len(derivation.weights)
-    bent = step_pattern(derivation).bent, pattern(derivation, derivation.observation).bent
-    motion, seen = ([int(i) for i in np.flatnonzero((own | own.T).any(axis=0))] for own in bent)
+    motion, seen = _bent(derivation)
     return AdjointMomentsContext(
         moments,
         tuple(i for i in motion if i < nx),
         tuple(i - first for i in motion if i >= first),
         tuple(i for i in seen if i < nx),
     )
+
+
+def likelihood_moments_context(derivation: Derivation, moments: SecondOrderText) -> LikelihoodMomentsContext:
+    """Where they may change by z and inputs; by weights only if weights meet weights in them."""
+    core, first = len(derivation.core), len(derivation.core) + len(derivation.weights)
+    together = moments.diagonals or moments.pairs > 0
+    spans = [range(i, i + 1) for i in range(core)]
+    starts = ((len(derivation.states) + b.start, b.count) for b in derivation.weights)
+    spans += [range(start, start + count) if together else range(0) for start, count in starts]
+    motion, seen = _bent(derivation)
+    places, observed = (tuple(j for i in own if i < first for j in spans[i]) for own in (motion, seen))
+    return LikelihoodMomentsContext(
+        (
+            ShapedTable("BENT", places, "", "entries of z in which rows of f are curved"),
+            ShapedTable("BENT_INPUTS", tuple(i - first for i in motion if i >= first), "", "inputs in which they are"),
+            ShapedTable("H_BENT", observed, "", "entries of z in which rows of h are curved"),
+        ),
+        together,
+    )
+
+
+def _bent(derivation: Derivation) -> tuple[list[int], list[int]]:
+    """Columns in which f and h are curved: a third derivative by a number asks for a second one by it."""
+    patterns = step_pattern(derivation), pattern(derivation, derivation.observation)
+    motion, seen = ([int(i) for i in np.flatnonzero((p.bent | p.bent.T).any(axis=0))] for p in patterns)
+    return motion, seen
 
 
 def _upper(derivation: Derivation, shape: Pattern, row: int) -> Mask:

@@ -318,11 +318,21 @@ def second_difference(
     steps: tuple[Number, Number] = (STEP, STEP),
 ) -> Number:
     """The second derivative of a scalar function by two of its arguments."""
-    total = mpmath.mpf(0)
-    for a in (1, -1):
-        for b in (1, -1):
-            place = list(at)
-            place[one] += a * steps[0]
-            place[other] += b * steps[1]
-            total += a * b * function(place)
-    return total / (4 * steps[0] * steps[1])
+    return second_differences(lambda place: [function(place)], at, one, other, steps)[0]
+
+
+def second_differences(
+    function: Callable[[list[Number]], list[Number]],
+    at: list[Number],
+    one: int,
+    other: int,
+    steps: tuple[Number, Number] = (STEP, STEP),
+) -> list[Number]:
+    """The same of a vector function."""
+    corners = []
+    for a, b in ((1, 1), (-1, -1), (1, -1), (-1, 1)):
+        place = list(at)
+        place[one] += a * steps[0]
+        place[other] += b * steps[1]
+        corners.append(function(place))
+    return [(p + q - r - s) / (4 * steps[0] * steps[1]) for p, q, r, s in zip(*corners, strict=True)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,16 +25,18 @@ _SHORT = 12  # lines of one that is printed
 
 
 def of_problem(problem: Problem) -> Facts:
-    """The horizon, the cost, the bounds; for whom."""
-    states, inputs = list(problem.package.STATES), list(problem.package.INPUTS)
+    """The horizon, the cost, the constraints, the bounds; for whom."""
+    package, objective = problem.package, problem.objective
+    states, inputs = list(package.STATES), list(package.INPUTS)
     bounds = zip(inputs, *problem.bounds, strict=True)
+    told = [("horizon", f"{problem.horizon} steps"), *_quadratic_cost(problem, states, inputs)]
+    if objective is not None:
+        told += _other_cost(package.COST, objective.cost_weights, objective.terminal_weights)
+        told += _constraints(getattr(package, "CONSTRAINTS", ()), objective.probabilities)
     return [
-        ("horizon", f"{problem.horizon} steps"),
-        ("state cost", _weights(problem.state_cost, states)),
-        ("input cost", _weights(problem.input_cost, inputs)),
-        ("reference", _vector(problem.reference, states)),
+        *told,
         ("bounds", ", ".join(f"{name} {low:.4g} to {high:.4g}" for name, low, high in bounds)),
-        ("model", problem.package.name),
+        ("model", package.name),
         ("plant", "the model itself" if problem.plant_is_model else problem.plant.name),
         ("true parameters", "drawn from the prior" if problem.truth is None else "given"),
     ]
@@ -80,18 +82,50 @@ def arrays_of(episodes: Episodes) -> list[tuple[str, str, str]]:
 
 
 def of_scenario(scenario: Scenario) -> Facts:
-    """The horizon, the cost, the start; for whom."""
+    """The horizon, the cost, the constraints, the start; for whom."""
     states, inputs = [s.name for s in scenario.model.states], [u.name for u in scenario.model.inputs]
     own = scenario.plant is scenario.model
+    told = [("horizon", f"{scenario.horizon} steps"), *_quadratic_cost(scenario, states, inputs)]
+    if scenario.objective is not None:
+        told += _other_cost(scenario.objective.cost_as_text, scenario.cost_weights, scenario.terminal_weights)
+        told += _constraints(scenario.objective.constraints_as_text, scenario.probabilities)
     return [
-        ("horizon", f"{scenario.horizon} steps"),
-        ("state cost", _weights(scenario.state_cost, states)),
-        ("input cost", _weights(scenario.input_cost, inputs)),
-        ("reference", _vector(scenario.reference, states)),
+        *told,
         ("start", _vector(scenario.start[None], states)),
         ("plant", "the model itself" if own else scenario.plant.name or "another model"),
         ("true parameters", "drawn from the prior" if scenario.truth is None else "given"),
     ]
+
+
+def _quadratic_cost(given: Problem | Scenario, states: Sequence[str], inputs: Sequence[str]) -> Facts:
+    """W, U and r; those that are zero are left out where there is another cost."""
+    weights, alone = (given.state_cost, given.input_cost), given.objective is None
+    told = [("state cost", _weights(weights[0], states)), ("input cost", _weights(weights[1], inputs))]
+    told = [line for line, weight in zip(told, weights, strict=True) if alone or np.any(weight)]
+    return told + ([("reference", _vector(given.reference, states))] if alone or np.any(weights[0]) else [])
+
+
+def _other_cost(cost: Mapping[str, Sequence[str]], of_steps: np.ndarray, of_end: np.ndarray) -> Facts:
+    """The terms that weigh something; `cost` has them by "step" or "end", and by whether their squares count."""
+    told = Facts()
+    for key, terms in cost.items():
+        step, squared = key.startswith("step"), key.endswith("squared")
+        columns = (of_steps if step else of_end[None]).T
+        words = [_term(e, squared, w) for e, w in zip(terms, columns, strict=True) if np.any(w)]
+        told += [("cost of a step" if step else "cost of the end", " + ".join(words))] if words else []
+    return told
+
+
+def _term(expression: str, squared: bool, weights: np.ndarray) -> str:
+    if weights[0] == 1.0 and not squared and np.all(weights == 1.0):
+        return expression
+    weight = f"{weights[0]:.4g} " if np.all(weights == weights[0]) else "w_k "
+    return f"{'' if weight == '1 ' else weight}({expression}){'^2' if squared else ''}"
+
+
+def _constraints(constraints: Sequence[str], probabilities: np.ndarray) -> Facts:
+    pairs = zip(constraints, probabilities, strict=True)
+    return [("constraint", f"{constraint} with probability {p:.4g}") for constraint, p in pairs]
 
 
 def of_belief(belief: Belief, most: int = _MOST) -> tuple[list[tuple[str, str, str]], str]:

@@ -27,14 +27,14 @@ SHARE = 0.95  #: of the usual interval
 class Belief(NamedTuple):
     """The Gaussian belief on z = (x, theta): mean (NZ,) and covariance (NZ, NZ).
 
-    With a Gaussian process in the model, `memory` (DATA,) holds the points at which it is remembered, and its rows of
-    mean and covariance are relative to its prior: `symdual.runtime.posterior` says what they mean for the function.
-    `names` are those of the entries of z, where they are known. The name of a family stands for all of its weights.
+    With a Gaussian process in the model, `memory` (DATA,) holds its points, and its rows of mean and covariance are
+    relative to its prior: `symdual.runtime.posterior` converts them to the function. `names` are the names of the
+    entries of z, if known. The name of a family stands for all of its weights.
 
-    Where the model counts outliers, `rejected` (NY,) says how many times in a row each measured number was too far off.
+    If the model has `outliers`, `rejected` (NY,) counts the consecutive outliers of each measured number.
 
-    An unknown with bounds stands in z by its logarithm or logit, which is normal; `transforms` lead to your units.
-    Everything that has a name is in your units: means and deviations are those of the log-normal or logistic-normal
+    An unknown with bounds is stored in z as its logarithm or logit, which is normal; `transforms` convert it to your
+    units. Everything by name is in your units: means and deviations are those of the log-normal or logistic-normal
     distribution, intervals its quantiles.
 
     >>> problem.prior

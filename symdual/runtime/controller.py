@@ -43,18 +43,18 @@ Measurement = ArrayLike | Mapping[Any, float | None] | None
 class Controller:
     """A controller for a problem.
 
-    A controller owns the workspaces of its decisions: use one in each thread. A copy, or one that was pickled, has its
-    own and continues where `act` was.
+    A controller has its own working memory: use one in each thread. A copy, or a pickled controller, has its own too
+    and continues at the same step.
 
     Args:
-        problem: the task. For `oracle` it must come from `Problem.for_oracle`; `controller` does that.
+        problem: what it is to solve. For `oracle` it must come from `Problem.for_oracle`; `controller` does that.
         name: one of `NAMES`.
-        order: 1 (the paper's) or 2 (with the curvature of the dynamics) for `dual`. Where a candidate that might have
+        order: 1 (the paper's) or 2 (with the curvature of the dynamics) for `dual`. If a candidate that might have
             won, or one beside the winner, falls back to order 1, the whole decision is made at order 1.
         window: None to plan to the fixed end of the problem, or the length of a moving horizon for endless operation.
-        options: how much `planned` does for a decision.
-        budget: seconds after which a decision of `planned` takes the best plan that it has found. They are translated
-            to `Options.work`, which is the same on every machine, by what decisions take here; see `Info.planned`.
+        options: the effort of `planned`, and the draws of `thompson`.
+        budget: seconds after which a decision of `planned` takes its best plan so far. They become a number
+            `Options.work`, by the measured speed of decisions on this machine; see `Info.planned`.
 
     >>> ce = symdual.controller(problem, "ce")
     >>> state = ce.init()
@@ -127,7 +127,7 @@ class Controller:
     def init(self, belief: Belief | None = None, guess: ArrayLike | None = None) -> State:
         """The state before the first step, from a belief or from the problem's prior.
 
-        `guess` are inputs (steps, NU) from which the first plan may start, beside the starts that it has anyway.
+        `guess` are inputs (steps, NU), an additional start for the first plan.
         """
         start = self.problem.prior if belief is None else checked_belief(self.problem.package, belief)
         return State(0, start, None, None if guess is None else self._tools.guessed(guess))
@@ -136,8 +136,8 @@ class Controller:
         """Take the measurement of this step and choose its input; returns the next state, the input and its `Info`.
 
         The first measurement, if there is one, updates the belief without predicting. `y` is a vector, or a mapping
-        from names of measurements to numbers; what is NaN or left out was not measured. `signals` is a forecast as in
-        `act`.
+        from names of measurements to numbers; NaN, or a missing name, means not measured. `signals` is a forecast as
+        in `act`.
         """
         self._tools.set_forecast(state.k, signals)
         informed, statistics = self.update(state, y)
@@ -160,12 +160,13 @@ class Controller:
     def act(self, y: Measurement = None, signals: Forecast | None = None) -> Array:
         """Take a measurement and return the input to apply; the controller remembers its own state (see `reset`).
 
-        `y` is a vector, or a mapping from names of measurements to numbers: what is NaN or left out was not measured.
+        `y` is a vector, or a mapping from names of measurements to numbers: NaN, or a missing name, means not
+        measured.
 
         `signals` maps the names of signals to a forecast each: its value now and at the times that follow, or one
         number; a list that is shorter than the plan keeps its last value. It holds until another one is given.
 
-        A `DoubtWarning` tells what speaks against an input, each kind once: see `Info.doubts`.
+        A `DoubtWarning` gives reasons to doubt an input, each kind once: see `Info.doubts`.
         """
         state = self._live[0] if self._live else self.init()
         self._tools.set_forecast(state.k, signals)
@@ -186,16 +187,16 @@ class Controller:
     def change(self, **numbers: Any) -> None:
         """Go on with other numbers from the next input on: references, weights, bounds, constraints, the horizon.
 
-        They are the arguments of `Problem.changed`, and `window`. What was learned, forecasts and plans are kept; start
-        and prior hold from the next `reset`. Nothing is compiled, and nothing is changed where a number is refused.
+        They are the arguments of `Problem.changed`, and `window`. Belief, forecasts and plans are kept; a new start
+        or prior holds from the next `reset`. Nothing is compiled, and a call that raises an error changes nothing.
 
         >>> dual = symdual.controller(problem, "dual")
         >>> dual.change(reference={"x": 2.0}, bounds={"u": (-0.5, 0.5)}, horizon=4)
         >>> dual.problem.horizon, abs(float(dual.act()["u"])) <= 0.5
         (4, True)
         """
+        refuse_unknown("Controller.change", numbers, Problem.changed, "window")
         window = numbers.pop("window", self.window)
-        refuse_unknown("Controller.change", numbers, Problem.changed)
         problem = self.problem.changed(**numbers)
         if window is None and self.k > problem.horizon:
             raise SymdualError(f"the horizon cannot be {problem.horizon}: the controller is at step {self.k}")
@@ -233,7 +234,7 @@ class Controller:
 
     @property
     def solver(self) -> Solver:
-        """The compiled functions behind the controller, for those who look at its decisions."""
+        """The compiled functions behind the controller, for a closer look at its decisions."""
         return self._tools
 
     @property

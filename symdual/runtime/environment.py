@@ -35,7 +35,7 @@ class ScenarioEnvironment(gymnasium.Env):
     and its noise. `info` has the true state and the true parameters, which a learner must not see, by their names.
 
     Args:
-        problem: the task and the system.
+        problem: the scenario and the system.
         truth: "scenario", "prior" or "drift", as in `symdual.simulate`.
         failure_cost: what it costs when a state is no longer finite, which ends the episode.
     """

@@ -33,19 +33,19 @@ class Problem:
         L = sum_{k=0..T} (x_k - r_k)' W_k (x_k - r_k)  +  sum_{k=0..T-1} u_k' U_k u_k
 
     Args:
-        package: the generated package of the model that the controller believes in.
+        package: the generated package of the controller's model.
         state_cost, input_cost, reference: W (T+1, NX, NX), U (T, NU, NU), r (T+1, NX).
         prior: the belief before the first step.
         plant: the package of the true system.
-        truth: the plant's true parameters at the start, or None when they are to be drawn from the prior; like the
-            means of beliefs they are those of z, logarithms and logits of unknowns with bounds. `changed` takes your
+        truth: the plant's true parameters at the start, or None to draw them from the prior. Like the means of
+            beliefs they are those of z, with logarithms or logits of unknowns with bounds; `changed` takes your
             units.
-        truth_path: the true parameters at the times 1 .. T, (T, p), where they are told; they follow D otherwise.
+        truth_path: the true parameters at the times 1 .. T, (T, p), if prescribed; otherwise they follow D.
         bonus, dual_weight: tau of the exploration bonus, and the weight of Jd.
         input_bounds: lower and upper bounds of the inputs (2, NU), instead of the model's own.
-        objective: the numbers of a cost that is more than this, for a package whose code knows it; all zero by default.
-        signals: the known quantities that change with time, for a package that has some.
-        choices: the values of inputs that have a finite set of them (NU, most), ended by NaN; None without such inputs.
+        objective: the numbers of any further cost in the code of the package; all zero by default.
+        signals: the known quantities that change with time, if the package has some.
+        choices: the values of inputs with a finite set of them (NU, most), ended by NaN; None without such inputs.
 
     >>> problem.changed(prior_mean={"b": 2.0}, horizon=4)
     <Problem toy: 4 steps, model toy, states x, inputs u, unknowns b, plant the model itself>
@@ -92,8 +92,9 @@ class Problem:
                 raise SymdualError(f"{key} contains a value that is NaN or infinite")
         if self.input_bounds is not None:
             checked["input_bounds"] = argument(self.input_bounds, (2, p.NU), "input_bounds")
-            if not np.all(checked["input_bounds"][0] < checked["input_bounds"][1]):
-                raise SymdualError("input_bounds must have lower bounds that are below the upper bounds")
+            for name, low, high in zip(p.INPUTS, *checked["input_bounds"], strict=True):
+                if not low < high:
+                    raise SymdualError(f'the bounds of "{name}" leave no room: {low:g} to {high:g}')
         if self.choices is not None:
             checked["choices"] = self._checked_choices(self.choices)
         if not (0.0 <= self.bonus < np.inf and 0.0 <= self.dual_weight < np.inf):
@@ -228,16 +229,17 @@ class Problem:
         Args:
             horizon: T; cost and reference are cut to it, or continued with their last values.
             state_cost, input_cost, reference, start, start_covariance, prior_mean, prior_covariance, truth: as in a
-                `Scenario`, or mappings by the names of states, inputs and unknowns, which change only what they name.
+                `Scenario`, or mappings by the names of states, inputs and unknowns, which change only these.
             input_reference, cross_cost, cost_weights, terminal_weights, probability, constraint_weight: as in a
-                `Scenario`, where the code knows them.
+                `Scenario`, if the package has them.
             signals, forecasts: mappings from a signal to its values, as in a `Scenario`. A signal without a forecast of
                 its own is believed as it is.
             bounds: a mapping from an input to its (lower, upper) bound, None for an open side, or both as (2, NU).
             choices: a mapping from an input to its finite set of values, for all inputs that have one; an empty one
-                lets every input take any value. The code has room for as many combinations as its scenarios have.
-            constants: a mapping from the name of a constant of the model to its value. A plant that is the model
-                itself follows.
+                lets every input take any value. No more combinations than those of the model file's scenarios are
+                possible.
+            constants: a mapping from the name of a constant of the model to its value. It also applies to the plant
+                if this is the model.
         """
         package, plant, memory = self.package, self.plant, self.prior.memory
         steps = self.horizon if horizon is None else whole_number(horizon, "the horizon")

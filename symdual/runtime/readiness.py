@@ -17,7 +17,7 @@ from symdual.runtime.standby import with_standby
 STEPS = 2  # of the plan on which functions are tried
 
 
-def settle(
+def make_ready(
     problem: Problem,
     names: Sequence[str],
     order: int = 1,

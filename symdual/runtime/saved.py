@@ -1,4 +1,4 @@
-"""A controller as a file: its task, its settings, where it is, what it believes and plans; numbers only, no code.
+"""A controller as a file: its problem, its settings, where it is, what it believes and plans; numbers only, no code.
 
 The file is an archive of arrays (.npz) that numpy reads by itself. Its first member, `about.json`, says which package
 and controller they belong to, and has the SHA-256 of everything. The package is looked up by its name, as
@@ -55,7 +55,7 @@ Find = Callable[[str | Path], LoadedPackage]
 
 
 def save(controller: Controller, live: State | None, forecasts: Problem | None, path: Path) -> None:
-    """Write a controller to a file in one go: `live` is where `act` is, `forecasts` the task with what was said."""
+    """Write a controller to a file in one go: `live` is where `act` is, `forecasts` the problem with what was said."""
     require_writable(path)
     problem = controller.problem
     arrays = dict(_numbers_of(problem))
@@ -157,7 +157,7 @@ class Saved:
         return State(self.about["step"], belief, checked, self._plans(package))
 
     def forecasts(self, problem: Problem) -> Problem | None:
-        """The task with what was said of its signals, or None where there are none."""
+        """The problem with what was said of its signals, or None where there are none."""
         said = self.arrays.get("forecasts")
         if said is None or problem.signals is None:
             return None

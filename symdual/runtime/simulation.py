@@ -14,7 +14,7 @@ from symdual.runtime import result_fields
 from symdual.runtime.closed_loop import Episodes, NoiseDraws, run
 from symdual.runtime.constraints import warn_of_start
 from symdual.runtime.labelled import Labelled
-from symdual.runtime.readiness import settle
+from symdual.runtime.readiness import make_ready
 from symdual.runtime.results import SHARED, axis_of
 from symdual.runtime.sweep import Sweep
 
@@ -75,7 +75,7 @@ def simulated(plan: Sweep) -> Simulation:
     from symdual.runtime.results import Chunk
 
     warn_of_start(plan.problem, stacklevel=3)
-    settle(plan.problem, plan.controllers, plan.settings.order, plan.settings.window)
+    make_ready(plan.problem, plan.controllers, plan.settings.order, plan.settings.window)
     noise_draws = plan.noise_draws([Chunk("", 0, plan.runs)])
     return Simulation(
         plan, noise_draws, {name: run(plan.problem, name, noise_draws, plan.settings) for name in plan.controllers}

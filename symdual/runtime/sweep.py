@@ -38,7 +38,7 @@ from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.objective import constraints_of, has_objective
 from symdual.runtime.posterior import capacities
 from symdual.runtime.problem import Problem
-from symdual.runtime.readiness import settle
+from symdual.runtime.readiness import make_ready
 from symdual.runtime.results import (
     FORMAT,
     SHARED,
@@ -327,7 +327,7 @@ def run_sweep(
             _refuse_to_overwrite(plan, folder / RESULTS)
         if not resume:
             progress(Doing(0, plan.runs * len(plan.controllers), "compiling"))
-        settle(plan.problem, plan.controllers, plan.settings.order, plan.settings.window)
+        make_ready(plan.problem, plan.controllers, plan.settings.order, plan.settings.window)
         # a new one, for the description tells who computes
         return _run_locked(replace(plan), folder, execute, resume, progress, tell)
 

@@ -1,7 +1,7 @@
 """Runs the chunks of a sweep on this machine, with as many threads as wanted, so that Ctrl-C is heard at once.
 
-The compiled loop releases the interpreter lock and runs in one thread in the background, which keeps its team of
-compute threads. The main thread waits where it can be interrupted.
+The compiled loop releases the interpreter lock and runs in threads in the background. The main thread waits where it
+can be interrupted.
 """
 
 from __future__ import annotations

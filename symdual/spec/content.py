@@ -101,7 +101,8 @@ def _complain_about(symbol: sp.Symbol, where: str, known: Iterable[str]) -> None
     if symbol.name in names:
         raise ModelError(f'{where} contains a symbol "{symbol.name}" with other assumptions than the declared one')
     shown = symbol.name if len(symbol.name) <= 60 else symbol.name[:57] + "..."
-    raise ModelError(f"{where} contains {shown!r}, which is not declared{did_you_mean(symbol.name, names)}")
+    hint = did_you_mean(symbol.name, names) or "; make it an unknown or a constant, or write a number"
+    raise ModelError(f"{where} contains {shown!r}, which is not declared{hint}")
 
 
 def _require_known_arguments(part: FeatureSum, declared: Mapping[str, sp.Symbol]) -> None:

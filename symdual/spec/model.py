@@ -49,43 +49,43 @@ FILTERS = (
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Model(System):
-    """Dynamics, observation, noise and unknowns of a system, checked and ready to be derived.
+    """Dynamics, observation, noise and unknowns of a system, checked and ready for derivation.
 
-    In every array over the unknowns, they stand in the order in which the file declares them: scalars (`unknown`)
-    first, then families (`features`). A model shows that order, and whatever takes such an array takes a mapping from
-    names as well.
+    Every array over the unknowns has the order of the file: scalars (`unknown`) first, then families (`features`).
+    `print(model)` shows this order. A mapping from names to numbers may replace any such array.
 
     Args:
         states, inputs: SymPy symbols.
         dynamics: the next state, as a list or a vector in the order of `states` or a mapping from state to expression.
-        derivatives: instead of `dynamics`, the time derivative of the state; that of the discretised map is exact.
-        step: how long the input holds, where `derivatives` are given.
-        method: how these are discretised, by `"euler"`, `"midpoint"`, `"heun"` or `"rk4"`, or by `"radau"`, which is
-            for stiff ones (`docs/integrators.md`).
-        substeps: how many steps of the method one step consists of, while the input holds; for stiff dynamics. They are
-            a loop, so the code does not grow with them.
+        derivatives: instead of `dynamics`, the time derivative of the state; Jacobians and Hessians are those of the
+            discretised step.
+        step: the length of a time step for `derivatives`; the input is constant during it.
+        method: the integrator for `derivatives`: `"euler"`, `"midpoint"`, `"heun"`, `"rk4"`, or `"radau"` for stiff
+            models (`docs/integrators.md`).
+        substeps: the number of steps of the integrator in one time step. They are a loop, so the code does not grow
+            with them.
         observation: expressions in the states and unknowns; the states themselves by default.
-        process_noise: Q, as a number, a diagonal, a matrix or a mapping such as {"speed": 0.1}, which is 0 for what it
-            does not name. Entries may be expressions in states, inputs, signals and time.
+        process_noise: Q, as a number, a diagonal, a matrix or a mapping such as {"speed": 0.1}, with 0 for all other
+            states. Entries may be expressions in states, inputs, signals and time.
         measurement_noise: R, in the same way but without inputs. R = 0 is allowed.
-        transition: D in theta' = D theta + N(0, Xi), as a number, a diagonal or a matrix, or as a mapping from unknowns
-            to numbers; what is not named is constant, as all of them are by default.
+        transition: D in theta' = D theta + N(0, Xi), as a number, a diagonal or a matrix, or as a mapping from
+            unknowns to numbers; all other unknowns are constant, which is the default.
         drift: Xi, in the same way. An unknown with bounds drifts by its logarithm or logit: 0.01**2 is 1 % a step.
         bounds: mapping from an input or its name to its (lower, upper) bound; None or an infinity leaves a side open.
-        state_bounds: the same for states that cannot be elsewhere, such as the level of a tank that runs dry: where a
-            step, or a substep, leads beyond a bound, the state stops there.
-        time: the symbol that stands for the step number k in time-varying dynamics. In continuous time it is k + 1/2 at
-            the middle of a step of `"rk4"`.
-        filter: `"extended"`, which linearises at the mean; `"second_order"`, which takes mean and covariance to second
-            order in what is uncertain, for unknowns that are wide and measurements that are fine; `"iterated"`, which
-            linearises again where a measurement leads, the step before it as well; `"iterated_second_order"`, which
-            does both; `"recalibrated"`, which tells what a curved measurement leaves by its slope at the new mean, and
-            undoes an update that does not help; `"recalibrated_second_order"`. `docs/beliefs.md` says when which.
-        square_root: whether the filter keeps a factor of the covariance, for ill-conditioned problems.
-        outliers: how many deviations a measured number may be off before it counts less, such as 3; None takes all of
-            them as they are. `docs/beliefs.md` says what is done.
-        fitted: the file that `symdual fit` wrote, or the same as a mapping: its numbers take the place of the priors
-            and the noise given here.
+        state_bounds: the same for states with physical limits, such as the level of a tank: if a step or a substep
+            leads beyond a bound, the state stops there.
+        time: the symbol for the step number k in time-varying dynamics. In continuous time it is k + 1/2 at the
+            middle of a step of `"rk4"`.
+        filter: `"extended"` linearises at the mean. `"second_order"` takes mean and covariance to second order, for
+            wide priors and exact measurements. `"iterated"` linearises again at the updated mean, including the step
+            before. `"iterated_second_order"` does both. `"recalibrated"` takes the slope of a curved measurement
+            again at the new mean, and undoes an update that does not help; also as `"recalibrated_second_order"`.
+            `docs/beliefs.md` compares them.
+        square_root: whether the filter propagates a square root of the covariance, for ill-conditioned problems.
+        outliers: the number of deviations, such as 3, beyond which a measured number counts less; None counts all in
+            full (`docs/beliefs.md`).
+        fitted: the file of `symdual fit`, or its content as a mapping: its numbers replace the priors and the noise
+            given here.
         name: the name of the generated package; the model file's name by default.
 
     >>> x, v, u = sympy.symbols("x v u")
@@ -144,7 +144,7 @@ class Model(System):
         declared = _declared({"state": states, "input": inputs, "time symbol": clock})
         content = Content(inputs)
         for state, expression in zip(states, motion, strict=True):
-            content.add(expression, f'the {kind} of "{state.name}"', declared)
+            content.add(expression, _entry(kind, state), declared)
         for row, expression in enumerate(measured):
             content.add(expression, f"the observation number {row}", declared)
             _refuse_inputs(expression, inputs, row)
@@ -209,16 +209,16 @@ class Model(System):
     ) -> Self:
         """A model of the equations of motion of a `KanesMethod` or `LagrangesMethod` of `sympy.physics.mechanics`.
 
-        Coordinates are states under their names, followed by speeds under theirs, which after Lagrange are `q_rate` for
-        the coordinate `q`. Unknowns may stand anywhere, in masses and forces.
+        The states are first the coordinates, then the speeds, under their names; Lagrange's speed of the coordinate
+        `q` is `q_rate`. Unknowns may appear anywhere, in masses and forces.
 
         Args:
-            equations: the equations of motion, formed, with coordinates and speeds that do not depend on each other.
+            equations: the equations of motion, already formed, in independent coordinates and speeds.
             inputs: symbols or functions of time.
             values: numbers for symbols, such as lengths.
             step: how long the input holds.
-            options: everything else that a model takes, in the same symbols and functions of time; the method is
-                `"rk4"` by default.
+            options: all other arguments of a model, in the same symbols and functions of time; the method is `"rk4"`
+                by default.
 
         >>> from sympy.physics.mechanics import LagrangesMethod, dynamicsymbols
         >>> q, F, m = dynamicsymbols("q"), sympy.Symbol("F"), symdual.unknown("m", mean=1.0, variance=0.1)
@@ -281,7 +281,7 @@ def _by_state(
         for state in states:
             if state not in given:
                 raise ModelError(f'the state "{state.name}" has no {kind}')
-        return tuple(as_expression(given[state], f'the {kind} of "{state.name}"') for state in states)
+        return tuple(as_expression(given[state], _entry(kind, state)) for state in states)
     if isinstance(given, sp.MatrixBase):
         if 1 not in given.shape:
             raise ModelError(f"{kind} is a matrix of {given.rows} x {given.cols}, not a vector")
@@ -296,7 +296,12 @@ def _by_state(
     if len(listed) > len(states):
         raise ModelError(f"{kind} has {len(listed)} entries for {len(states)} states")
     pairs = zip(listed, states, strict=True)
-    return tuple(as_expression(e, f'the {kind} of "{state.name}"') for e, state in pairs)
+    return tuple(as_expression(e, _entry(kind, state)) for e, state in pairs)
+
+
+def _entry(kind: str, state: sp.Symbol) -> str:
+    """What messages call the expression of a state."""
+    return f'the {kind.removesuffix("s") if kind == "derivatives" else kind} of "{state.name}"'
 
 
 def _measured(observation: Iterable[sp.Expr]) -> tuple[sp.Expr, ...]:

@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 CostGiven: TypeAlias = "sp.Expr | Sequence[sp.Expr]"
 
 
+def as_text(expression: sp.Expr) -> str:
+    """An expression as text, in the order in which plain symbols would stand."""
+    return str(sp.sstr(expression.xreplace({s: sp.Symbol(s.name) for s in expression.free_symbols})))
+
+
 @dataclass(frozen=True)
 class Terms:
     """Expressions whose weighted squares, or whose weighted values, are summed."""
@@ -58,6 +63,20 @@ class Objective:
     def expressions(self) -> tuple[sp.Expr, ...]:
         """All expressions."""
         return self.stage.expressions + self.final.expressions + self.constraints
+
+    @property
+    def cost_as_text(self) -> dict[str, list[str]]:
+        """The terms of the cost, for people."""
+        return {
+            f"{role}, {'squared' if terms.squares else 'added'}": [as_text(e) for e in terms.expressions]
+            for role, terms in (("step", self.stage), ("end", self.final))
+            if terms
+        }
+
+    @property
+    def constraints_as_text(self) -> tuple[str, ...]:
+        """The constraints, for people."""
+        return tuple(f"{as_text(g)} <= 0" for g in self.constraints)
 
     @property
     def constants(self) -> tuple[Constant, ...]:

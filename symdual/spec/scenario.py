@@ -46,48 +46,49 @@ Schedule = Given | Callable[[int], Given]
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Scenario:
-    """A horizon, a cost, a start, a prior, and the plant that is really there.
+    """A task for a model: horizon, cost, start, prior, and the plant.
 
     Args:
-        model: the model that the controller believes in.
+        model: the controller's model.
         horizon: T, the number of inputs.
-        state_cost, input_cost: W and U as a number, a diagonal, a matrix, or a mapping such as {"position": 1.0}, which
-            is 0 for what it does not name; or a function of the step that returns one of these. 1 by default, and 0
-            beside a `cost`.
+        state_cost, input_cost: W and U as a number, a diagonal, a matrix, or a mapping such as {"position": 1.0},
+            with 0 for all others; or a function of the step that returns one of these. 1 by default, and 0 if there
+            is a `cost`.
         reference: r as a number, a vector or a mapping by names, or a function of the step that returns one.
         input_reference: s, likewise: the inputs cost (u - s)' U (u - s).
         cross_cost: N, a matrix of inputs by states or a function of the step that returns one.
-        cost: what a step costs besides, as a list of residuals in states and inputs whose squares are summed, or as any
-            expression that can be differentiated twice. cost_weights: a number for each residual (or one for all, or a
+        cost: an additional cost of each step: a list of residuals in states and inputs, whose squares are summed, or
+            any expression with two derivatives. cost_weights: a number for each residual (or one for all, or a
             function of the step), 1 by default.
         terminal_cost, terminal_weights: the same for the last state.
-        constraints: relations in states, inputs, signals and unknowns, such as [position <= 1.0]. They are soft: the
-            squared excess costs constraint_weight (a number, or one for each; None for a thousand times the curvature
-            of the cost), so that a plan always exists. Each is kept with the given probability, at a distance that
-            follows from what is not known and will be learned; `ce` keeps none.
-        choices: a mapping from an input to the finite set of values that it may take, such as {valve: [0.0, 1.0]}. A
-            decision tries all combinations for the input of now; the rest of its plan may lie anywhere between the
-            smallest and the largest value.
-        signals: a mapping from a signal of the model, its cost or its plant to its values: one number, one for each of
-            the T + 1 times (a shorter list keeps its last value), or a function of the step. What is left out is to be
+        constraints: inequalities in states, inputs, signals and unknowns, such as [position <= 1.0]. They are soft:
+            the squared excess costs constraint_weight (a number, or one for each; None for a thousand times the
+            curvature of the cost), so that a plan always exists. Each holds with the given probability, by a back-off
+            from the uncertainty that remains after learning; `ce` has no back-off.
+        choices: a mapping from an input to a finite set of values, such as {valve: [0.0, 1.0]}. A decision tries all
+            combinations for the present input; the rest of its plan may lie anywhere between the smallest and the
+            largest value.
+        signals: a mapping from a signal of the model, its cost or its plant to its values: one number, one for each
+            of the T + 1 times (a shorter list keeps its last value), or a function of the step. All others must be
             given to `act` at run time.
-        forecasts: the same as the controller believes it, where that differs from what really happens.
-        past: a mapping from an input to what it was before the start (`previous`), as a number or a list with the most
+        forecasts: the values the controller expects, if they differ from the true ones.
+        past: a mapping from an input to its values before the start (`previous`), as a number or a list with the most
             recent one first; zero by default.
         start: the mean of x_0, zero by default; start_covariance: its covariance, zero by default (it is known). Both
             may be mappings by names, too.
-        prior_mean, prior_covariance: those of theta in the order of `Model.unknown_names`, instead of the model's own,
-            or mappings by the names of unknowns, which change only what they name. Like truth they are in your units;
-            correlations of unknowns with bounds are those of their logarithms or logits.
+        prior_mean, prior_covariance: those of theta in the order of `Model.unknown_names`, instead of the model's
+            own, or mappings by the names of unknowns, with the model's own for all others. Like truth they are in
+            your units; correlations of unknowns with bounds are those of their logarithms or logits.
         plant: the true system, the model itself by default; its noise is the noise of the simulation, and its
-            transition and drift move its parameters. A model that is its own plant drifts only where it is asked to.
-        truth: the plant's true parameters at the start, as a mapping from name to number (or list, for the weights of a
-            family) or as a vector; a function of the step that returns one, for parameters that jump or wander as they
-            are told; None if they are to be drawn from the prior.
+            transition and drift move its parameters. Without a plant of its own, a model drifts in simulations only
+            on request.
+        truth: the plant's true parameters at the start, as a mapping from name to number (or list, for the weights of
+            a family) or as a vector; a function of the step that returns one, for parameters that jump or drift as
+            prescribed; None to draw them from the prior.
         bonus: tau, the weight of the exploration bonus.
         dual_weight: the weight of the dual part of the cost.
-        fitted: the file that `symdual fit` wrote, or the same as a mapping: where start, start_covariance, prior_mean
-            or prior_covariance are not given, they are taken from there.
+        fitted: the file of `symdual fit`, or its content as a mapping: it gives start, start_covariance, prior_mean
+            and prior_covariance where they are not given here.
         name: the scenario's name; the variable's or file's name by default.
 
     >>> x, u = sympy.symbols("x u")

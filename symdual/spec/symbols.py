@@ -85,7 +85,7 @@ def unknown(
     lower: float | None = None,
     upper: float | None = None,
 ) -> Unknown:
-    """Declare a scalar unknown parameter with a prior: a Gaussian one, or between bounds one that keeps to them.
+    """Declare a scalar unknown parameter with a prior: Gaussian, or between bounds log-normal or logistic-normal.
 
     `positive=True` is `lower=0`. With one bound the prior is log-normal, with two logistic-normal, and has the given
     mean and variance (docs/beliefs.md). Only scalars have bounds, not the weights of families.

@@ -17,7 +17,7 @@ from symdual.checks.kernels import BlockResult
 from symdual.runtime.loading import LoadedPackage
 from symdual.spec.loading import contents_of
 
-MODELS = Path(__file__).resolve().parents[1] / "models" / "tasks.py"
+MODELS = Path(__file__).resolve().parents[1] / "models" / "scenarios.py"
 
 
 @pytest.fixture(scope="module")

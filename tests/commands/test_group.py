@@ -87,6 +87,8 @@ def test_missing_model_file(here: Path, command: str) -> None:
     assert result.exit_code == 2
     assert result.stderr == "symdual: the model file missing.py does not exist\n"
     assert entries(here) == []
+    (here / "good.py").write_text(GOOD)
+    assert run(command, "good").stderr == 'symdual: the model file good does not exist; did you mean "good.py"?\n'
 
 
 @pytest.mark.parametrize("command", ["generate", "check"])
@@ -154,7 +156,8 @@ def test_every_module_of_a_command_is_listed() -> None:
     modules = {file.stem for file in (ROOT / "symdual/commands").glob("*.py")}
     assert modules - {"__init__", "faults", "group", "options", "terminal", "json_file"} == set(COMMANDS)
     listed = run("--help").stdout.partition("Commands:")[2].splitlines()
-    assert [line.split()[0] for line in listed if line.strip()] == sorted(COMMANDS)
+    assert [line.split()[0] for line in listed if line.strip()] == list(COMMANDS)
+    assert not any(line.endswith("...") for line in listed)
 
 
 def test_a_similar_name_is_suggested() -> None:

@@ -7,9 +7,15 @@ import re
 from pathlib import Path
 
 import pytest
+import sympy as sp
 from click.testing import CliRunner
 
+from symdual import Model, unknown
 from symdual.commands import main
+from symdual.derive.derivation import derive
+from symdual.derive.structure import structure
+from symdual.report.terminal import filter_text
+from symdual.spec.specification import specified
 
 MODEL = Path(__file__).parents[2] / "symdual/paper/models/toy.py"
 
@@ -38,6 +44,23 @@ def test_show_writes_a_page(tmp_path: Path) -> None:
     text = file.read_text(encoding="utf-8")
     assert text.startswith("<!doctype html>") and text.endswith("</html>\n") and "<h1>toy</h1>" in text
     assert [p.name for p in tmp_path.iterdir()] == ["toy.html"]
+
+
+@pytest.mark.parametrize(
+    ("filter", "said"),
+    [
+        ("second_order", "second order in what is uncertain"),
+        ("iterated", "iterated over the measurement and the step before; fits use the extended filter"),
+        (
+            "recalibrated_second_order",
+            "recalibrated, second order in what is uncertain; fits use the filter of second order",
+        ),
+    ],
+)
+def test_show_says_which_filter_runs_and_which_one_fits(filter: str, said: str) -> None:
+    x, u = sp.symbols("x u")
+    model = specified(Model([x], [u], [unknown("a", 0.5, 0.1) * x + u], observation=[x**3], filter=filter))
+    assert filter_text(model, structure(derive(model))) == said
 
 
 REACTOR = """

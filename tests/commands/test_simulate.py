@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+import symdual
 from symdual.backends.c import compilers
 from symdual.commands import main
 from symdual.report import figures
 from symdual.runtime.belief import Belief
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import problem
 from symdual.runtime.sweep import run_sweep, sweep
 from symdual.runtime.threads import on_this_machine
 
@@ -77,8 +77,8 @@ def test_a_controller_that_finished_nothing_is_exit_status_1_with_the_reason(
     place: Path, toy_package: LoadedPackage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From 1e200 the plan costs more than there are numbers; the oracle alone is as lost as ce."""
-    task = problem(toy_package)
-    far = replace(task, prior=Belief(np.array([1e200, 1.0]), task.prior.covariance))
+    problem = symdual.problem(toy_package)
+    far = replace(problem, prior=Belief(np.array([1e200, 1.0]), problem.prior.covariance))
     monkeypatch.setattr("symdual.api.problem", lambda file, scenario, backend, parts: far)
     result = run(TOY, "--runs", 3, "--controller", "ce", "--controller", "oracle", "--json", "s.json")
     assert result.exit_code == 1
@@ -207,13 +207,13 @@ def chunks(place: Path) -> int:
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
 def test_a_stopped_sweep_keeps_its_chunks_and_is_resumed(
     place: Path,
-    toy_package: LoadedPackage,
+    numba_toy_package: LoadedPackage,
     tmp_path: Path,
     fresh_python: Callable[..., subprocess.CompletedProcess[str]],
     how: signal.Signals,
 ) -> None:
     """The signal comes when ten chunks are done, however fast the machine is."""
-    plan = sweep(problem(toy_package), ["ce"], MANY)
+    plan = sweep(symdual.problem(numba_toy_package), ["ce"], MANY)
     stopped = fresh_python(STOPPED.format(signal=int(how), model=str(TOY), runs=MANY), place, check=False)
     assert chunks(place) == 10
     if how == signal.SIGINT:

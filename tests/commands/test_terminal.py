@@ -75,7 +75,7 @@ def test_who_is_too_sure_is_told_which_other_filters_there_are(tmp_path: Path, m
     file = tmp_path / "levers.py"
     file.write_text(LEVERS)
     said = try_other_filters(file, "lever")
-    assert "whether second_order, iterated or iterated_second_order is more honest than extended here" in said
+    assert "second_order, iterated or iterated_second_order may be more honest here than extended: compare" in said
     assert said.endswith(f"symdual check --belief {file}")
     assert "no filter can differ from iterated on straight: look at noise" in try_other_filters(file, "straight")
     symdual.generate(file, tmp_path / "generated")
@@ -85,4 +85,7 @@ def test_who_is_too_sure_is_told_which_other_filters_there_are(tmp_path: Path, m
     done = CliRunner().invoke(
         main, ["simulate", "levers.py", "--scenario", "moved", "--runs", "30", "--controller", "ce"]
     )
-    assert "iterated_second_order is more honest than extended here: symdual check --belief levers.py" in done.output
+    assert (
+        "iterated_second_order may be more honest here than extended: compare by symdual check --belief levers.py"
+        in done.output
+    )

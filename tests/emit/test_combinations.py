@@ -25,7 +25,7 @@ from ..goldens import body
 from .test_used import unreached, uses
 
 x, v, u, w = sp.symbols("x v u w")
-#: features of models and scenarios, by the group of which a task has one
+#: features of models and scenarios, by the group of which a combination has one
 CHOICES = {
     "unknowns": ("scalar", "many", "process"),
     "filter": FILTERS,
@@ -44,7 +44,7 @@ CHOICES = {
 Pair = tuple[tuple[str, str], tuple[str, str]]
 
 
-def _possible(task: dict[str, str]) -> bool:
+def _possible(chosen: dict[str, str]) -> bool:
     """A Gaussian process has a filter and noise of its own kind."""
     plain = (
         "square_root",
@@ -53,15 +53,15 @@ def _possible(task: dict[str, str]) -> bool:
         "diagonal",
         "dense",
     )
-    return task["unknowns"] != "process" or not set(plain) & set(task.values())
+    return chosen["unknowns"] != "process" or not set(plain) & set(chosen.values())
 
 
-def _pairs(task: dict[str, str]) -> set[Pair]:
-    return set(itertools.combinations(task.items(), 2))
+def _pairs(chosen: dict[str, str]) -> set[Pair]:
+    return set(itertools.combinations(chosen.items(), 2))
 
 
-def tasks() -> Iterator[dict[str, str]]:
-    """Few tasks among which every possible pair of features occurs."""
+def combinations() -> Iterator[dict[str, str]]:
+    """Few combinations among which every possible pair of features occurs."""
     drawn, groups = random.Random(0), list(CHOICES)
     missing = set[Pair]()
     for first, second in itertools.combinations(groups, 2):
@@ -70,28 +70,28 @@ def tasks() -> Iterator[dict[str, str]]:
     while missing:
         first = dict(min(missing))
         tried = [{g: first.get(g) or drawn.choice(CHOICES[g]) for g in groups} for _ in range(100)]
-        best = max(filter(_possible, tried), key=lambda task: len(_pairs(task) & missing))
+        best = max(filter(_possible, tried), key=lambda chosen: len(_pairs(chosen) & missing))
         missing -= _pairs(best)
         yield best
 
 
-def scenario(task: dict[str, str], name: str) -> Scenario:
+def scenario(chosen: dict[str, str], name: str) -> Scenario:
     b = unknown("b", 1.0, 0.5)
     term: sp.Expr = b * u
-    if task["unknowns"] == "many":
+    if chosen["unknowns"] == "many":
         term += features.fourier("g", x, count=10, lengthscale=2.0)
-    elif task["unknowns"] == "process":
+    elif chosen["unknowns"] == "process":
         term += features.gaussian_process("g", x, lengthscale=1.0)
-    heard = signal("weather", usual=1.0) if task["signals"] == "one" else sp.Integer(0)
-    inputs = [u] if task["inputs"] != "two" else [u, w]
-    count = 11 if task["unknowns"] == "many" else 1
-    drift = {"none": None, "diagonal": 0.01, "dense": 0.01 * np.ones((count, count))}[task["drift"]]
+    heard = signal("weather", usual=1.0) if chosen["signals"] == "one" else sp.Integer(0)
+    inputs = [u] if chosen["inputs"] != "two" else [u, w]
+    count = 11 if chosen["unknowns"] == "many" else 1
+    drift = {"none": None, "diagonal": 0.01, "dense": 0.01 * np.ones((count, count))}[chosen["drift"]]
     observation = {
         "states": None,
         "curved": [sp.atan(x), x * v],
         "of unknowns": [x + b * v, v],
-    }[task["observation"]]
-    others = sp.symbols("c:8") if task["states"] == "ten" else ()  # f_x is not written out then
+    }[chosen["observation"]]
+    others = sp.symbols("c:8") if chosen["states"] == "ten" else ()  # f_x is not written out then
     steady = [0.1 * (x + v + sum(others))] * len(others)
     model = Model(
         states=[x, v, *others],
@@ -99,14 +99,14 @@ def scenario(task: dict[str, str], name: str) -> Scenario:
         dynamics=[x + 0.4 * v + 0.1 * heard, v + term + sum(inputs[1:]), *steady],
         observation=observation,
         process_noise=0.01
-        if task["noise"] == "constant"
+        if chosen["noise"] == "constant"
         else sp.diag(0.01 + 0.1 * x**2, *([0.01] * (1 + len(others)))),
         measurement_noise=0.01,
-        filter=task["filter"],
-        square_root=task["covariance"] == "square_root",
-        outliers=3.0 if task["outliers"] == "doubted" else None,
+        filter=chosen["filter"],
+        square_root=chosen["covariance"] == "square_root",
+        outliers=3.0 if chosen["outliers"] == "doubted" else None,
         drift=drift,
-        state_bounds={v: (0.0, None)} if task["bounds of states"] == "some" else None,
+        state_bounds={v: (0.0, None)} if chosen["bounds of states"] == "some" else None,
         name=name,
     )
     asked: dict[str, Any] = {
@@ -116,15 +116,15 @@ def scenario(task: dict[str, str], name: str) -> Scenario:
         "squares, then values": {"cost": [x - 1, u], "terminal_cost": sp.cosh(x)},
         "values, then squares": {"cost": 1 - sp.cos(x) + u**2, "terminal_cost": [x]},
         "end only": {"terminal_cost": [x * v]},
-    }[task["cost"]]
+    }[chosen["cost"]]
     constraints = {"none": [], "states": [x <= 1], "inputs": [v + 0.1 * u <= 1], "unknowns": [b * x <= 3]}[
-        task["constraints"]
+        chosen["constraints"]
     ]
     if constraints:
         asked["constraints"] = constraints
-    if task["inputs"] == "discrete":
+    if chosen["inputs"] == "discrete":
         asked["choices"] = {u: [-1.0, 0.0, 1.0]}
-    if task["bounds of states"] == "of the plant":
+    if chosen["bounds of states"] == "of the plant":
         asked["plant"] = Model(
             model.states,
             inputs,
@@ -138,10 +138,10 @@ def scenario(task: dict[str, str], name: str) -> Scenario:
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two packages for each task: one with all parts, and one without any."""
+    """Two packages for each combination: one with all parts, and one without any."""
     folder = tmp_path_factory.mktemp("combinations")
-    for number, task in enumerate(tasks()):
-        own = gathered(scenario(task, f"model_{number}")).specifications[f"model_{number}"]
+    for number, chosen in enumerate(combinations()):
+        own = gathered(scenario(chosen, f"model_{number}")).specifications[f"model_{number}"]
         derivation = derive(own)
         for parts, kind in ((PARTS, "whole"), ((), "base")):
             for name, content in package(derivation, parts=parts).files.items():

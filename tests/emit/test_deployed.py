@@ -48,8 +48,8 @@ def both(
         last=ys[-1],
     )
     inputs, mean, covariance = json.loads(run(code, package.folder.parent, with_symdual=False).stdout)
-    task = symdual.problem(package, options.get("scenario"))
-    other = symdual.controller(task, controller, window=options.get("window"))
+    problem = symdual.problem(package, options.get("scenario"))
+    other = symdual.controller(problem, controller, window=options.get("window"))
     np.testing.assert_array_equal(inputs, [other.act(y, **said) for y, said in steps])
     belief = other.observe(ys[-1])
     np.testing.assert_array_equal(mean, belief.mean)
@@ -70,7 +70,7 @@ def test_with_a_moving_horizon_and_gaps(toy_package: LoadedPackage, fresh_python
 @pytest.mark.soak
 def test_with_signals(shared_models: Callable[[Path], Path], fresh_python: Run) -> None:
     """A cost by expressions, and forecasts that are given step by step."""
-    package = symdual.load(shared_models(ROOT / "tests/models/tasks.py") / "heated")
+    package = symdual.load(shared_models(ROOT / "tests/models/scenarios.py") / "heated")
     ny = package.NY
     forecast = [{"signals": dict.fromkeys(package.SIGNALS, 0.4)}, {"signals": {}}, {"signals": {}}]
     both(package, fresh_python, "ce", [None, [0.1] * ny, [0.2] * ny, [0.3] * ny], forecast)
@@ -108,7 +108,7 @@ def test_what_it_does_not_know(toy_package: LoadedPackage) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("file", ["tests/models/tasks.py", "tests/models/forms.py"])
+@pytest.mark.parametrize("file", ["tests/models/scenarios.py", "tests/models/forms.py"])
 def test_every_form(shared_models: Callable[[Path], Path], fresh_python: Run, file: str) -> None:
     """Square roots, constraints, cross terms: whatever a package may contain."""
     packages = shared_models(ROOT / file)

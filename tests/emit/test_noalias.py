@@ -99,13 +99,13 @@ def numbers(package: LoadedPackage, program: Program) -> dict[str, np.ndarray]:
     python: Any = InPython(package, program)
     sizes = package.NX, package.NU, package.NTHETA
     place = Place(*(np.full(n, 0.4) for n in sizes), *(np.full(n, 0.3) for n in sizes), horizon=3)
-    task = checks._Sample(python, place, np.random.default_rng(1))
+    sample = checks._Sample(python, place, np.random.default_rng(1))
     calls = {
         (module, name): getattr(getattr(python, module), name)
         for module, name in checks._calls(package)
         if name != "cost_pointer"
     }
-    return dict([*task._filter(calls), *task._planning(calls)])
+    return dict([*sample._filter(calls), *sample._planning(calls)])
 
 
 @pytest.mark.parametrize("name", [*MODELS, *(pytest.param(name, marks=pytest.mark.soak) for name in MORE)])

@@ -1,4 +1,4 @@
-"""What a task can say costs nothing where it is not said: a plain model has no module, no name and no word of it."""
+"""What a scenario can say costs nothing where it is not said: a plain model has no module, name or word of it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def own_words(source: str) -> set[str]:
 
 
 @pytest.mark.parametrize("square_root", [False, True])
-def test_the_code_of_a_plain_model_has_no_trace_of_what_tasks_can_say(square_root: bool) -> None:
+def test_the_code_of_a_plain_model_has_no_trace_of_what_scenarios_can_say(square_root: bool) -> None:
     files = files_of(plain("cart", square_root=square_root), reference=[1.0, 0.0])
     assert not MODULES & set(files)
     for name, content in files.items():

@@ -25,7 +25,6 @@ from symdual.entries.types import shaped
 from symdual.runtime import evaluate
 from symdual.runtime.controller import controller
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import problem
 from symdual.spec.loading import load_model_file
 
 from .conftest import FAST, ROOT, close, files_of, other_compiler
@@ -58,9 +57,9 @@ def test_every_function_agrees_with_plain_python(name: str, through_c: Callable[
     python: Any = InPython(package)
     runs = []
     for one in (python, package):
-        task = checks._Sample(python, around_one(package), np.random.default_rng(1))
+        sample = checks._Sample(python, around_one(package), np.random.default_rng(1))
         calls = checks._calls(one) if one is package else _plain_calls(python, package)
-        runs.append([*task._kernels(calls), *task._filter(calls), *task._planning(calls)])
+        runs.append([*sample._kernels(calls), *sample._filter(calls), *sample._planning(calls)])
     for (what, exact), (_, got) in zip(*runs, strict=True):
         assert close(got, exact, 1e-10), what
 
@@ -74,11 +73,11 @@ def _plain_calls(python: Any, package: LoadedPackage) -> Any:
 
 
 @pytest.mark.soak
-def test_episodes_and_decisions_agree_with_numba(toy_package: LoadedPackage, c_compiler: str) -> None:
+def test_episodes_and_decisions_agree_with_numba(numba_toy_package: LoadedPackage, c_compiler: str) -> None:
     found = {}
-    for package in (toy_package, in_c(toy_package)):
-        task = problem(package)
-        found[package.backend] = symdual.simulate(task, ["ce", "dual", "planned", "oracle"], 3, seed=1)
+    for package in (numba_toy_package, in_c(numba_toy_package)):
+        problem = symdual.problem(package)
+        found[package.backend] = symdual.simulate(problem, ["ce", "dual", "planned", "oracle"], 3, seed=1)
     for name, exact in found["numba"].items():
         got = found["c"][name]
         assert np.array_equal(got.outcomes, exact.outcomes)
@@ -88,10 +87,10 @@ def test_episodes_and_decisions_agree_with_numba(toy_package: LoadedPackage, c_c
             assert close(getattr(got, field), getattr(exact, field)), (name, field)
 
 
-def test_the_info_of_a_step_agrees_with_numba(toy_package: LoadedPackage, c_compiler: str) -> None:
+def test_the_info_of_a_step_agrees_with_numba(numba_toy_package: LoadedPackage, c_compiler: str) -> None:
     steps = [
-        controller(problem(p), "dual").step(controller(problem(p), "dual").init(), [0.3])
-        for p in (toy_package, in_c(toy_package))
+        controller(symdual.problem(p), "dual").step(controller(symdual.problem(p), "dual").init(), [0.3])
+        for p in (numba_toy_package, in_c(numba_toy_package))
     ]
     (_, u, decision_log), (_, u_c, info_c) = steps
     assert close(u_c, u) and close(info_c.costs, decision_log.costs) and close(info_c.parts, decision_log.parts)
@@ -154,10 +153,10 @@ def test_a_part_is_translated_when_one_of_its_functions_is_looked_up(c_compiler:
 
 def test_a_package_through_c_is_copied_and_pickled(through_c: Callable[[str], LoadedPackage]) -> None:
     package = through_c("toy")
-    first = controller(problem(package), "dual").act([0.1])
+    first = controller(symdual.problem(package), "dual").act([0.1])
     for twin in (copy.deepcopy(package), pickle.loads(pickle.dumps(package))):
         assert twin.backend == "c"
-        assert np.array_equal(controller(problem(twin), "dual").act([0.1]), first)
+        assert np.array_equal(controller(symdual.problem(twin), "dual").act([0.1]), first)
 
 
 def test_by_default_c_compiles_where_a_compiler_works(
@@ -181,8 +180,10 @@ def test_by_default_c_compiles_where_a_compiler_works(
         compilation.begun("int nothing;")
 
 
-def test_exact_dual_control_is_left_to_numba(toy_package: LoadedPackage, c_compiler: str) -> None:
-    inputs = [controller(problem(package), "exact").act() for package in (toy_package, in_c(toy_package))]
+def test_exact_dual_control_is_left_to_numba(numba_toy_package: LoadedPackage, c_compiler: str) -> None:
+    inputs = [
+        controller(symdual.problem(package), "exact").act() for package in (numba_toy_package, in_c(numba_toy_package))
+    ]
     assert np.array_equal(*inputs)
 
 
@@ -228,7 +229,7 @@ def test_a_right_translation_passes(through_c: Callable[[str], LoadedPackage]) -
     package, scenarios = through_c("toy"), tuple(TOY.scenarios.values())
     results = checks.check_exported(TOY.specifications["toy"], package, points=2, recursions=False)
     results += checks._functions(TOY.specifications["toy"], package, scenarios)
-    results += checks._controllers(problem(package))
+    results += checks._controllers(symdual.problem(package))
     assert [result.block for result in results if not result.passed] == []
     compared = {result.block for result in results}
     assert {"C: decision.decide_at, planned", "C: filter.step", "C: dual along an episode"} <= compared
@@ -247,7 +248,7 @@ def test_implicit_steps_converge_in_single_precision(through_c: Callable[[str], 
 
 def test_explained_episodes_have_the_noise_of_where_they_are(through_c: Callable[[str], LoadedPackage]) -> None:
     """R = 0.05 + 0.1 (position - 4)^2: a measurement at the light, and one far from it."""
-    world, random = checks._World(problem(through_c("light_dark"))), np.random.default_rng(0)
+    world, random = checks._World(symdual.problem(through_c("light_dark"))), np.random.default_rng(0)
     for place, variance in ((4.0, 0.05), (0.0, 1.65)):
         drawn = [world.measure(0, np.array([place]), random)[0] for _ in range(400)]
         assert np.var(drawn) == pytest.approx(variance, rel=0.3)

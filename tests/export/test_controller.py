@@ -27,7 +27,7 @@ from symdual.runtime import evaluate
 from symdual.runtime.controller import controller
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.options import Options
-from symdual.runtime.problem import Problem, problem
+from symdual.runtime.problem import Problem
 from symdual.runtime.signals import signals_of
 
 from .conftest import ROOT, STRICT, close, other_compiler
@@ -36,15 +36,15 @@ YS = np.array([[np.nan, np.nan], [0.02, 0.31], [0.05, np.nan], [np.nan, np.nan],
 
 
 @pytest.fixture(scope="module")
-def task(through_c: Callable[[str], LoadedPackage]) -> Problem:
+def problem(through_c: Callable[[str], LoadedPackage]) -> Problem:
     """The pendulum's problem, cut to few steps."""
-    return problem(through_c("pendulum")).changed(horizon=8)
+    return symdual.problem(through_c("pendulum")).changed(horizon=8)
 
 
 @pytest.fixture(scope="module")
-def exported(task: Problem) -> Exported:
+def exported(problem: Problem) -> Exported:
     """The controllers in double precision."""
-    return export(task, Settings("swing"))
+    return export(problem, Settings("swing"))
 
 
 @pytest.fixture(scope="module")
@@ -53,9 +53,9 @@ def native(exported: Exported, tmp_path_factory: pytest.TempPathFactory) -> ctyp
     return build(exported, tmp_path_factory.mktemp("native"))
 
 
-def test_it_acts_as_the_controller_in_python(task: Problem, exported: Exported, native: ctypes.CDLL) -> None:
+def test_it_acts_as_the_controller_in_python(problem: Problem, exported: Exported, native: ctypes.CDLL) -> None:
     for one in exported.choices:
-        twin = controller(task, one.name)
+        twin = controller(problem, one.name)
         expected = []
         for y in YS:
             u = twin.act(y)
@@ -66,12 +66,14 @@ def test_it_acts_as_the_controller_in_python(task: Problem, exported: Exported, 
 
 def test_a_package_without_planned_is_exported(c_compiler: str, tmp_path: Path) -> None:
     symdual.generate(ROOT / "examples/pendulum.py", tmp_path)
-    task = problem(symdual.load(tmp_path / "pendulum", backend="c")).changed(horizon=8)
-    found = export(task, Settings("swing"))
+    problem = symdual.problem(symdual.load(tmp_path / "pendulum", backend="c")).changed(horizon=8)
+    found = export(problem, Settings("swing"))
     assert [one.name for one in found.choices] == [kind.name for kind in EXPORTED if not kind.part]
-    assert [reason.partition("--with ")[2].partition("`")[0] for reason in found.left_out] == ["planned", "thompson"]
+    assert [reason.partition("--with ")[2].partition("`")[0] for reason in found.left_out] == [
+        kind.part for kind in EXPORTED if kind.part
+    ]
     native, dual = build(found, tmp_path), next(one for one in found.choices if one.name == "dual")
-    twin = controller(task, "dual")
+    twin = controller(problem, "dual")
     expected = [[*twin.act(y), *twin.belief.mean, 0.0] for y in YS]
     assert close(drive(native, found, dual.number, YS), expected, 1e-5)
 
@@ -93,9 +95,9 @@ def test_a_filter_that_finds_outliers_is_exported(c_compiler: str, tmp_path: Pat
     """Six numbers in a row that are too far off: five count less, the sixth widens what is believed of the states."""
     (tmp_path / "cart.py").write_text(CART)
     symdual.generate(tmp_path / "cart.py", tmp_path)
-    task = problem(symdual.load(tmp_path / "cart", backend="c"))
-    found = export(task, Settings("cart", controllers=("ce",)))
-    native, twin, ys = build(found, tmp_path), controller(task, "ce"), np.array([[3.6, 0.1]] + 7 * [[12.0, 0.0]])
+    problem = symdual.problem(symdual.load(tmp_path / "cart", backend="c"))
+    found = export(problem, Settings("cart", controllers=("ce",)))
+    native, twin, ys = build(found, tmp_path), controller(problem, "ce"), np.array([[3.6, 0.1]] + 7 * [[12.0, 0.0]])
     expected, counts = [], []
     for y in ys:
         expected.append([*twin.act(y), *twin.belief.mean, 0.0])
@@ -106,13 +108,13 @@ def test_a_filter_that_finds_outliers_is_exported(c_compiler: str, tmp_path: Pat
 
 
 def test_a_task_with_constraints_is_exported(through_c: Callable[[str], LoadedPackage], tmp_path: Path) -> None:
-    task = problem(through_c("brim"))
-    found = export(task, Settings("brim"))
+    problem = symdual.problem(through_c("brim"))
+    found = export(problem, Settings("brim"))
     assert [one.name for one in found.choices] == [kind.name for kind in EXPORTED]
     assert not found.left_out
     native, ys = build(found, tmp_path), np.array([[np.nan, np.nan], [0.1, 0.3], [0.2, np.nan], [0.45, 0.4]])
     for one in found.choices:
-        twin = controller(task, one.name)
+        twin = controller(problem, one.name)
         expected = [[*twin.act(y), *twin.belief.mean, 0.0] for y in ys]
         assert close(drive(native, found, one.number, ys), expected, 1e-6), one.name
 
@@ -122,35 +124,36 @@ def test_what_a_task_can_say_is_exported_too(
     name: str, through_c: Callable[[str], LoadedPackage], tmp_path: Path
 ) -> None:
     """Signals that change, choices, a square-root filter with noise that depends: told the same, C acts alike."""
-    task = problem(through_c(name))
-    found = export(task, Settings("told", controllers=("ce", "dual")))
-    native, ny = build(found, tmp_path, ("-O0",)), task.package.NY
+    problem = symdual.problem(through_c(name))
+    found = export(problem, Settings("told", controllers=("ce", "dual")))
+    native, ny = build(found, tmp_path, ("-O0",)), problem.package.NY
     ys = np.random.default_rng(1).normal(size=(4, ny)) + evaluate.observation(
-        task.package, task.start, task.prior.mean[task.package.NX :]
+        problem.package, problem.start, problem.prior.mean[problem.package.NX :]
     )
     for one in found.choices:
-        twin = controller(task, one.name)
+        twin = controller(problem, one.name)
         memory = np.zeros(found.bytes // 8)
-        place, u = ctypes.c_void_p(memory.ctypes.data), np.zeros(task.package.NU)
+        place, u = ctypes.c_void_p(memory.ctypes.data), np.zeros(problem.package.NU)
         native.told_init(place)
         assert native.told_use(place, one.number) == 0
         for k, y in enumerate(ys):
-            told = {signal: 4.0 + (-1) ** k + n for n, signal in enumerate(signals_of(task.package))}
+            told = {signal: 4.0 + (-1) ** k + n for n, signal in enumerate(signals_of(problem.package))}
             if told:
                 values = np.array(list(told.values()))
                 assert native.told_set_signals(place, k, ctypes.c_void_p(values.ctypes.data)) == 0
             expected = twin.act(y, **({"signals": told} if told else {}))
             assert native.told_act(place, ctypes.c_void_p(y.ctypes.data), ctypes.c_void_p(u.ctypes.data)) >= 0
-            assert close(u, expected, 1e-7) and close(memory[: task.package.NZ], twin.belief.mean, 1e-9), (one.name, k)
+            assert close(u, expected, 1e-7), (one.name, k)
+            assert close(memory[: problem.package.NZ], twin.belief.mean, 1e-9), (one.name, k)
 
 
 def test_signals_without_values_have_a_status_of_their_own(
     through_c: Callable[[str], LoadedPackage], tmp_path: Path
 ) -> None:
-    task = problem(through_c("heated"))
-    assert task.signals is not None
-    unheard = task.signals._replace(believed=np.full_like(task.signals.believed, np.nan))
-    found = export(replace(task, signals=unheard), Settings("told", controllers=("ce",)))
+    problem = symdual.problem(through_c("heated"))
+    assert problem.signals is not None
+    unheard = problem.signals._replace(believed=np.full_like(problem.signals.believed, np.nan))
+    found = export(replace(problem, signals=unheard), Settings("told", controllers=("ce",)))
     native = build(found, tmp_path, ("-O0",))
     memory, u, values = np.zeros(found.bytes // 8), np.zeros(1), np.array([6.0, 20.0])
     place, input_, given = (ctypes.c_void_p(array.ctypes.data) for array in (memory, u, values))
@@ -162,14 +165,17 @@ def test_signals_without_values_have_a_status_of_their_own(
     assert native.told_act(place, None, input_) == 0
 
 
-def test_single_precision_has_no_random_numbers(task: Problem) -> None:
-    found = export(task, Settings("low", "float"))
-    assert found.left_out == ('the controller "thompson" draws its random numbers in double precision',)
+def test_single_precision_has_no_random_numbers(problem: Problem) -> None:
+    found = export(problem, Settings("low", "float"))
+    assert found.left_out == tuple(
+        f'the controller "{name}" draws its random numbers in double precision'
+        for name in ("thompson", "rollout", "scenario", "dither")
+    )
     with pytest.raises(SymdualError, match="in double precision"):
-        export(task, Settings("low", "float", controllers=("thompson",)))
+        export(problem, Settings("low", "float", controllers=("thompson",)))
 
 
-def test_what_a_controller_is_told_has_setters(task: Problem, exported: Exported, native: ctypes.CDLL) -> None:
+def test_what_a_controller_is_told_has_setters(problem: Problem, exported: Exported, native: ctypes.CDLL) -> None:
     """Seed and number of decisions of `thompson`: the same draws as in Python."""
     number = next(one.number for one in exported.choices if one.name == "thompson")
     memory, u = np.zeros(exported.bytes // 8), np.zeros(1)
@@ -182,7 +188,7 @@ def test_what_a_controller_is_told_has_setters(task: Problem, exported: Exported
     wide = np.array([-50.0, 50.0])  # the usual bounds are where every draw ends
     assert native.swing_set_bounds(place, *(ctypes.c_void_p(wide[a:].ctypes.data) for a in (0, 1))) == 0
     told = [Options(hold=2, seed=seed) for seed in (3, 4)]
-    twin, other = (controller(task.changed(bounds=wide[:, None]), "thompson", options=one) for one in told)
+    twin, other = (controller(problem.changed(bounds=wide[:, None]), "thompson", options=one) for one in told)
     differences = []
     for y in YS:
         assert native.swing_act(place, ctypes.c_void_p(y.ctypes.data), input_) >= 0
@@ -191,18 +197,18 @@ def test_what_a_controller_is_told_has_setters(task: Problem, exported: Exported
     assert max(differences) > 1e-3
 
 
-def test_a_window_goes_on_for_ever(task: Problem, tmp_path: Path) -> None:
-    moving = export(task, Settings("swing", window=3, controllers=("ce",)))
+def test_a_window_goes_on_for_ever(problem: Problem, tmp_path: Path) -> None:
+    moving = export(problem, Settings("swing", window=3, controllers=("ce",)))
     ys = np.array([[0.01 * k, 0.1] for k in range(12)])
     got = drive(build(moving, tmp_path), moving, 0, ys)
-    twin = controller(task, "ce", window=3)
+    twin = controller(problem, "ce", window=3)
     assert close(got[:, 0], [twin.act(y)[0] for y in ys], 1e-9)
     assert not got[:, -1].any()
 
 
-def test_other_compilers_have_nothing_to_say(exported: Exported, task: Problem, tmp_path: Path) -> None:
+def test_other_compilers_have_nothing_to_say(exported: Exported, problem: Problem, tmp_path: Path) -> None:
     command = other_compiler("clang")
-    for name, text in {**exported.files, **export(task, Settings("low", "float", order=2)).files}.items():
+    for name, text in {**exported.files, **export(problem, Settings("low", "float", order=2)).files}.items():
         (tmp_path / name).write_text(text)
     for name in ("swing.c", "low.c"):
         compile_files([tmp_path / name], [*STRICT, "-O1", "-c"], tmp_path / "x.o", (command,))
@@ -223,7 +229,7 @@ def test_optimising_finds_nothing_to_warn_of(
     name: str, flags: str, through_c: Callable[[str], LoadedPackage], tmp_path: Path
 ) -> None:
     """What a compiler sees after it has unrolled and inlined, it warns of at these levels only."""
-    found = export(problem(through_c(name)), Settings("quiet", controllers=("ce",)))
+    found = export(symdual.problem(through_c(name)), Settings("quiet", controllers=("ce",)))
     for file, text in found.files.items():
         (tmp_path / file).write_text(text)
     compile_files([tmp_path / "quiet.c"], [*STRICT, *flags.split(), "-c"], tmp_path / "x.o")
@@ -295,7 +301,7 @@ int main(void)
 """
 
 
-def test_it_runs_clean_under_the_sanitizers(exported: Exported, task: Problem, tmp_path: Path) -> None:
+def test_it_runs_clean_under_the_sanitizers(exported: Exported, problem: Problem, tmp_path: Path) -> None:
     """The statuses of what makes no sense, the same inputs as ever, and nothing that C leaves undefined."""
     for name, text in {**exported.files, "main.c": MAIN}.items():
         (tmp_path / name).write_text(text)
@@ -308,7 +314,7 @@ def test_it_runs_clean_under_the_sanitizers(exported: Exported, task: Problem, t
     assert done.returncode == 0, done.stderr
     lines = done.stdout.split("\n")
     assert lines[0] == "-5"
-    twin = controller(task, "dual")
+    twin = controller(problem, "dual")
     for k in range(8):
         y = [np.nan, np.nan] if k in (0, 2) else [0.02 * (k - 1), 0.1]
         status, u = lines[1 + k].split()
@@ -318,11 +324,11 @@ def test_it_runs_clean_under_the_sanitizers(exported: Exported, task: Problem, t
     assert lines[11:] == ["-2", "-6 -6 -6", "0 0", "0 0", "0 1", "8", "1", ""]
 
 
-def test_single_precision_is_close_where_nothing_is_lost(task: Problem, tmp_path: Path) -> None:
-    single = export(task, Settings("low", "float", controllers=("ce",)))
-    assert not single.warnings and single.bytes < export(task, Settings("low", controllers=("ce",))).bytes
+def test_single_precision_is_close_where_nothing_is_lost(problem: Problem, tmp_path: Path) -> None:
+    single = export(problem, Settings("low", "float", controllers=("ce",)))
+    assert not single.warnings and single.bytes < export(problem, Settings("low", controllers=("ce",))).bytes
     got = drive(build(single, tmp_path), single, 0, YS)
-    twin = controller(task, "ce")
+    twin = controller(problem, "ce")
     expected = []
     for y in YS:
         twin.act(y)
@@ -331,14 +337,14 @@ def test_single_precision_is_close_where_nothing_is_lost(task: Problem, tmp_path
     assert not re.search(r"[^\w.][0-9]+\.[0-9]+(e[-+]?[0-9]+)?[^\w.]", single.files["low.c"])  # no double among floats
 
 
-def test_what_single_precision_would_lose_is_said_in_numbers(task: Problem) -> None:
-    hot = task.changed(reference=[4e6, 0.0])
+def test_what_single_precision_would_lose_is_said_in_numbers(problem: Problem) -> None:
+    hot = problem.changed(reference=[4e6, 0.0])
     (sentence,) = (text for text in losses(hot) if text.startswith("angle"))
     assert "size 4e+06" in sentence and "--real double" in sentence
-    far = task.changed(start=[3e5, 0.0])  # measured with a deviation of 0.03
+    far = problem.changed(start=[3e5, 0.0])  # measured with a deviation of 0.03
     assert any(text.startswith("angle is measured with a deviation of 0.0316") for text in losses(far))
-    assert not any("measured" in text for text in losses(task.changed(start=[1e5, 0.0])))
-    vast = task.changed(state_cost=np.diag([1e40, 1.0]))
+    assert not any("measured" in text for text in losses(problem.changed(start=[1e5, 0.0])))
+    vast = problem.changed(state_cost=np.diag([1e40, 1.0]))
     assert any("the state cost goes from" in text for text in losses(vast))
 
 
@@ -362,9 +368,9 @@ def test_what_single_precision_would_lose_is_said_in_numbers(task: Problem) -> N
         "dbl",
     ],
 )
-def test_a_prefix_that_is_no_name_is_refused(prefix: str, task: Problem) -> None:
+def test_a_prefix_that_is_no_name_is_refused(prefix: str, problem: Problem) -> None:
     with pytest.raises(SymdualError, match="the prefix"):
-        export(task, Settings(prefix))
+        export(problem, Settings(prefix))
 
 
 @pytest.mark.parametrize("prefix", ["arm", "linux", "unix"])
@@ -373,9 +379,9 @@ def test_a_prefix_may_be_what_a_compiler_calls_its_machine(prefix: str) -> None:
     assert checked_prefix(prefix) == prefix and safe(prefix) != prefix
 
 
-def test_unknown_controllers_are_refused(task: Problem) -> None:
+def test_unknown_controllers_are_refused(problem: Problem) -> None:
     with pytest.raises(SymdualError, match=r'"oracle" cannot be exported.*possible: ce, cautious'):
-        export(task, Settings("swing", controllers=("oracle",)))
+        export(problem, Settings("swing", controllers=("oracle",)))
 
 
 def test_nothing_is_left_to_the_target(exported: Exported) -> None:
@@ -414,11 +420,28 @@ def test_the_same_bytes_under_any_hash_seed(
     code = f"""
     import hashlib, symdual
     from symdual.export.controller import Settings, export
-    task = symdual.problem(symdual.load({str(package_of("pendulum"))!r}, backend="c")).changed(horizon=8)
-    text = "".join(export(task, Settings("swing")).files.values())
+    problem = symdual.problem(symdual.load({str(package_of("pendulum"))!r}, backend="c")).changed(horizon=8)
+    text = "".join(export(problem, Settings("swing")).files.values())
     print(hashlib.sha256(text.encode()).hexdigest())
     """
     import hashlib
 
     own = hashlib.sha256("".join(exported.files.values()).encode()).hexdigest()
     assert fresh_python(code, tmp_path, PYTHONHASHSEED="123").stdout.strip() == own
+
+
+def test_a_guarded_dual_is_exported(task: Problem, tmp_path: Path) -> None:
+    """Where `dual` counts uncertainty far too much: the same inputs are rejected, in favour of the same ones."""
+    reckless, options = replace(task, dual_weight=50.0), Options(guard=True, samples=16)
+    found = export(reckless, Settings("swing", controllers=("ce", "dual"), options=options))
+    assert "swing_set_samples" in found.files["swing.h"] and "swing_set_guard" not in found.files["swing.h"]
+    assert "swing_set_samples" not in export(task, Settings("swing", controllers=("dual",))).files["swing.h"]
+    native, (ce, dual) = build(found, tmp_path), found.choices
+    for one in (ce, dual):
+        twin, state, expected, rejected = controller(reckless, one.name, options=options), None, [], 0
+        for y in YS:
+            state, u, info = twin.step(twin.init() if state is None else state, y)
+            rejected += info.guard is not None and info.guard.rejected
+            expected.append([*u, *state.belief.mean, 0.0])
+        assert (rejected > 0) == (one.name == "dual")
+        assert close(drive(native, found, one.number, YS), expected, 1e-5), one.name

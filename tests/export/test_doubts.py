@@ -16,7 +16,7 @@ from symdual.export.controller import Settings, export
 from symdual.runtime.controller import controller
 from symdual.runtime.doubts import KINDS
 from symdual.runtime.info import State
-from symdual.runtime.problem import Problem, problem
+from symdual.runtime.problem import Problem
 
 # where an input is squared, its opposite is worth as much
 MODELS = """
@@ -37,38 +37,38 @@ YS = np.array([[1.0, 0.5], [1.1, 0.4], [np.nan, 0.0], [40.0, -9.0], [-30.0, 10.0
 
 
 @pytest.fixture(scope="module")
-def task_of(
+def problem_of(
     c_compiler: str, shared_models: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], Problem]:
     file = tmp_path_factory.mktemp("models") / "doubtful.py"
     file.write_text(MODELS)
-    return lambda name: problem(symdual.load(shared_models(file) / name, backend="c"))
+    return lambda name: symdual.problem(symdual.load(shared_models(file) / name, backend="c"))
 
 
 @pytest.mark.parametrize("name", ["single", "angled", "picked"])
 def test_an_exported_controller_says_what_speaks_against_its_input(
-    task_of: Callable[[str], Problem], name: str, tmp_path: Path
+    problem_of: Callable[[str], Problem], name: str, tmp_path: Path
 ) -> None:
-    task = task_of(name)
-    exported = export(task, Settings("doubting", controllers=("ce", "dual")))
+    problem = problem_of(name)
+    exported = export(problem, Settings("doubting", controllers=("ce", "dual")))
     text = '#include "doubting.h"\nint doubts_of(const doubting_controller *c) { return c->doubts; }\n'
     text += "void limit(doubting_controller *c) { c->settings.iterations = 1; }\n"
     native = build(replace(exported, files={**exported.files, "probe.c": text}), tmp_path)
     memory = np.zeros(exported.bytes // 8 + 1)
     place, met = ctypes.c_void_p(memory.ctypes.data), 0
     for number, limited in ((one.number, limited) for one in exported.choices for limited in (False, True)):
-        twin = controller(task, exported.choices[number].name)
+        twin = controller(problem, exported.choices[number].name)
         native.doubting_init(place)
         native.doubting_use(place, number)
         if limited:
             native.limit(place)
             twin.solver.settings["iterations"] = 1
         state = twin.init()
-        for given in YS[:, : task.package.NY]:
+        for given in YS[:, : problem.package.NY]:
             belief, statistics = twin.solver.observe(state, given)
             u, status, plans = twin.solver.decide(State(state.k, belief, None, state.plans))
             wanted = {doubt.kind for doubt in twin.solver.doubts(state.k, belief, statistics, u, status)}
-            y, applied = given.copy(), np.zeros(task.package.NU)
+            y, applied = given.copy(), np.zeros(problem.package.NU)
             assert native.doubting_act(place, ctypes.c_void_p(y.ctypes.data), ctypes.c_void_p(applied.ctypes.data)) >= 0
             assert applied == pytest.approx(u, rel=1e-6, abs=1e-6)
             bits = native.doubts_of(place)

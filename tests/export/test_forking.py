@@ -138,27 +138,27 @@ def test_a_fork_after_something_was_compiled(
     package_of: Callable[[str], Path], c_compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backend, "_BACKENDS", {})
-    task = symdual.problem(symdual.load(package_of("toy"), backend="c"))
-    before = symdual.controller(task, "ce").act([0.1])
+    problem = symdual.problem(symdual.load(package_of("toy"), backend="c"))
+    before = symdual.controller(problem, "ce").act([0.1])
 
     def work() -> None:
-        assert np.array_equal(symdual.controller(task, "ce").act([0.1]), before)  # compiled before
+        assert np.array_equal(symdual.controller(problem, "ce").act([0.1]), before)  # compiled before
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
-        symdual.controller(task, "cautious").act([0.1])  # and now
+        symdual.controller(problem, "cautious").act([0.1])  # and now
 
     in_child(work)
-    assert np.array_equal(symdual.controller(task, "ce").act([0.1]), before)
+    assert np.array_equal(symdual.controller(problem, "ce").act([0.1]), before)
 
 
-def _decide(task: Any) -> list[float]:
-    return [float(u) for u in symdual.controller(task, "dual").act([0.1])]
+def _decide(problem: Any) -> list[float]:
+    return [float(u) for u in symdual.controller(problem, "dual").act([0.1])]
 
 
 def test_a_pool_of_forked_processes_decides(package_of: Callable[[str], Path], c_compiler: str) -> None:
-    task = symdual.problem(symdual.load(package_of("toy"), backend="c"))
-    here = _decide(task)
+    problem = symdual.problem(symdual.load(package_of("toy"), backend="c"))
+    here = _decide(problem)
     with multiprocessing.get_context("fork").Pool(2) as pool:
-        assert pool.map_async(_decide, [task] * 3).get(PATIENCE) == [here] * 3
+        assert pool.map_async(_decide, [problem] * 3).get(PATIENCE) == [here] * 3
 
 
 def test_a_lock_that_another_thread_holds_is_open_in_a_forked_process(held: Callable[[Any], None]) -> None:

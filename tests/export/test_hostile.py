@@ -254,7 +254,7 @@ DEEDS = {
 
 
 def odd_compiler(file: Path, chance: random.Random) -> list[str]:
-    """A compiler whose three tasks are done by chance, one of them at least as it should be."""
+    """A compiler whose three jobs are done by chance, one of them at least as it should be."""
     deeds = [chance.choice(["compile", chance.choice(list(DEEDS))]) for _ in range(3)]
     version, code, library = (f"({DEEDS[deed]})" for deed in deeds)
     file.write_text(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import symdual
 from symdual.checks.exported import build
 from symdual.common.arrays import Array
 from symdual.export.controller import Exported, Settings, export
@@ -16,7 +17,7 @@ from symdual.runtime import evaluate
 from symdual.runtime.belief import Belief
 from symdual.runtime.controller import controller
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Problem, problem
+from symdual.runtime.problem import Problem
 
 from .conftest import close
 
@@ -71,39 +72,39 @@ class Driven:
 def made(
     through_c: Callable[[str], LoadedPackage], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], tuple[Problem, Exported, ctypes.CDLL]]:
-    """Return a function that exports the task of a model of the project, once."""
+    """Return a function that exports the problem of a model of the project, once."""
     found: dict[str, tuple[Problem, Exported, ctypes.CDLL]] = {}
 
     def make(name: str) -> tuple[Problem, Exported, ctypes.CDLL]:
         if name not in found:
-            task = problem(through_c(name))
-            exported = export(task, Settings("set"))
-            found[name] = task, exported, build(exported, tmp_path_factory.mktemp(name), ("-O1",))
+            problem = symdual.problem(through_c(name))
+            exported = export(problem, Settings("set"))
+            found[name] = problem, exported, build(exported, tmp_path_factory.mktemp(name), ("-O1",))
         return found[name]
 
     return make
 
 
-def set_numbers(driven: Driven, task: Problem) -> None:
-    """Give an exported controller all numbers of a task by its setters."""
-    more = task.objective
-    for k in range(task.horizon + 1):
-        assert driven("set_reference", k, task.reference[k]) == FINE
-        assert driven("set_state_cost", k, task.state_cost[k]) == FINE
-        if k == task.horizon:
+def set_numbers(driven: Driven, problem: Problem) -> None:
+    """Give an exported controller all numbers of a problem by its setters."""
+    more = problem.objective
+    for k in range(problem.horizon + 1):
+        assert driven("set_reference", k, problem.reference[k]) == FINE
+        assert driven("set_state_cost", k, problem.state_cost[k]) == FINE
+        if k == problem.horizon:
             continue
-        assert driven("set_input_cost", k, task.input_cost[k], task.floors[k]) == FINE
+        assert driven("set_input_cost", k, problem.input_cost[k], problem.floors[k]) == FINE
         if more is not None:
             assert driven("set_cross_cost", k, more.cross_cost[k]) == FINE
             assert driven("set_input_reference", k, more.input_reference[k]) == FINE
-            if task.package.TERMS:
+            if problem.package.TERMS:
                 assert driven("set_cost_weights", k, more.cost_weights[k]) == FINE
-    if more is not None and task.package.ENDS:
+    if more is not None and problem.package.ENDS:
         assert driven("set_terminal_weights", more.terminal_weights) == FINE
     if more is not None and more.constraint_weights.size:
         assert driven("set_constraint_weights", more.constraint_weights) == FINE
-    assert driven("set_bounds", *task.bounds) == FINE
-    assert driven("set_belief", task.prior.mean, task.prior.covariance) == FINE
+    assert driven("set_bounds", *problem.bounds) == FINE
+    assert driven("set_belief", problem.prior.mean, problem.prior.covariance) == FINE
 
 
 OTHER: dict[str, dict[str, Any]] = {
@@ -124,16 +125,16 @@ OTHER: dict[str, dict[str, Any]] = {
 def test_the_same_numbers_make_the_same_inputs(
     name: str, made: Callable[[str], tuple[Problem, Exported, ctypes.CDLL]]
 ) -> None:
-    task, exported, native = made(name)
-    package = task.package
+    problem, exported, native = made(name)
+    package = problem.package
     random = np.random.default_rng(3)
     spread = random.normal(size=(package.NZ, package.NZ))
-    other = task.changed(**OTHER[name])
-    known = np.diagonal(task.prior.covariance) == 0.0
+    other = problem.changed(**OTHER[name])
+    known = np.diagonal(problem.prior.covariance) == 0.0
     spread[known] = 0.0
     covariance = 0.1 * spread @ spread.T
     other = other.changed(
-        start=task.start + 0.1 * ~known[: package.NX],
+        start=problem.start + 0.1 * ~known[: package.NX],
         start_covariance=covariance[: package.NX, : package.NX],
         prior_covariance=covariance[package.NX :, package.NX :],
     )
@@ -168,9 +169,9 @@ def test_choices_and_bounds_agree(made: Callable[[str], tuple[Problem, Exported,
 def test_nonsense_is_refused_and_changes_nothing(
     made: Callable[[str], tuple[Problem, Exported, ctypes.CDLL]],
 ) -> None:
-    task, exported, native = made("pendulum")
+    problem, exported, native = made("pendulum")
     driven, usual = (Driven(exported, native, "dual").init() for _ in range(2))
-    nz, horizon = task.package.NZ, task.horizon
+    nz, horizon = problem.package.NZ, problem.horizon
     sound = np.eye(nz)
     skew, wide, negative = sound.copy(), sound.copy(), sound.copy()
     skew[0, 1], wide[0, 1], wide[1, 0], negative[2, 2] = 0.5, 1.5, 1.5, -0.1
@@ -210,10 +211,10 @@ def test_an_act_without_an_input_leaves_no_trace(
     name: str, made: Callable[[str], tuple[Problem, Exported, ctypes.CDLL]]
 ) -> None:
     """At the end, `act` takes no measurement, however often it is called; `observe` takes the last one."""
-    task, exported, native = made(name)
+    problem, exported, native = made(name)
     driven = Driven(exported, native, "ce").init()
-    y = np.full(task.package.NY, 0.05)
-    for _ in range(task.horizon):
+    y = np.full(problem.package.NY, 0.05)
+    for _ in range(problem.horizon):
         assert driven.act(y)[0] >= FINE
     before = driven._memory[: exported.memory["belief"] // 8].copy()
     numbers = driven._memory.copy()
@@ -232,8 +233,8 @@ def test_what_was_learned_of_a_function_can_be_given_back(
     made: Callable[[str], tuple[Problem, Exported, ctypes.CDLL]],
 ) -> None:
     """Rows of Gaussian processes hold what was learned with a minus: they are no variances."""
-    task, exported, native = made("hidden")
-    twin, driven = controller(task, "ce"), Driven(exported, native, "ce").init()
+    problem, exported, native = made("hidden")
+    twin, driven = controller(problem, "ce"), Driven(exported, native, "ce").init()
     for y in ([0.0, 0.0], [0.1, 0.3], [0.2, 0.2]):
         twin.act(y)
         assert driven.act(np.array(y))[0] >= FINE
@@ -245,15 +246,15 @@ def test_what_was_learned_of_a_function_can_be_given_back(
 def test_the_plan_of_a_discrete_input_without_anything_to_learn_goes_through_its_input(
     made: Callable[[str], tuple[Problem, Exported, ctypes.CDLL]],
 ) -> None:
-    """The plan among the stored plans of `planned` is the one without switches then."""
-    task, exported, native = made("valved")
-    known = task.changed(start=-0.4, prior_covariance=0.0, start_covariance=0.0)  # the best valve is no choice
+    """Then the stored plan of `planned` begins with the valve that was chosen."""
+    problem, exported, native = made("valved")
+    known = problem.changed(start=-0.4, prior_covariance=0.0, start_covariance=0.0)  # the best valve is no choice
     driven = Driven(exported, native, "planned").init()
     assert driven("set_belief", known.prior.mean, known.prior.covariance) == FINE
     status, u = driven.act(None)
     twin = controller(known, "planned")
     _, expected, info = twin.step(twin.init())
     assert status >= FINE and close(u, expected, 1e-6)  # both have searched
-    assert driven("plan") == task.horizon
-    states, inputs = driven.planned(task.horizon, task.package.NX)
+    assert driven("plan") == problem.horizon
+    states, inputs = driven.planned(problem.horizon, problem.package.NX)
     assert close(inputs, info.planned_inputs, 1e-6) and close(states, info.planned_states, 1e-6)

@@ -103,11 +103,11 @@ def test_who_asks_for_c_hears_of_it(
 ) -> None:
     failing(monkeypatch, "", how)
     package = symdual.load(package_of("toy"), backend="c")
-    task = symdual.problem(package)
+    problem = symdual.problem(package)
     tries: list[Callable[[], object]] = [
         lambda: evaluate.dynamics(package, [1.0], [0.5], [2.0]),
-        lambda: symdual.controller(task, "dual"),
-        lambda: symdual.simulate(task, "ce", runs=1),
+        lambda: symdual.controller(problem, "dual"),
+        lambda: symdual.simulate(problem, "ce", runs=1),
     ]
     for attempt in tries:
         with pytest.raises(BackendFailure) as caught:
@@ -133,33 +133,33 @@ def test_a_controller_is_made_anew(
 
     monkeypatch.setattr(module, "Solver", Solver)
     failing(monkeypatch, part, "killed")
-    task = symdual.problem(symdual.load(package_of("toy")))
+    problem = symdual.problem(symdual.load(package_of("toy")))
     with pytest.warns(symdual.SymdualWarning, match="SIGKILL; numba compiles instead"):
-        symdual.controller(task, "dual")
+        symdual.controller(problem, "dual")
     assert benches == ["c", "numba"]
-    symdual.controller(task, "ce")
-    assert benches == ["c", "numba", "numba"] and task.package.backend == "numba"
+    symdual.controller(problem, "ce")
+    assert benches == ["c", "numba", "numba"] and problem.package.backend == "numba"
 
 
 def test_a_sweep_is_settled_before_it_is_described(
     package_of: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing(monkeypatch, "episode", "untranslatable")
-    task = symdual.problem(symdual.load(package_of("toy")))
-    plan = sweep(task, ["ce", "dual", "oracle"], 2)
+    problem = symdual.problem(symdual.load(package_of("toy")))
+    plan = sweep(problem, ["ce", "dual", "oracle"], 2)
     told: list[str] = []
     with pytest.warns(symdual.SymdualWarning, match="no such thing in C; numba"):
-        readiness.settle(task, plan.controllers, progress=lambda what, share: told.append(what))
-    assert task.package.backend == task.plant.backend == "numba"
+        readiness.make_ready(problem, plan.controllers, progress=lambda what, share: told.append(what))
+    assert problem.package.backend == problem.plant.backend == "numba"
     assert "backend" not in plan.description.identity["versions"]
 
 
 def test_all_parts_of_a_sweep_are_compiled(package_of: Callable[[str], Path]) -> None:
-    task = symdual.problem(symdual.load(package_of("toy")))
+    problem = symdual.problem(symdual.load(package_of("toy")))
     told: list[str] = []
-    readiness.settle(task, ["ce", "dual"], progress=lambda what, share: told.append(what))
+    readiness.make_ready(problem, ["ce", "dual"], progress=lambda what, share: told.append(what))
     assert told[0] == "compiling toy: ce" and told[-1] == "compiling toy: episodes"
-    assert task.package.backend == "c"
+    assert problem.package.backend == "c"
 
 
 def test_what_is_pickled_stays_on_standby(package_of: Callable[[str], Path]) -> None:
@@ -205,8 +205,8 @@ def test_from_the_first_command_to_the_last(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(backend, "_BACKENDS", {})
     errors.SAID.clear()
     with pytest.warns(symdual.SymdualWarning, match="out of memory; numba"):
-        task = symdual.problem(tmp_path / "tank.py")
-        first = symdual.controller(task, "dual").act([0.1])
+        problem = symdual.problem(tmp_path / "tank.py")
+        first = symdual.controller(problem, "dual").act([0.1])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         by_numba = symdual.controller(symdual.problem(tmp_path / "tank.py", backend="numba"), "dual")

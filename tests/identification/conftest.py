@@ -58,7 +58,11 @@ def interpreted_likelihood(interpreted: Callable[[Model], Any]) -> Callable[[Mod
         files = modules_of(found.files)
         modules = {"kernels": vars(found.kernels), "options": options}
         noise = ("true_noise", "likelihood_noise") if named.noise is not None else ()
-        for name in ("records", "blocks", *noise, "innovation", "likelihood", "likelihood_gradient", "information"):
+        moments = ("moments", "curvature", "likelihood_moments") if "moments" in files else ("curvature",)
+        for name in (
+            *("records", "blocks", *noise, *moments),
+            *("innovation", "likelihood", "likelihood_gradient", "information"),
+        ):
             modules[name] = _executed(name, found.files[files[name]].decode(), modules)
             setattr(found, name, types.SimpleNamespace(**modules[name]))
         found.name = named.name

@@ -17,7 +17,7 @@ from symdual import Model, Scenario, features, unknown
 from symdual.common.errors import ModelError, SymdualError
 from symdual.derive.derivation import derive
 from symdual.emit.package import package as rendered
-from symdual.identification.parameters.prior_model import PriorModel
+from symdual.identification.parameters.prior_model import PriorModel, prior_model
 from symdual.identification.result import Fit
 from symdual.identification.standard_errors import Certainty, correlations
 from symdual.identification.surroundings import read_recordings
@@ -341,3 +341,25 @@ def test_a_file_with_several_scenarios_or_models_wants_a_name(tmp_path: Path) ->
     with pytest.raises(SymdualError, match="several models; name one of cart, second"):
         symdual.fit(file, ride(20, 0), folder=tmp_path)
     assert list(tmp_path.iterdir()) == [file]  # nothing is generated before it is clear for what
+
+
+@pytest.mark.soak
+def test_a_fit_with_terms_of_second_order_is_honest_where_a_measurement_is_curved(tmp_path: Path) -> None:
+    """A state with variance q around a known mean, of which c x^2 is seen: E y = c (mean^2 + q), not c mean^2."""
+    c, found = unknown("c", 0.8, 0.1), {}
+    for filter in ("extended", "second_order"):
+        model = Model(
+            [x], [u], [u], observation=[c * x**2], process_noise=4.0, measurement_noise=0.25, filter=filter, name=filter
+        )
+        about = prior_model(Scenario(model, 5, start=5.0, start_covariance=4.0), folder=tmp_path)
+        errors = []
+        for seed in range(30):
+            random = np.random.default_rng(seed)
+            applied = random.uniform(3.0, 8.0, 200)
+            states = np.concatenate([[5.0], applied[:-1]]) + 2.0 * random.standard_normal(200)
+            seen = 0.6 * states**2 + 0.5 * random.standard_normal(200)
+            read = read_recordings({"u": applied, "y0": seen}, about.package, about.around)
+            fit = fit_parameters(about, read, only=["c"], starts=1)
+            errors.append((fit["c"].value - 0.6) / fit["c"].deviation)
+        found[filter] = float(np.mean(np.square(errors)))
+    assert found["second_order"] < 2.0 < found["extended"]  # 30 degrees of freedom: above 2 once in a thousand

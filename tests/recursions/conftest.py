@@ -301,18 +301,18 @@ class Case:
         return self.package.numbers["transition"], self.package.numbers["drift"]
 
     @property
-    def task(self) -> np.ndarray:
-        """The task record: noise, bounds, data and default settings."""
+    def settings(self) -> np.ndarray:
+        """The record of settings: noise, bounds, data and default settings."""
         return self.package.records.make_settings(
             *self.noise[:2], *self.motion, self.cost.bounds, self.package.numbers["data"]
         )
 
-    def make_workspace(self, **settings: float) -> Any:
-        """A workspace for the whole horizon, with settings of the task."""
-        records, task = self.package.records, self.task
-        for key, value in settings.items():
-            task[key] = value
-        return records.make_workspace(self.horizon, records.make_stage_costs(*self.cost[:3]), task, order=2)
+    def make_workspace(self, **changes: float) -> Any:
+        """A workspace for the whole horizon, with these settings changed."""
+        records, settings = self.package.records, self.settings
+        for key, value in changes.items():
+            settings[key] = value
+        return records.make_workspace(self.horizon, records.make_stage_costs(*self.cost[:3]), settings, order=2)
 
     @property
     def held(self) -> np.ndarray:

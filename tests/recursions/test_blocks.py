@@ -69,7 +69,7 @@ class Dense:
         bounds = np.array([[-np.inf] * self.nu, [np.inf] * self.nu])
         Q, R = self.positive(self.nx), self.positive(self.ny)
         motion = package.numbers["transition"], package.numbers["drift"]
-        self.task = r.make_settings(Q, R, *motion, bounds, package.numbers["data"])[0]
+        self.settings = r.make_settings(Q, R, *motion, bounds, package.numbers["data"])[0]
         self.D, self.Xi = (value if value.ndim == 2 else np.diag(value) for value in motion)
         self.scratch, self.point, self.stage = (np.zeros(1, kind)[0] for kind in (r.SCRATCH, r.POINT, r.STAGE))
         self.noise = np.zeros((self.nz, self.nz))
@@ -132,7 +132,7 @@ def test_prediction(dense: Dense) -> None:
     blocks.multiply(records[0], dense.point, dense.scratch)
     rows = dense.A[list(dense.package.THETA_ROWS), dense.nx :]
     np.testing.assert_allclose(dense.scratch.product[:, : dense.p], rows @ S[dense.nx :, dense.nx :], rtol=1e-12)
-    blocks.predict_covariance(records[0], dense.point, dense.task.Q, dense.task, dense.scratch)
+    blocks.predict_covariance(records[0], dense.point, dense.settings.Q, dense.settings, dense.scratch)
     np.testing.assert_allclose(dense.full(records), dense.A @ S @ dense.A.T + dense.noise, rtol=1e-11, atol=1e-12)
     assert (records["xx"][0] == records["xx"][0].T).all()
 
@@ -141,7 +141,7 @@ def test_measurement(dense: Dense) -> None:
     blocks, (records, S) = dense.package.blocks, dense.matrix()
     dense.scratch.present[:] = 1.0
     blocks.project_parameters(records[0], dense.stage, dense.scratch)
-    blocks.measure(records[0], dense.stage, dense.task, dense.width, dense.scratch)
+    blocks.measure(records[0], dense.stage, dense.settings, dense.width, dense.scratch)
     L = np.linalg.cholesky(dense.C @ S @ dense.C.T + dense.R)
     q = np.linalg.solve(L, dense.C @ S)
     np.testing.assert_allclose(np.tril(dense.stage.root, -1), np.tril(L, -1), rtol=1e-10, atol=1e-12)
@@ -184,7 +184,7 @@ def test_a_step_back(dense: Dense) -> None:
     assert cost.expected_states(records[0], dense.stage, dense.width) == pytest.approx(rest, rel=1e-10)
     # M and what the inputs take off
     cost.effort(records[0], dense.point, dense.width, dense.scratch)
-    cost.effort_parameters(dense.point, dense.task, dense.scratch)
+    cost.effort_parameters(dense.point, dense.settings, dense.scratch)
     np.testing.assert_allclose(dense.scratch.Mx, (B.T @ K @ dense.A)[:, :nx], rtol=1e-10, atol=1e-11)
     np.testing.assert_allclose(dense.scratch.Mt[:, : dense.p], (B.T @ K @ dense.A)[:, nx:], rtol=1e-10, atol=1e-11)
     dense.scratch.Huu[:] += U
@@ -193,8 +193,8 @@ def test_a_step_back(dense: Dense) -> None:
     M = (B.T @ K @ dense.A)[free]
     expected = weights + dense.A.T @ K @ dense.A - M.T @ np.linalg.solve(G, M)
     for i in range(nx):
-        dense.package.blocks.apply_transition_transposed(records[0].xt[i], dense.task, dense.scratch)
-    found = cost.back_parameters(records[0], dense.point, dense.stage, dense.task, dense.scratch)
+        dense.package.blocks.apply_transition_transposed(records[0].xt[i], dense.settings, dense.scratch)
+    found = cost.back_parameters(records[0], dense.point, dense.stage, dense.settings, dense.scratch)
     assert found == pytest.approx(inner, rel=1e-11)
     dense.package.riccati.couple_cost(records[0], dense.point)
     cost.back_mixed(records[0], dense.point, dense.width, dense.scratch)
@@ -208,7 +208,7 @@ def test_what_a_measurement_saves(dense: Dense) -> None:
     adjoint, (covariance, S), (records, V) = dense.package.adjoint_blocks, dense.matrix(), dense.matrix()
     dense.scratch.present[:] = 1.0
     dense.package.blocks.project_parameters(covariance[0], dense.stage, dense.scratch)
-    dense.package.blocks.measure(covariance[0], dense.stage, dense.task, dense.width, dense.scratch)
+    dense.package.blocks.measure(covariance[0], dense.stage, dense.settings, dense.width, dense.scratch)
     gain = np.linalg.solve(dense.C @ S @ dense.C.T + dense.R, dense.C @ S).T
     adjoint.filter_loss(records[0], dense.stage, dense.width, dense.scratch)
     found = np.hstack([dense.scratch.loss_x, dense.scratch.loss_t[:, : dense.p]])
@@ -228,21 +228,21 @@ def test_feedback_and_what_it_leads_to(dense: Dense) -> None:
     gradient, U = np.zeros(1, dense.package.records.GRADIENT)[0], dense.positive(dense.nu)
     dense.scratch.free[:] = 1.0
     cost.effort(records[0], dense.point, dense.width, dense.scratch)
-    cost.effort_parameters(dense.point, dense.task, dense.scratch)
+    cost.effort_parameters(dense.point, dense.settings, dense.scratch)
     dense.scratch.Huu[:] += U
     cost.solve_effort(dense.width, dense.scratch)
     adjoint.feedback(gradient, dense.width, dense.scratch)
     L = -np.linalg.solve(U + dense.B.T @ K @ dense.B, dense.B.T @ K @ dense.A)
     np.testing.assert_allclose(np.hstack([gradient.gain_x, gradient.gain_t[:, : dense.p]]), L, rtol=1e-9, atol=1e-10)
     gradient.closed_loop_x[:], gradient.closed_loop_t[:, : dense.p] = K[:nx, :nx], K[:nx, nx:]
-    adjoint.carry_rows(gradient.closed_loop_x, gradient.closed_loop_t, dense.point, dense.task, dense.scratch)
+    adjoint.carry_rows(gradient.closed_loop_x, gradient.closed_loop_t, dense.point, dense.settings, dense.scratch)
     adjoint.close_rows(gradient, dense.width, dense.scratch)
     closed = dense.A + dense.B @ L
     reach = np.hstack([gradient.closed_loop_x, gradient.closed_loop_t[:, : dense.p]])
     np.testing.assert_allclose(reach, (K @ closed)[:nx], rtol=1e-9, atol=1e-9)
     adjoint.apply_gain(spread[0], gradient, dense.width, dense.scratch)
     np.testing.assert_allclose(dense.scratch.Huu, L @ N @ L.T, rtol=1e-9, atol=1e-10)
-    adjoint.propagate_closed_loop(spread[0], dense.point, dense.task, dense.scratch)
+    adjoint.propagate_closed_loop(spread[0], dense.point, dense.settings, dense.scratch)
     np.testing.assert_allclose(dense.full(spread), closed @ N @ closed.T, rtol=1e-8, atol=1e-9)
 
 
@@ -315,7 +315,7 @@ class Values(Dense):
         S, blocks = self.symmetric(), self.package.blocks
         record = self.held(S)
         self.package.lowrank.project_values(record, self.live, self.scratch)
-        blocks.measure(record, self.stage, self.task, self.live, self.scratch)
+        blocks.measure(record, self.stage, self.settings, self.live, self.scratch)
         return np.linalg.solve(self.H @ S @ self.H.T + self.R, self.H @ S).T
 
     def apply_gain(self, K: np.ndarray, gradient: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -198,18 +198,18 @@ def test_slopes_of_values_for_which_there_is_no_room_are_differences(
     package, steps = rail[1], 8
     numbers, R = package.numbers, package.records
     noise = (numbers[key] for key in ("process_noise", "measurement_noise", "transition", "drift"))
-    task = R.make_settings(*noise, np.array([[-np.inf], [np.inf]]), numbers["data"].copy())
+    settings = R.make_settings(*noise, np.array([[-np.inf], [np.inf]]), numbers["data"].copy())
     for place in range(remembered):
-        package.process.remember_g(np.array([0.1 * place, 0.5]), 0, task["numbers"][0], np.zeros(12), np.zeros(12))
+        package.process.remember_g(np.array([0.1 * place, 0.5]), 0, settings["numbers"][0], np.zeros(12), np.zeros(12))
     ones = np.stack([np.eye(2)] * (steps + 1))
     weights = R.make_stage_costs(ones, np.full((steps, 1, 1), 0.1), np.zeros((steps + 1, 2)))
-    workspace = R.make_workspace(steps, weights, task, 1, True)
+    workspace = R.make_workspace(steps, weights, settings, 1, True)
     held = R.make_belief(np.zeros(14), np.diag([0.1, 0.1, *np.zeros(12)]))
     inputs, found = 0.3 * np.cos(np.arange(steps))[:, None], []
     for dual_gradient in (package.calls.dual_gradient, package.calls.dual_gradient_lowrank):
         package.calls.follow(0, steps, held, inputs, workspace)
         dual_gradient(0, steps, 0, held, workspace)
-        assert int(package.process.room_for(steps, task["numbers"][0])) == exact  # what the plan met is forgotten
+        assert int(package.process.room_for(steps, settings["numbers"][0])) == exact  # what the plan met is forgotten
         found.append(slope_by_inputs(workspace, steps))
     assert np.abs(found[0]).max() > 1e-3
     np.testing.assert_allclose(found[1], found[0], rtol=1e-6)

@@ -76,20 +76,20 @@ def test_spreads_costs_and_kernels_agree_with_dense_numpy(
 @pytest.mark.parametrize("name", ["toy", "cart", "mixed", "drifting", "double"])
 def test_the_trace_form_of_the_dual_cost_is_a_sum_over_spreads(case: Callable[..., Any], name: str) -> None:
     """Jd = sum_j tr W X_j + sum_j tr U L M_j L', X = S + M, at order 1."""
-    task = case(name)
-    inputs = 0.3 * np.random.default_rng(1).normal(size=(task.horizon, task.reference.nu))
-    given = (task.reference, task.noise, task.cost, 0, task.belief, inputs)
+    c = case(name)
+    inputs = 0.3 * np.random.default_rng(1).normal(size=(c.horizon, c.reference.nu))
+    given = (c.reference, c.noise, c.cost, 0, c.belief, inputs)
     for learning in (True, False):
         loop = dense.closed_loop(*given, learning=learning)
         total = 0.0
-        nx = task.reference.nx
-        for j, (S, M) in enumerate(zip(loop.filtered, loop.spread, strict=True)):
-            total += float(np.sum(task.cost.state[j] * (S + M)[:nx, :nx]))
-            if j < task.horizon:
-                total += float(np.sum(task.cost.input[j] * (loop.gains[j] @ M @ loop.gains[j].T)))
+        nx = c.reference.nx
+        for j, (S, M) in enumerate(zip(loop.filtered, loop.covariances, strict=True)):
+            total += float(np.sum(c.cost.state[j] * (S + M)[:nx, :nx]))
+            if j < c.horizon:
+                total += float(np.sum(c.cost.input[j] * (loop.gains[j] @ M @ loop.gains[j].T)))
         if learning:
             assert total == pytest.approx(dense.dual_cost(*given).uncertain, rel=1e-10)
-            assert total == pytest.approx(task.cost_of("structured", 0, inputs)[1], rel=1e-10)
+            assert total == pytest.approx(c.cost_of("structured", 0, inputs)[1], rel=1e-10)
 
 
 # ------------------------------------------------------------------ what a plan promises
@@ -115,10 +115,10 @@ def known(interpret: Callable[[Model], Any]) -> Any:
 def test_a_plan_keeps_what_it_promises(known: Any, probability: float) -> None:
     """4000 runs with the plan's own feedback: violations at each step are as frequent as the plan says."""
     records, calls, zeros = known.records, known.calls, np.zeros(0)
-    task = records.make_settings(Q, R, zeros, zeros, np.array([[-np.inf], [np.inf]]), zeros)
-    task["constraint_weights"], task["quantiles"] = 1e4, NormalDist().inv_cdf(probability)
+    settings = records.make_settings(Q, R, zeros, zeros, np.array([[-np.inf], [np.inf]]), zeros)
+    settings["constraint_weights"], settings["quantiles"] = 1e4, NormalDist().inv_cdf(probability)
     W, r = np.repeat(np.diag([1.0, 0.1])[None], STEPS + 1, 0), np.tile([2.0, 0.0], (STEPS + 1, 1))
-    workspace = records.make_workspace(STEPS, records.make_stage_costs(W, np.full((STEPS, 1, 1), 0.01), r), task)
+    workspace = records.make_workspace(STEPS, records.make_stage_costs(W, np.full((STEPS, 1, 1), 0.01), r), settings)
     start = np.diag([0.001, 0.002])
     belief, u = records.make_belief(np.array([0.2, 0.3]), start), np.zeros((1, 1))
     out = np.zeros((1, known.dual_cost.OUT))
@@ -170,7 +170,7 @@ def test_backoffs_shrink_with_learning_and_vanish_for_ce(interpret: Callable[[Mo
     records = package.records
     levels = {}
     for name, learning, quantile in (("ce", 1.0, 0.0), ("cautious", 0.0, 1.645), ("dual", 1.0, 1.645)):
-        task = records.make_settings(
+        settings = records.make_settings(
             np.full((1, 1), 1e-4),
             np.full((1, 1), 1e-4),
             np.ones(1),
@@ -178,9 +178,9 @@ def test_backoffs_shrink_with_learning_and_vanish_for_ce(interpret: Callable[[Mo
             np.array([[-9.0], [9.0]]),
             np.zeros(0),
         )
-        task["constraint_weights"], task["quantiles"], task["learning"] = 1e3, quantile, learning
+        settings["constraint_weights"], settings["quantiles"], settings["learning"] = 1e3, quantile, learning
         weights = records.make_stage_costs(np.ones((7, 1, 1)), np.full((6, 1, 1), 0.01), np.full((7, 1), 2.0))
-        workspace = records.make_workspace(6, weights, task)
+        workspace = records.make_workspace(6, weights, settings)
         belief, u = records.make_belief(np.array([0.0, 1.0]), np.diag([1e-4, 0.3])), np.zeros(1)
         _, _, buffer = package.backoff.ce_with_backoff(0, 6, belief, workspace, u)
         levels[name] = workspace.plan["z"][buffer, 1:7, 0].copy()
@@ -205,10 +205,10 @@ def vessel(interpret: Callable[[Model], Any]) -> Any:
 def test_a_plan_follows_a_wall_that_moves_back(vessel: Any) -> None:
     """One step leads to where the wall is now; without it the plan would not see the wall, and run far beyond it."""
     records, ones, noise = vessel.records, np.ones(1), np.diag([1e-3, 1e-3])
-    task = records.make_settings(noise, noise, ones, 0.0 * ones, np.array([[-np.inf], [np.inf]]), np.zeros(0))
-    task["constraint_weights"], task["quantiles"] = 1e3, 1.645
+    settings = records.make_settings(noise, noise, ones, 0.0 * ones, np.array([[-np.inf], [np.inf]]), np.zeros(0))
+    settings["constraint_weights"], settings["quantiles"] = 1e3, 1.645
     W, U = np.repeat(np.diag([1.0, 0.1])[None], 6, 0), np.full((5, 1, 1), 0.01)
-    workspace = records.make_workspace(5, records.make_stage_costs(W, U, np.tile([2.0, 0.0], (6, 1))), task)
+    workspace = records.make_workspace(5, records.make_stage_costs(W, U, np.tile([2.0, 0.0], (6, 1))), settings)
     belief = records.make_belief(np.array([0.3, 0.1, 1.0]), np.diag([1e-3, 1e-3, 0.2]))
     module, constraints, u = vessel.backoff, vessel.constraints, np.zeros(1)
     _, _, buffer = module.ce_with_backoff(0, 5, belief, workspace, u)

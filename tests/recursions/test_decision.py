@@ -53,7 +53,7 @@ def test_planned_has_no_input_where_no_plan_has_a_cost(case: Make) -> None:
     c = case("unstable", horizon=3)
     c.belief = dense.Belief(np.array([0.5, -0.3, 1.0]), np.diag([0.0, 0.0, 1e308]))
     records, row, u = c.package.records, np.zeros(c.package.dual_cost.OUT), np.zeros(1)
-    workspace = records.make_workspace(c.horizon, records.make_stage_costs(*c.cost[:3]), c.task, 1, True)
+    workspace = records.make_workspace(c.horizon, records.make_stage_costs(*c.cost[:3]), c.settings, 1, True)
     with np.errstate(all="ignore"):
         status = c.package.planned.choose(0, c.horizon, c.held, workspace, u, row)
     assert status == c.package.nominal.NOT_FINITE

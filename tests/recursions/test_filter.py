@@ -28,7 +28,7 @@ class Filter:
         self.belief = c.held
         if c.package.SQUARE_ROOT:
             c.package.filter.factorise(self.belief)
-        self.filter_workspace, self.stats = self.module.make_filter_workspace(c.task), np.zeros(3)
+        self.filter_workspace, self.stats = self.module.make_filter_workspace(c.settings), np.zeros(3)
 
     @property
     def z(self) -> np.ndarray:

@@ -31,9 +31,9 @@ def test_known_noise_by_time_is_the_time_varying_kalman_filter(interpret: Callab
         name="scheduled",
     )
     package = interpret(model)
-    task = _task(package)
+    settings = _settings(package)
     filter_workspace, belief = (
-        package.filter.make_filter_workspace(task),
+        package.filter.make_filter_workspace(settings),
         package.records.make_belief(np.array([1.0, -0.5]), np.diag([0.5, 0.2])),
     )
     A, B, C = np.array([[1.0, 0.5], [0.0, 0.9]]), np.array([0.0, 1.0]), np.array([[1.0, 0.0]])
@@ -54,7 +54,7 @@ def test_known_noise_by_time_is_the_time_varying_kalman_filter(interpret: Callab
 def test_the_iterated_update_keeps_the_noise_of_the_prediction(case: Make) -> None:
     c = case("lit_iterated")
     y = np.array([0.3, -0.4])
-    filter_workspace, held = c.package.filter.make_filter_workspace(c.task), c.held
+    filter_workspace, held = c.package.filter.make_filter_workspace(c.settings), c.held
     c.package.filter.update(2, held, y, filter_workspace, np.zeros(3))
     exact = dense.update_iterated(c.reference, c.noise, 2, c.belief, y)
     assert held["z"][0] == pytest.approx(exact.mean, rel=1e-8)
@@ -63,8 +63,8 @@ def test_the_iterated_update_keeps_the_noise_of_the_prediction(case: Make) -> No
     assert not np.allclose(elsewhere.covariance, exact.covariance, rtol=1e-3)  # R does differ there
 
 
-def _task(package: Any) -> Any:
-    """A task whose noise is that of no point yet."""
+def _settings(package: Any) -> Any:
+    """Settings whose noise is that of no point yet."""
     return package.records.make_settings(
         np.eye(package.NX), np.eye(package.NY), 1.0, 0.0, np.array([[-9.0], [9.0]]), np.zeros(package.DATA)
     )
@@ -91,7 +91,7 @@ def test_a_step_without_a_covariance_leaves_no_finite_belief(
     package = _trouble(interpret, process_noise=noise)
     for start in (good, bad):
         belief = package.records.make_belief(np.array([start, 0.0]), np.eye(2))
-        package.filter.predict(0, belief, np.zeros(1), package.filter.make_filter_workspace(_task(package)))
+        package.filter.predict(0, belief, np.zeros(1), package.filter.make_filter_workspace(_settings(package)))
         assert np.isfinite(package.records.read_covariance(belief)).all() == (start == good)
 
 
@@ -99,7 +99,8 @@ def test_a_plan_to_where_measurements_have_no_noise_has_no_cost(interpret: Calla
     package = _trouble(interpret, measurement_noise=[1 - x, 0.1])
     records = package.records
     weights = records.make_stage_costs(np.eye(2)[None].repeat(3, 0), np.ones((2, 1, 1)), np.zeros((3, 2)))
-    workspace, held = records.make_workspace(2, weights, _task(package)), records.make_belief(np.zeros(2), np.eye(2))
+    workspace = records.make_workspace(2, weights, _settings(package))
+    held = records.make_belief(np.zeros(2), np.eye(2))
     for last, fine in ((0.5, True), (3.0, False)):
         package.calls.follow(0, 2, held, np.array([[0.2], [last]]), workspace)
         assert np.isfinite(package.calls.jd_structured(0, 2, 0, 1, held, workspace)[0]) == fine
@@ -107,7 +108,7 @@ def test_a_plan_to_where_measurements_have_no_noise_has_no_cost(interpret: Calla
 
 def test_an_update_without_a_covariance_says_so_and_leaves_the_belief(interpret: Callable[[Model], Any]) -> None:
     package = _trouble(interpret, measurement_noise=[1 - x, 0.1])
-    filter_workspace = package.filter.make_filter_workspace(_task(package))
+    filter_workspace = package.filter.make_filter_workspace(_settings(package))
     for kind in ("update", "update_consider"):
         belief = package.records.make_belief(np.array([2.0, 0.0]), np.eye(2))
         status = getattr(package.filter, kind)(0, belief, np.zeros(2), filter_workspace, np.zeros(3))

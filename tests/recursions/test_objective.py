@@ -116,10 +116,10 @@ def _decision(package: Any, arrays: tuple[Any, ...], ends: Any = None) -> tuple[
     """Jbar of the best plan and Jd at order 1, from x = (1, -2) known."""
     records, calls = package.records, package.calls
     zeros = np.zeros(0)
-    task = records.make_settings(Q, np.zeros((2, 2)), zeros, zeros, np.array([[-np.inf], [np.inf]]), zeros)
+    settings = records.make_settings(Q, np.zeros((2, 2)), zeros, zeros, np.array([[-np.inf], [np.inf]]), zeros)
     if ends is not None:
-        task["ends"] = ends
-    workspace = records.make_workspace(STEPS, records.make_stage_costs(*arrays), task, order=2)
+        settings["ends"] = ends
+    workspace = records.make_workspace(STEPS, records.make_stage_costs(*arrays), settings, order=2)
     belief = records.make_belief(np.array([1.0, -2.0]), np.zeros((2, 2)))
     first = np.zeros(1)
     _, _, _ = calls.certainty_equivalent(0, STEPS, belief, workspace, first)
@@ -177,11 +177,11 @@ def test_a_price_without_curvature_drives_an_input_to_its_bound(interpret: Calla
         specified(Model([x], [p], [0.5 * x + p], name="price"), Objective(Terms((-3.0 * p + 0.1 * x,), False)))
     )
     records, zeros = package.records, np.zeros(0)
-    task = records.make_settings(np.zeros((1, 1)), np.zeros((1, 1)), zeros, zeros, np.array([[-2.0], [5.0]]), zeros)
+    settings = records.make_settings(np.zeros((1, 1)), np.zeros((1, 1)), zeros, zeros, np.array([[-2.0], [5.0]]), zeros)
     weights = records.make_stage_costs(
         np.zeros((4, 1, 1)), np.zeros((3, 1, 1)), np.zeros((4, 1)), 0.0, 0.0, np.ones((3, 1))
     )
-    workspace = records.make_workspace(3, weights, task)
+    workspace = records.make_workspace(3, weights, settings)
     u = np.zeros(1)
     cost, status, buffer = package.calls.certainty_equivalent(
         0, 3, records.make_belief(np.ones(1), np.zeros((1, 1))), workspace, u

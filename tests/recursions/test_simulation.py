@@ -19,12 +19,12 @@ BEST = 1
 
 def _workspace(package: Any, steps: int, data: np.ndarray) -> Any:
     records = package.records
-    task = records.make_settings(
+    settings = records.make_settings(
         0.01 * np.eye(1), 0.04 * np.eye(1), np.ones(package.records.NTHETA), np.zeros(package.records.NTHETA),
         np.array([[-3.0], [3.0]]), data,
     )  # fmt: skip
     costs = records.make_stage_costs(np.ones((steps + 1, 1, 1)), 0.1 * np.ones((steps, 1, 1)), np.zeros((steps + 1, 1)))
-    workspace = records.make_workspace(steps, costs, task, planning=True)
+    workspace = records.make_workspace(steps, costs, settings, planning=True)
     kept = workspace.stored_plans[BEST]
     kept["u"][:steps, 0], kept["steps"][0] = np.linspace(1.0, -0.5, steps), steps
     log = workspace.decision_log[0]

@@ -35,12 +35,12 @@ def package(interpret: Callable[[Model], Any]) -> Any:
 @pytest.fixture
 def workspace(package: Any) -> Any:
     records = package.records
-    task = records.make_settings(Q, R, np.ones(1), np.zeros(1), np.array([[-3.0], [3.0]]), np.zeros(0))
-    task["constraint_weights"], task["quantiles"], task["weight"] = PRICES, QUANTILES, 0.7
+    settings = records.make_settings(Q, R, np.ones(1), np.zeros(1), np.array([[-3.0], [3.0]]), np.zeros(0))
+    settings["constraint_weights"], settings["quantiles"], settings["weight"] = PRICES, QUANTILES, 0.7
     weights = records.make_stage_costs(
         np.tile(W, (STEPS + 1, 1, 1)), np.tile(U, (STEPS, 1, 1)), np.tile(GOAL, (STEPS + 1, 1))
     )
-    return records.make_workspace(STEPS, weights, task, planning=True)
+    return records.make_workspace(STEPS, weights, settings, planning=True)
 
 
 def _whole(package: Any, workspace: Any, inputs: np.ndarray) -> float:
@@ -177,7 +177,7 @@ def test_a_spread_adds_what_quadrature_says(package: Any, a: float) -> None:
 
 # ------------------------------------------------------------------ what runs pay
 
-A, PUSH, NOISE, BLUR = (
+A, B, NOISE, SENSOR = (
     np.array([[1.0, 0.4], [-0.2, 0.9]]),
     np.array([[0.1], [0.7]]),
     np.diag([0.002, 0.005]),
@@ -188,16 +188,16 @@ RUNS = 40000
 
 def test_what_a_plan_costs_is_what_runs_with_its_feedback_pay(interpret: Callable[[Model], Any]) -> None:
     """Linear and known, so that all expansions are exact: J is the mean of cost and penalties, but for the distance."""
-    motion = list(sp.Matrix(A) * sp.Matrix([x, v]) + sp.Matrix(PUSH) * p)
-    model = Model([x, v], [p], motion, process_noise=NOISE, measurement_noise=BLUR, name="paid")
+    motion = list(sp.Matrix(A) * sp.Matrix([x, v]) + sp.Matrix(B) * p)
+    model = Model([x, v], [p], motion, process_noise=NOISE, measurement_noise=SENSOR, name="paid")
     package = interpret(specified(model, Objective(constraints=(x - 1.0, v + 0.2 * p - 0.6))))
     records, zeros, prices = package.records, np.zeros(0), np.array([400.0, 100.0])
-    task = records.make_settings(NOISE, BLUR, zeros, zeros, np.array([[-9.0], [9.0]]), zeros)
-    task["constraint_weights"], task["quantiles"], task["weight"] = prices, 1.0, 1.0
+    settings = records.make_settings(NOISE, SENSOR, zeros, zeros, np.array([[-9.0], [9.0]]), zeros)
+    settings["constraint_weights"], settings["quantiles"], settings["weight"] = prices, 1.0, 1.0
     weights = records.make_stage_costs(
         np.tile(W, (STEPS + 1, 1, 1)), np.tile(U, (STEPS, 1, 1)), np.tile(GOAL, (STEPS + 1, 1))
     )
-    workspace, start = records.make_workspace(STEPS, weights, task, planning=True), np.diag([0.004, 0.006])
+    workspace, start = records.make_workspace(STEPS, weights, settings, planning=True), np.diag([0.004, 0.006])
     belief, inputs = records.make_belief(np.array([0.75, 0.2]), start), np.array([[0.4], [0.1], [-0.1], [0.2]])
     nominal = package.trajectory.follow(0, STEPS, belief, inputs, workspace)
     cost = package.planner.total_cost(0, STEPS, 0, nominal, belief, workspace)
@@ -227,8 +227,8 @@ def _paid(states: np.ndarray, inputs: np.ndarray, gains: np.ndarray, start: np.n
     for j in range(STEPS):
         u = inputs[j] + (estimate - states[j]) @ gains[j].T
         total += U[0, 0] * u[:, 0] ** 2 + prices[1] * np.maximum(truth[:, 1] + 0.2 * u[:, 0] - 0.6, 0.0) ** 2
-        truth, estimate, S = truth @ A.T + u @ PUSH.T + noise(NOISE), estimate @ A.T + u @ PUSH.T, A @ S @ A.T + NOISE
-        K = S @ np.linalg.inv(S + BLUR)
-        estimate, S = estimate + (truth + noise(BLUR) - estimate) @ K.T, S - K @ S
+        truth, estimate, S = truth @ A.T + u @ B.T + noise(NOISE), estimate @ A.T + u @ B.T, A @ S @ A.T + NOISE
+        K = S @ np.linalg.inv(S + SENSOR)
+        estimate, S = estimate + (truth + noise(SENSOR) - estimate) @ K.T, S - K @ S
         total += cost(truth)
     return total

@@ -11,6 +11,7 @@ import sympy as sp
 
 import symdual
 from symdual import Belief, Model, Scenario, features, unknown
+from symdual.report.facts import of_scenario
 from tests.goldens import ROOT
 
 x, v, u = sp.symbols("x v u")
@@ -40,6 +41,18 @@ def test_a_scenario_says_what_is_to_be_done() -> None:
     )
 
 
+def test_a_cost_by_expressions_and_constraints_are_shown() -> None:
+    weights = {"cost_weights": lambda k: [k, 2.0], "terminal_weights": [3.0]}
+    squares = Scenario(rail(), 9, cost=[x - v, v], terminal_cost=[x], **weights, constraints=[x <= 1], probability=0.9)
+    lines = [" ".join(line) for line in of_scenario(squares)]
+    assert "cost of a step w_k (-v + x)^2 + 2 (v)^2" in lines and "cost of the end 3 (x)^2" in lines
+    assert "constraint x - 1 <= 0 with probability 0.9" in lines
+    assert not any(line.startswith(("state cost", "reference")) for line in lines)
+    added = Scenario(rail(), 9, cost=u**2 - x, terminal_cost=-v, state_cost=[1.0, 0.0])
+    lines = [" ".join(line) for line in of_scenario(added)]
+    assert "cost of a step u**2 - x" in lines and "cost of the end -v" in lines and "state cost x 1, v 0" in lines
+
+
 def test_a_belief_has_names() -> None:
     belief = Belief(np.array([1.0, 2.0]), np.diag([4.0, 0.25]), None, ("x", "<b>"))
     shown = belief._repr_html_()
@@ -56,12 +69,12 @@ def test_what_is_long_is_cut_and_said() -> None:
 
 
 def test_what_a_program_works_with_shows_itself(shared_models: Callable[[Path], Path]) -> None:
-    task = symdual.problem(symdual.load(shared_models(ROOT / "symdual/paper/models/toy.py") / "toy"))
-    dual = symdual.controller(task, "dual")
+    problem = symdual.problem(symdual.load(shared_models(ROOT / "symdual/paper/models/toy.py") / "toy"))
+    dual = symdual.controller(problem, "dual")
     state, _, info = dual.step(dual.init(), {"x": 0.3})
-    episodes = symdual.simulate(task, "ce", runs=3)["ce"]
+    episodes = symdual.simulate(problem, "ce", runs=3)["ce"]
     shown: list[tuple[Any, list[str]]] = [
-        (task, ["2 steps", "u -inf to inf", "the model itself", "<td>b</td>"]),
+        (problem, ["2 steps", "u -inf to inf", "the model itself", "<td>b</td>"]),
         (dual, ["0 of 2", "to the end", "<td>b</td>"]),
         (info, ["converged", "certainty equivalent", "caution", "<td>b</td>"]),
         (state, ["standard deviation", "<td>b</td>"]),

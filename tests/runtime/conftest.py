@@ -10,7 +10,7 @@ import pytest
 import symdual
 from symdual.backends.c import backend, compilation, compilers
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Problem, problem
+from symdual.runtime.problem import Problem
 
 # an offset that every input leaves as uncertain as it was: the input never shows in the belief on c
 OFFSET = """
@@ -93,7 +93,13 @@ def make_quickly(
 @pytest.fixture
 def toy(toy_package: LoadedPackage) -> Problem:
     """Two steps with the toy."""
-    return problem(toy_package)
+    return symdual.problem(toy_package)
+
+
+@pytest.fixture
+def numba_toy(numba_toy_package: LoadedPackage) -> Problem:
+    """The same, compiled by numba."""
+    return symdual.problem(numba_toy_package)
 
 
 @pytest.fixture(scope="session")
@@ -130,7 +136,7 @@ def waves_package(make_quickly: Callable[[str, str], LoadedPackage]) -> LoadedPa
 def in_c(
     shared_models: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[Path | str, str], Problem]]:
-    """Return a function that gives the task of a model in a file, or in a text, through C, compiled quickly."""
+    """Return a function that gives the problem of a model in a file, or in a text, through C, compiled quickly."""
     try:
         compilers.compiler()
     except compilers.NoCompiler as failure:
@@ -144,6 +150,6 @@ def in_c(
         return symdual.problem(symdual.load(shared_models(source) / name, backend="c"))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compilation, "FAST", ("-O1",))
+        patch.setattr(compilation, "FAST", ("-O1",))  # sums in their order
         patch.setattr(backend, "_BACKENDS", {})  # so that what is compiled like this is not met by other tests
         yield run

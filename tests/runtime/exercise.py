@@ -32,7 +32,7 @@ def _belief(package: LoadedPackage) -> tuple[Any, Any]:
     return 0.5 * random.normal(size=package.NZ), 0.2 * np.eye(package.NZ) + 0.1 * root @ root.T
 
 
-def _task(package: LoadedPackage) -> Any:
+def _settings(package: LoadedPackage) -> Any:
     """No noise without variance, which would magnify what rounding does."""
     moved = package.numbers["transition"], package.numbers["drift"]
     noise = 0.1 * np.eye(package.NX), 0.2 * np.eye(package.NY), *moved
@@ -42,7 +42,7 @@ def _task(package: LoadedPackage) -> Any:
 
 def _filter(package: LoadedPackage) -> Numbers:
     module, records, stats = package.filter, package.records, np.zeros(3)
-    belief, filter_workspace = records.make_belief(*_belief(package)), module.make_filter_workspace(_task(package))
+    belief, filter_workspace = records.make_belief(*_belief(package)), module.make_filter_workspace(_settings(package))
     u, y, found = np.full(package.NU, 0.3), np.linspace(0.2, 0.7, package.NY), []
     for k in range(3):
         y[-1] = np.nan if k == 1 else 0.1 * k
@@ -56,7 +56,8 @@ def _decision(package: LoadedPackage) -> Numbers:
     module, records, wanted = package.decision, package.records, np.linspace(1.0, 2.0, (HORIZON + 1) * package.NX)
     costs = np.stack([np.eye(package.NX)] * (HORIZON + 1)), np.stack([0.3 * np.eye(package.NU)] * HORIZON)
     weights = records.make_stage_costs(*costs, wanted.reshape(HORIZON + 1, package.NX))
-    workspace, belief = records.make_workspace(HORIZON, weights, _task(package)), records.make_belief(*_belief(package))
+    workspace = records.make_workspace(HORIZON, weights, _settings(package))
+    belief = records.make_belief(*_belief(package))
     table, u, floor = package.search.table(), np.zeros(package.NU), np.full(package.NU, 0.3)
     if config.DISABLE_JIT:  # a function pointer cannot lead to code that is not compiled
         case = package.search.Case(1, HORIZON, belief, workspace)

@@ -13,7 +13,6 @@ import symdual
 from symdual.common.errors import SymdualError
 from symdual.runtime.info import State
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import problem
 
 # a level that is fed and leaks; the limit is a constant, the leak a signal
 BASIN = """
@@ -61,24 +60,24 @@ def basin(make_quickly: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
 
 @pytest.mark.parametrize("numbers", CHANGES, ids=lambda numbers: "-".join(numbers))
 def test_it_decides_as_one_that_was_made_with_these_numbers(basin: LoadedPackage, numbers: dict[str, Any]) -> None:
-    task = problem(basin)
-    running, same = symdual.controller(task, "dual"), symdual.controller(task, "dual")
+    problem = symdual.problem(basin)
+    running, same = symdual.controller(problem, "dual"), symdual.controller(problem, "dual")
     for y in ([1.5, 0.5], [1.6, 0.6]):
         running.act(y)
         same.act(y)
     before = running.problem
     running.change(**numbers)
-    assert before is task  # which belongs to others, too
+    assert before is problem  # which belongs to others, too
     y, state = [1.7, 0.6], running._live[0]
     other = {name: value for name, value in numbers.items() if name != "window"}
-    made = symdual.controller(task.changed(**other), "dual", window=numbers.get("window"))
+    made = symdual.controller(problem.changed(**other), "dual", window=numbers.get("window"))
     expected = made.step(State(2, state.belief, state.u), y)[1]
     assert running.act(y).tobytes() == expected.tobytes() != same.act(y).tobytes()
 
 
 @pytest.mark.parametrize("name", ["ce", "planned", "thompson"])
 def test_plans_follow_a_horizon_that_grows_or_shrinks(basin: LoadedPackage, name: str) -> None:
-    running = symdual.controller(problem(basin), name, options=symdual.Options(samples=0, starts=1))
+    running = symdual.controller(symdual.problem(basin), name, options=symdual.Options(samples=0, starts=1))
     running.act([0.0, 0.0])
     for horizon in (20, 4, 11):
         running.change(horizon=horizon)
@@ -94,7 +93,7 @@ def test_plans_follow_a_horizon_that_grows_or_shrinks(basin: LoadedPackage, name
 
 
 def test_what_was_said_of_signals_is_kept_unless_it_is_said_anew(basin: LoadedPackage) -> None:
-    running = symdual.controller(problem(basin), "dual", window=4)
+    running = symdual.controller(symdual.problem(basin), "dual", window=4)
     for k in range(12):
         running.act([0.4, 0.1], signals={"leak": 0.1 + 0.01 * k})
     running.change(reference={"level": 0.7})
@@ -104,7 +103,7 @@ def test_what_was_said_of_signals_is_kept_unless_it_is_said_anew(basin: LoadedPa
     assert running.act(y) == told.step(State(12, state.belief, state.u), y)[1]
     running.change(signals={"leak": 0.9})
     told, state = (
-        symdual.controller(problem(basin).changed(reference={"level": 0.7}), "dual", window=4),
+        symdual.controller(symdual.problem(basin).changed(reference={"level": 0.7}), "dual", window=4),
         running._live[0],
     )
     told.step(State(12, state.belief, None), signals={"leak": 0.9})
@@ -112,7 +111,7 @@ def test_what_was_said_of_signals_is_kept_unless_it_is_said_anew(basin: LoadedPa
 
 
 def test_an_input_costs_the_same_for_ever(basin: LoadedPackage) -> None:
-    running = symdual.controller(problem(basin), "ce", window=4)
+    running = symdual.controller(symdual.problem(basin), "ce", window=4)
     for _ in range(14):  # the room of costs grows meanwhile
         running.act()
     costs = running.solver.workspace.stage_costs["U"]
@@ -120,7 +119,7 @@ def test_an_input_costs_the_same_for_ever(basin: LoadedPackage) -> None:
 
 
 def test_what_is_refused_changes_nothing(basin: LoadedPackage) -> None:
-    running, same = (symdual.controller(problem(basin), "dual") for _ in range(2))
+    running, same = (symdual.controller(symdual.problem(basin), "dual") for _ in range(2))
     wrong: list[dict[str, Any]] = [
         {"reference": {"lvl": 1.0}},
         {"bounds": {"inflow": (1.0, -1.0)}},
@@ -131,6 +130,8 @@ def test_what_is_refused_changes_nothing(basin: LoadedPackage) -> None:
     for numbers in wrong:
         with pytest.raises(SymdualError):
             running.change(**numbers)
+    with pytest.raises(SymdualError, match=r'has no argument "target", only .*, constants, .*, window'):
+        running.change(target=1.0)
     assert running.problem is same.problem or running.problem.bounds.tolist() == [[-1.5], [1.5]]
     assert running.act([0.1, 0.0]) == same.act([0.1, 0.0])
 
@@ -146,13 +147,13 @@ def test_a_constant_changes_with_what_a_gaussian_process_remembers(
         pushed = Model([x], [u], [x + wind + constant("push", 1.0) * u], process_noise=0.1, measurement_noise=0.01)
         scenario = Scenario(pushed, horizon=8, input_cost=0.1, reference=1.0)
     """
-    running = symdual.controller(problem(make_quickly("pushed", textwrap.dedent(text))), "ce")
+    running = symdual.controller(symdual.problem(make_quickly("pushed", textwrap.dedent(text))), "ce")
     running.act([0.0])
     running.act([0.5])
     before = running.belief
     running.change(constants={"push": -1.0})
     assert before.memory is not None and running.belief.memory is not None
     assert np.sum(before.memory != running.belief.memory) == 1
-    again = symdual.controller(problem(running.problem.package).changed(constants={"push": -1.0}), "ce")
+    again = symdual.controller(symdual.problem(running.problem.package).changed(constants={"push": -1.0}), "ce")
     state = State(2, running.belief, running._live[0].u)
     assert running.act([0.6]) == pytest.approx(again.step(state, [0.6])[1], abs=1e-5)

@@ -28,12 +28,12 @@ CONTROLLERS = ("oracle", "ce", "cautious", "beb", "dual", "planned")
 
 @pytest.fixture(scope="module")
 def folder(shared_models: Callable[[Path], Path]) -> Path:
-    return shared_models(MODELS / "tasks.py")
+    return shared_models(MODELS / "scenarios.py")
 
 
 @pytest.fixture(scope="module")
 def in_c(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Problem]:
-    """Return a function that gives the task of a model, translated to C, which compiles in no time."""
+    """Return a function that gives the problem of a model, translated to C, which compiles in no time."""
     from symdual.backends.c import compilers
 
     try:
@@ -45,8 +45,8 @@ def in_c(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[st
 
 @pytest.mark.parametrize("name", CONTROLLERS)
 def test_every_controller_keeps_to_its_choices(in_c: Callable[[str], Problem], name: str) -> None:
-    task = in_c("valved")
-    (episodes,) = simulate(task, [name], runs=3).values()
+    problem = in_c("valved")
+    (episodes,) = simulate(problem, [name], runs=3).values()
     assert set(episodes.inputs[:, :, 0].ravel()) <= {0.0, 0.5, 2.0}
     assert np.all(np.abs(episodes.inputs[:, :, 1]) <= 1.0)
     assert np.ptp(episodes.inputs[:, :, 0]) > 0.0  # and makes use of them
@@ -55,10 +55,10 @@ def test_every_controller_keeps_to_its_choices(in_c: Callable[[str], Problem], n
 @pytest.mark.parametrize("name", ["cautious", "dual"])
 def test_the_best_combination_is_found(in_c: Callable[[str], Problem], name: str) -> None:
     """Against a grid of the free input beside every choice, with the cost of the same package."""
-    task = in_c("valved")
-    one = controller(task, name)
+    problem = in_c("valved")
+    one = controller(problem, name)
     _, u, info = one.step(one.init())
-    planning = Planning(task, name)
+    planning = Planning(problem, name)
     planning.begin()
     grid = np.array([[valve, heat] for valve in (0.0, 0.5, 2.0) for heat in np.linspace(-1.0, 1.0, 401)])
     costs = planning.costs(grid)[:, 0]
@@ -71,13 +71,15 @@ def test_the_best_combination_is_found(in_c: Callable[[str], Problem], name: str
 
 
 def test_planned_with_nothing_to_learn_is_ce_beside_choices_too(in_c: Callable[[str], Problem]) -> None:
-    task = in_c("valved")
-    package = replace(task.package, numbers={**task.package.numbers, "process_noise": np.zeros((task.package.NX,) * 2)})
-    known = Belief(task.prior.mean, np.zeros_like(task.prior.covariance), None)
-    task = replace(task, package=package, plant=package, prior=known)
-    found = simulate(task, ["planned", "ce"], 3, settings=Settings(truth="prior"))
+    problem = in_c("valved")
+    package = replace(
+        problem.package, numbers={**problem.package.numbers, "process_noise": np.zeros((problem.package.NX,) * 2)}
+    )
+    known = Belief(problem.prior.mean, np.zeros_like(problem.prior.covariance), None)
+    problem = replace(problem, package=package, plant=package, prior=known)
+    found = simulate(problem, ["planned", "ce"], 3, settings=Settings(truth="prior"))
     assert np.array_equal(found["planned"].inputs, found["ce"].inputs)
-    steps = [controller(task, name).act() for name in ("planned", "ce")]
+    steps = [controller(problem, name).act() for name in ("planned", "ce")]
     assert np.array_equal(*steps)
 
 
@@ -92,8 +94,8 @@ def test_planned_takes_the_best_answer_of_its_plan(in_c: Callable[[str], Problem
 
 @pytest.mark.parametrize("name", ["ce", "cautious", "dual", "planned"])
 def test_choices_beside_constraints(in_c: Callable[[str], Problem], name: str) -> None:
-    task = in_c("narrow")
-    found = simulate(task, [name], runs=4, settings=Settings(truth="prior"))[name]
+    problem = in_c("narrow")
+    found = simulate(problem, [name], runs=4, settings=Settings(truth="prior"))[name]
     assert set(found.inputs.ravel()) <= {-1.0, 0.0, 1.0}
     assert found.constraints.shape == (4, 6, 2)
 
@@ -104,12 +106,12 @@ def test_combinations_cost_the_same_in_every_order(
     in_c: Callable[[str], Problem], model: str, name: str, kind: str
 ) -> None:
     """An alternative that is tried changes nothing for those after it."""
-    task = in_c(model)
-    package, steps, settings = task.package, task.horizon, settings_of(task, name, 1)
-    workspace = package.records.make_workspace(steps, stage_costs_of(task), settings, 1, planning=name == "planned")
-    held, address = package.records.make_belief(*task.prior[:2]), cost_pointer(task, kind, steps).address
+    problem = in_c(model)
+    package, steps, settings = problem.package, problem.horizon, settings_of(problem, name, 1)
+    workspace = package.records.make_workspace(steps, stage_costs_of(problem), settings, 1, planning=name == "planned")
+    held, address = package.records.make_belief(*problem.prior[:2]), cost_pointer(problem, kind, steps).address
     table, u = package.search.table(), np.zeros(package.NU)
-    package.decision.decide_at(address, name != "planned", task.floors[0], 0, steps, held, workspace, table, u)
+    package.decision.decide_at(address, name != "planned", problem.floors[0], 0, steps, held, workspace, table, u)
     tried = table.candidates[package.search.DISCRETE_ROWS :][:3].copy()
     before = workspace.stored_plans.copy()
 
@@ -141,24 +143,24 @@ def test_the_stored_plan_is_the_one_applied(in_c: Callable[[str], Problem], mode
 
 @pytest.mark.soak
 def test_numba_and_c_decide_alike(folder: Path, in_c: Callable[[str], Problem]) -> None:
-    tasks = symdual.problem(symdual.load(folder / "valved", backend="numba")), in_c("valved")
-    first, second = (controller(task, "dual") for task in tasks)
+    problems = symdual.problem(symdual.load(folder / "valved", backend="numba")), in_c("valved")
+    first, second = (controller(problem, "dual") for problem in problems)
     for y in (None, [0.4], [-0.2]):
         np.testing.assert_allclose(first.act(y), second.act(y), rtol=1e-6, atol=1e-6)
 
 
 def test_choices_change_without_new_code(in_c: Callable[[str], Problem]) -> None:
-    task = in_c("valved")
-    other = task.changed(choices={"valve": [0.25, 1.0]})
+    problem = in_c("valved")
+    other = problem.changed(choices={"valve": [0.25, 1.0]})
     assert other.bounds[:, 0].tolist() == [0.25, 1.0]
     assert controller(other, "ce").act()[0] in (0.25, 1.0)
-    free = task.changed(choices={}, bounds={"valve": (0.0, 2.0)})
+    free = problem.changed(choices={}, bounds={"valve": (0.0, 2.0)})
     assert free.choices is None
     assert controller(free, "ce").act()[0] not in (0.0, 0.5)
     with pytest.raises(SymdualError, match="room for 3 combinations"):
-        task.changed(choices={"valve": [0.0, 0.5, 1.0, 2.0]})
+        problem.changed(choices={"valve": [0.0, 0.5, 1.0, 2.0]})
     with pytest.raises(ModelError, match="outside its bounds"):
-        task.changed(bounds={"valve": (0.0, 1.0)})
+        problem.changed(bounds={"valve": (0.0, 1.0)})
 
 
 def test_exact_control_does_not_know_choices(in_c: Callable[[str], Problem]) -> None:
@@ -167,22 +169,22 @@ def test_exact_control_does_not_know_choices(in_c: Callable[[str], Problem]) -> 
 
 
 def test_a_sweep_knows_its_choices(in_c: Callable[[str], Problem], tmp_path: Path) -> None:
-    task = in_c("valved")
-    file = run_sweep(sweep(task, ["ce"], 2), tmp_path / "sweep", on_this_machine())
+    problem = in_c("valved")
+    file = run_sweep(sweep(problem, ["ce"], 2), tmp_path / "sweep", on_this_machine())
     with Results(file) as results:
         assert results.about["choices"] == {"valve": [0.0, 0.5, 2.0]}
         assert set(results.array("ce", "inputs")[:, :, 0].ravel()) <= {0.0, 0.5, 2.0}
-    other = task.changed(choices={"valve": [0.0, 1.0]})
-    with pytest.raises(SymdualError):  # they are another task
+    other = problem.changed(choices={"valve": [0.0, 1.0]})
+    with pytest.raises(SymdualError):  # they are another problem
         run_sweep(sweep(other, ["ce"], 2), tmp_path / "sweep", on_this_machine(), resume=True)
 
 
 def test_a_million_steps_and_hostile_measurements(in_c: Callable[[str], Problem]) -> None:
-    task = in_c("valved").changed(choices={"valve": [0.0, 0.5], "heat": [0.25]})
-    (episodes,) = simulate(task, ["beb"], 1, settings=Settings(window=3, length=1_000_000)).values()
+    problem = in_c("valved").changed(choices={"valve": [0.0, 0.5], "heat": [0.25]})
+    (episodes,) = simulate(problem, ["beb"], 1, settings=Settings(window=3, length=1_000_000)).values()
     assert episodes.outcomes.tolist() == [0] and np.all(np.isfinite(episodes.states))
     assert set(np.unique(episodes.inputs[:, :, 0])) <= {0.0, 0.5}
-    one = controller(task, "dual", window=3)
+    one = controller(problem, "dual", window=3)
     for k in range(60):
         y = [np.nan] if k % 3 == 0 else [1e6 * (-1) ** k]
         assert one.act(y)[0] in (0.0, 0.5)

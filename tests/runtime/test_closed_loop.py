@@ -35,7 +35,7 @@ from symdual.runtime.closed_loop import (
 )
 from symdual.runtime.controller import controller
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Problem, problem
+from symdual.runtime.problem import Problem
 from symdual.runtime.result_fields import fields
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ def threads() -> Iterator[None]:
     numba.set_num_threads(before)
 
 
-def noise_draws(task: Problem, runs: int, settings: Settings = Settings(), seed: int = 0) -> NoiseDraws:
-    return draw(task, settings, np.random.SeedSequence(seed).spawn(runs))
+def noise_draws(problem: Problem, runs: int, settings: Settings = Settings(), seed: int = 0) -> NoiseDraws:
+    return draw(problem, settings, np.random.SeedSequence(seed).spawn(runs))
 
 
 def same_bytes(left: Episodes, right: Episodes) -> bool:
@@ -91,14 +91,14 @@ def test_an_episode_is_the_loop_written_in_python(toy: Problem, name: str) -> No
 
 
 def test_two_inputs_and_noisy_measurements_too(pair_package: LoadedPackage) -> None:
-    task = problem(pair_package)
-    given = noise_draws(task, 2)
-    episodes = run(task, "dual", given, Settings())
+    problem = symdual.problem(pair_package)
+    given = noise_draws(problem, 2)
+    episodes = run(problem, "dual", given, Settings())
     for n in range(2):
-        chosen = controller(task, "dual")
+        chosen = controller(problem, "dual")
         x, (b, c, d) = given.starts[n], given.truths[n]
         state, y = chosen.init(), None
-        for k in range(task.horizon):
+        for k in range(problem.horizon):
             state, u, _ = chosen.step(state, y)
             np.testing.assert_allclose(episodes.inputs[n, k], u, rtol=1e-7, atol=1e-9)
             x = np.array([0.9 * x[0] + 0.2 * x[1] + b * u[0] + c * u[1], 0.8 * x[1] + d * u[1]]) + given.process[n, k]
@@ -131,7 +131,7 @@ def test_draws_belongs_to_its_seed_alone(toy: Problem) -> None:
 
 
 def test_draws_has_the_covariances_of_the_plant(pair_package: LoadedPackage) -> None:
-    noisy = replace(problem(pair_package), truth=None)
+    noisy = replace(symdual.problem(pair_package), truth=None)
     given = noise_draws(noisy, 4000)
     np.testing.assert_allclose(np.cov(given.truths.T), np.diag([2.0, 1.0, 2.0]), atol=0.15)
     np.testing.assert_allclose(given.truths.mean(axis=0), [0.5, 0.3, -0.5], atol=0.08)
@@ -153,7 +153,7 @@ scenario = Scenario(model, horizon=3)
     for name, own in (("one", declarations), ("other", declarations[::-1])):
         package = make_quickly(name, text.replace("DECLARATIONS", str(own)))
         assert list(package.UNKNOWNS) == [entry[0] for entry in own]
-        given = noise_draws(problem(package), 5, Settings("drift"))
+        given = noise_draws(symdual.problem(package), 5, Settings("drift"))
         columns = [package.UNKNOWNS[entry][0] for entry in "abc"]
         drawn.append([given.truths[:, columns], given.wander[:, :, columns]])
     for one, other in zip(*drawn, strict=True):
@@ -183,8 +183,8 @@ def without_noise(given: NoiseDraws) -> NoiseDraws:
 
 def test_the_true_parameters_follow_the_transition(fading_package: LoadedPackage) -> None:
     """x' = a + u, a' = a / 2 from a = 1 without noise: the plant adds 1, 1/2, 1/4, ... to its inputs."""
-    task = problem(fading_package)
-    episodes = run(task, "ce", without_noise(noise_draws(task, 1)), Settings())
+    problem = symdual.problem(fading_package)
+    episodes = run(problem, "ce", without_noise(noise_draws(problem, 1)), Settings())
     added = episodes.states[0, 1:, 0] - episodes.inputs[0, :, 0]
     np.testing.assert_allclose(added, [1.0, 0.5, 0.25, 0.125, 0.0625], rtol=1e-14)
 
@@ -192,8 +192,8 @@ def test_the_true_parameters_follow_the_transition(fading_package: LoadedPackage
 @pytest.mark.parametrize("truth", ["scenario", "prior", "drift"])
 def test_in_every_truth_the_plant_moves_as_its_model_says(fading_package: LoadedPackage, truth: str) -> None:
     settings = Settings(truth=truth)
-    task = plant_problem(problem(fading_package), settings)
-    given = noise_draws(task, 3000, settings)
+    problem = plant_problem(symdual.problem(fading_package), settings)
+    given = noise_draws(problem, 3000, settings)
     assert np.array_equal(given.last_truths, given.wander[:, -1])
     theta = np.concatenate([given.truths[:, None], given.wander], axis=1)
     drift = theta[:, 1:] - 0.5 * theta[:, :-1]
@@ -203,7 +203,7 @@ def test_in_every_truth_the_plant_moves_as_its_model_says(fading_package: Loaded
     else:
         np.testing.assert_allclose(drift, 0.0, atol=1e-15)
     few = NoiseDraws(*(part[:7] for part in given))
-    episodes = run(task, "dual", few, settings)
+    episodes = run(problem, "dual", few, settings)
     moved = theta[:7, :-1] + episodes.inputs + few.process
     np.testing.assert_allclose(episodes.states[:, 1:], moved, rtol=1e-12, atol=1e-15)
 
@@ -211,9 +211,9 @@ def test_in_every_truth_the_plant_moves_as_its_model_says(fading_package: Loaded
 @pytest.mark.parametrize("truth", ["scenario", "prior", "drift"])
 def test_the_oracle_knows_parameters_that_move(fading_package: LoadedPackage, truth: str) -> None:
     settings = Settings(truth=truth)
-    task = plant_problem(problem(fading_package), settings)
-    given = noise_draws(task, 300, settings)
-    oracle, ce = (run(task, name, given, settings) for name in ("oracle", "ce"))
+    problem = plant_problem(symdual.problem(fading_package), settings)
+    given = noise_draws(problem, 300, settings)
+    oracle, ce = (run(problem, name, given, settings) for name in ("oracle", "ce"))
     theta = np.concatenate([given.truths[:, None], given.wander], axis=1)
     np.testing.assert_allclose(oracle.means[:, :, 1:], theta, rtol=1e-14)
     assert not oracle.variances[:, :, 1].any()
@@ -222,12 +222,12 @@ def test_the_oracle_knows_parameters_that_move(fading_package: LoadedPackage, tr
 
 
 def test_the_oracle_in_python_believes_that_parameters_move(fading_package: LoadedPackage) -> None:
-    task = problem(fading_package)
-    given = noise_draws(task, 1)
-    episodes = run(task, "oracle", given, Settings())
-    oracle = controller(task, "oracle")
+    problem = symdual.problem(fading_package)
+    given = noise_draws(problem, 1)
+    episodes = run(problem, "oracle", given, Settings())
+    oracle = controller(problem, "oracle")
     y = None
-    for k in range(task.horizon):
+    for k in range(problem.horizon):
         np.testing.assert_allclose(oracle.act(y), episodes.inputs[0, k], rtol=1e-9)
         y = episodes.states[0, k + 1] + given.measurement[0, k]
     belief = oracle.observe(y)
@@ -238,9 +238,9 @@ def test_the_oracle_in_python_believes_that_parameters_move(fading_package: Load
 def test_an_honest_filter_of_parameters_that_move_is_consistent(fading_package: LoadedPackage) -> None:
     """The model is linear, so that the filter is exact: its squared errors are what it says they are."""
     settings = Settings(truth="drift")
-    task = plant_problem(problem(fading_package), settings)
-    given = noise_draws(task, 2000, settings)
-    found = fields(task, "ce", given, run(task, "ce", given, settings))
+    problem = plant_problem(symdual.problem(fading_package), settings)
+    given = noise_draws(problem, 2000, settings)
+    found = fields(problem, "ce", given, run(problem, "ce", given, settings))
     assert found["nees_parameters"].mean() == pytest.approx(1.0, abs=0.12)  # 3.8 standard errors
     assert np.nanmean(found["nis"]) == pytest.approx(1.0, abs=0.06)
 
@@ -248,7 +248,7 @@ def test_an_honest_filter_of_parameters_that_move_is_consistent(fading_package: 
 def test_a_plant_of_its_own_has_its_own_transition_and_drift(toy: Problem, fading_package: LoadedPackage) -> None:
     """The model is the toy, whose gain neither moves nor drifts; a model that is its own plant drifts when asked to."""
     assert noise_draws(toy, 2).wander.shape == (2, 0, 1)
-    own = problem(fading_package)
+    own = symdual.problem(fading_package)
     np.testing.assert_allclose(
         noise_draws(own, 2).wander[:, :, 0], [[0.5, 0.25, 0.125, 0.0625, 0.03125]] * 2, rtol=1e-15
     )
@@ -268,20 +268,20 @@ def test_a_dense_transition_and_the_same_bits_in_any_company(
     a, b, c = unknown("a", 1.0), unknown("b", 2.0), unknown("c", 3.0)
     model = interpreted(Model([x], [u], [a * x + b * u + c], transition=D, name="dense"))
     plant = LoadedPackage("dense", Path(), model.module, model.numbers)
-    task = replace(toy.extended(4), plant=plant, truth=np.array([1.0, -2.0, 0.5]))
-    given = noise_draws(task, 40)
-    powers = [np.linalg.matrix_power(D, k) @ task.truth for k in range(1, 7)]
+    problem = replace(toy.extended(4), plant=plant, truth=np.array([1.0, -2.0, 0.5]))
+    given = noise_draws(problem, 40)
+    powers = [np.linalg.matrix_power(D, k) @ problem.truth for k in range(1, 7)]
     np.testing.assert_allclose(given.wander, np.repeat(np.array(powers)[None], 40, axis=0), rtol=1e-13)
-    assert np.array_equal(noise_draws(task, 1).wander, given.wander[:1])
+    assert np.array_equal(noise_draws(problem, 1).wander, given.wander[:1])
 
 
 def test_parameters_that_grow_beyond_all_numbers_fail_with_their_plant(fading_package: LoadedPackage) -> None:
     growing = replace(fading_package, numbers={**fading_package.numbers, "transition": np.array([1e100])})
-    task = problem(growing)
-    given = noise_draws(task, 2)
+    problem = symdual.problem(growing)
+    given = noise_draws(problem, 2)
     assert np.isinf(given.last_truths).all()
     with pytest.warns(SymdualWarning, match="ce: run 0: the certainty-equivalent plan at step 1 is not finite"):
-        assert np.all(run(task, "ce", given, Settings()).outcomes != 0)
+        assert np.all(run(problem, "ce", given, Settings()).outcomes != 0)
 
 
 @pytest.mark.parametrize(
@@ -327,10 +327,9 @@ def test_any_number_of_threads_gives_the_same_bytes(toy: Problem, name: str, mon
 
 FORKED = """
     import os, sys
+    import symdual
     from symdual.runtime.closed_loop import simulate
-    from symdual.runtime.loading import load
-    from symdual.runtime.problem import problem
-    toy = problem(load(os.environ["TOY"]))
+    toy = symdual.problem(symdual.load(os.environ["TOY"], backend="numba"))
 
     def forked():
         sys.stdout.flush()
@@ -350,12 +349,12 @@ FORKED = """
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("layer", ["omp", "workqueue"])
 def test_a_forked_process_runs_episodes(
-    toy: Problem, tmp_path: Path, layer: str, fresh_python: Callable[..., subprocess.CompletedProcess[str]]
+    numba_toy: Problem, tmp_path: Path, layer: str, fresh_python: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
     """Whatever numba uses for loops in parallel: episodes have threads of their own, which do not outlive a call."""
-    simulate(toy, ["ce"], 1)  # compiles
+    simulate(numba_toy, ["ce"], 1)  # compiles
     done = fresh_python(
-        FORKED, tmp_path, NUMBA_THREADING_LAYER=layer, TOY=str(toy.package.folder), PYTHONWARNINGS="ignore"
+        FORKED, tmp_path, NUMBA_THREADING_LAYER=layer, TOY=str(numba_toy.package.folder), PYTHONWARNINGS="ignore"
     )
     before, own, after = done.stdout.splitlines()
     assert before == own == after
@@ -364,16 +363,16 @@ def test_a_forked_process_runs_episodes(
 # ------------------------------------------------------------------------------------------------ failures
 
 
-def test_a_plant_that_overflows_fails_alone(toy: Problem, offset_package: LoadedPackage) -> None:
-    task = replace(toy.extended(3), plant=offset_package, truth=np.array([0.3]))
-    given = noise_draws(task, 3)
+def test_a_plant_that_overflows_fails_alone(toy: Problem, quick_offset_package: LoadedPackage) -> None:
+    problem = replace(toy.extended(3), plant=quick_offset_package, truth=np.array([0.3]))
+    given = noise_draws(problem, 3)
     given.truths[1] = 1.7e308  # c: the state is infinite after two steps at the latest
-    episodes = run(task, "ce", given, Settings())
+    episodes = run(problem, "ce", given, Settings())
     assert [OUTCOMES[i] for i in episodes.outcomes[[0, 2]]] == ["finished", "finished"]
     assert episodes.outcomes[1] != 0
     assert np.isnan(episodes.costs).tolist() == [False, True, False]
     assert np.isfinite(episodes.states[[0, 2]]).all() and np.isnan(episodes.states[1, -1, 0])
-    alone = run(task, "ce", NoiseDraws(*(part[[0, 2]] for part in given)), Settings())
+    alone = run(problem, "ce", NoiseDraws(*(part[[0, 2]] for part in given)), Settings())
     assert np.array_equal(alone.states, episodes.states[[0, 2]])
 
 
@@ -432,17 +431,17 @@ def test_a_plan_and_a_belief_that_are_not_finite_are_told_apart(
 def test_a_plant_of_another_backend_is_refused(toy: Problem, fading_package: LoadedPackage) -> None:
     if fading_package.c is None:
         pytest.skip("no C compiler")
-    mixed = replace(toy, plant=fading_package, truth=np.array([1.0]))
+    mixed = replace(toy.by_numba(), plant=fading_package, truth=np.array([1.0]))
     sentence = "the model toy is compiled by numba and its plant fading by C: load both with the same backend"
     with pytest.raises(SymdualError, match=sentence):
         run(mixed, "ce", noise_draws(mixed, 1), Settings())
 
 
-def test_another_plant_runs_without_a_new_compilation(toy: Problem, offset_package: LoadedPackage) -> None:
-    run(toy, "ce", noise_draws(toy, 1), Settings())
-    episodes = toy.package.episode.episodes
+def test_another_plant_runs_without_a_new_compilation(numba_toy: Problem, offset_package: LoadedPackage) -> None:
+    run(numba_toy, "ce", noise_draws(numba_toy, 1), Settings())
+    episodes = numba_toy.package.episode.episodes
     compiled = len(episodes.overloads)
-    other = replace(toy, plant=offset_package, truth=np.array([0.3]))
+    other = replace(numba_toy, plant=offset_package, truth=np.array([0.3]))
     given = noise_draws(other, 2)
     result = run(other, "ce", given, Settings())
     assert len(episodes.overloads) == compiled
@@ -453,15 +452,15 @@ def test_another_plant_runs_without_a_new_compilation(toy: Problem, offset_packa
 SEAM = """
 import json, sys
 import numpy as np
+import symdual
 from dataclasses import replace
 from symdual.runtime.closed_loop import Settings, draw, run
 from symdual.runtime.loading import load
-from symdual.runtime.problem import problem
 folder = sys.argv[1]
 toy, plant = load(folder + "/toy"), load(folder + "/rail")
-task = replace(problem(toy), plant=plant, truth=np.zeros(0))
-noise_draws = draw(task, Settings(), np.random.SeedSequence(0).spawn(1))
-episodes = run(task, "ce", noise_draws, Settings())
+problem = replace(symdual.problem(toy), plant=plant, truth=np.zeros(0))
+noise_draws = draw(problem, Settings(), np.random.SeedSequence(0).spawn(1))
+episodes = run(problem, "ce", noise_draws, Settings())
 moved = episodes.states[0, 1, 0] - episodes.inputs[0, 0, 0] - noise_draws.process[0, 0, 0]
 fraction = moved / episodes.states[0, 0, 0]
 stats = toy.episode.episodes.stats
@@ -477,7 +476,7 @@ rail = Model(states=[x], inputs=[u], dynamics=[{factor} * x + u], process_noise=
 
 
 def test_an_edit_of_the_plant_is_followed_by_a_cached_episode(
-    toy_package: LoadedPackage, packages: Path, make: Callable[[str, str], LoadedPackage]
+    numba_toy: Problem, packages: Path, make: Callable[[str, str], LoadedPackage]
 ) -> None:
     for factor in (0.75, 0.5, 0.25):
         make("rail", RAIL.format(factor=factor))

@@ -26,7 +26,6 @@ import symdual
 from symdual.commands import main
 from symdual.common.errors import SymdualError, SymdualWarning
 from symdual.runtime.loading import LoadedPackage, load
-from symdual.runtime.problem import problem
 from symdual.runtime.results import Chunk
 from symdual.runtime.sweep import run_sweep, sweep
 from symdual.runtime.threads import on_this_machine
@@ -148,9 +147,9 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(toy_package: LoadedPackage, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def undisturbed(numba_toy_package: LoadedPackage, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The bytes of the sweep when it runs here; also compiles the package."""
-    plan = sweep(problem(toy_package), ["dual", "ce"], RUNS)
+    plan = sweep(symdual.problem(numba_toy_package), ["dual", "ce"], RUNS)
     return run_sweep(plan, tmp_path_factory.mktemp("here"), on_this_machine()).read_bytes()
 
 
@@ -268,7 +267,7 @@ def test_when_the_last_worker_has_gone_it_is_said_and_another_one_continues(
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_cluster_that_stays_without_workers_is_given_up(
-    toy_package: LoadedPackage, place: Path, cluster: Cluster, undisturbed: bytes, monkeypatch: pytest.MonkeyPatch
+    numba_toy_package: LoadedPackage, place: Path, cluster: Cluster, undisturbed: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from symdual.runtime import cluster as module
 
@@ -284,7 +283,7 @@ def test_a_cluster_that_stays_without_workers_is_given_up(
             SymdualError, match="the cluster has had no workers for 0 s; what is done is kept, continue"
         ):
             run_sweep(
-                sweep(problem(toy_package), ["ce"], 20),
+                sweep(symdual.problem(numba_toy_package), ["ce"], 20),
                 place / "alone",
                 module.on_cluster(client, said.append, told.append),
             )
@@ -295,20 +294,20 @@ def test_a_cluster_that_stays_without_workers_is_given_up(
 
 
 def test_a_worker_is_given_the_numbers_of_the_problem_not_those_of_its_files(
-    toy_package: LoadedPackage, tmp_path: Path
+    numba_toy_package: LoadedPackage, tmp_path: Path
 ) -> None:
     from symdual.runtime.cluster import _Delivered, parcel
 
-    numbers = {**toy_package.numbers, "process_noise": np.array([[0.7]])}
-    louder = replace(toy_package, numbers=numbers)
-    content = parcel(sweep(replace(problem(toy_package), package=louder), ["ce"], 4))
+    numbers = {**numba_toy_package.numbers, "process_noise": np.array([[0.7]])}
+    louder = replace(numba_toy_package, numbers=numbers)
+    content = parcel(sweep(replace(symdual.problem(numba_toy_package), package=louder), ["ce"], 4))
     (tmp_path / "toy").mkdir()
     for name, text in content.files["toy"].items():
         (tmp_path / "toy" / name).parent.mkdir(exist_ok=True)
         (tmp_path / "toy" / name).write_bytes(text)
     received = _Delivered(content, tmp_path).sweep.problem
     assert received.package.numbers["process_noise"].tolist() == [[0.7]]
-    assert received.plant.numbers["process_noise"].tolist() == toy_package.numbers["process_noise"].tolist()
+    assert received.plant.numbers["process_noise"].tolist() == numba_toy_package.numbers["process_noise"].tolist()
 
 
 def complaint(log: Path) -> str:
@@ -364,19 +363,19 @@ def test_workers_that_must_not_or_cannot_take_part(
 @pytest.mark.soak
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_the_same_workers_take_more_controllers_of_the_same_sweep(
-    toy_package: LoadedPackage, place: Path, cluster: Cluster, undisturbed: bytes
+    numba_toy_package: LoadedPackage, place: Path, cluster: Cluster, undisturbed: bytes
 ) -> None:
     from symdual.runtime.cluster import connect, on_cluster
 
     cluster.worker("first")
-    task = problem(toy_package)
+    problem = symdual.problem(numba_toy_package)
     client = connect(cluster.address)
     try:
-        run_sweep(sweep(task, ["ce"], 20), place / "grown", on_cluster(client))
-        grown = run_sweep(sweep(task, ["ce", "dual"], 40), place / "grown", on_cluster(client), resume=True)
+        run_sweep(sweep(problem, ["ce"], 20), place / "grown", on_cluster(client))
+        grown = run_sweep(sweep(problem, ["ce", "dual"], 40), place / "grown", on_cluster(client), resume=True)
     finally:
         client.close(timeout=1)
-    expected = run_sweep(sweep(task, ["ce", "dual"], 40), place / "expected", on_this_machine())
+    expected = run_sweep(sweep(problem, ["ce", "dual"], 40), place / "expected", on_this_machine())
     assert grown.read_bytes() == expected.read_bytes()
 
 
@@ -431,7 +430,7 @@ def test_a_scheduler_without_workers(cluster: Cluster) -> None:
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_python_is_told_that_there_are_no_workers_before_it_waits(
-    toy_package: LoadedPackage, tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    numba_toy_package: LoadedPackage, tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from symdual.runtime import cluster as module
 
@@ -442,12 +441,12 @@ def test_python_is_told_that_there_are_no_workers_before_it_waits(
             SymdualWarning, match=f"at {cluster.address} has no workers yet; waiting up to 0 s for one to join"
         ),
     ):
-        symdual.sweep(toy_package, "ce", runs=2, folder=tmp_path, cluster=cluster.address)
+        symdual.sweep(numba_toy_package, "ce", runs=2, folder=tmp_path, cluster=cluster.address)
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_python_is_told_that_the_last_worker_has_gone(
-    toy_package: LoadedPackage, tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    numba_toy_package: LoadedPackage, tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from symdual.runtime import cluster as module
 
@@ -464,12 +463,18 @@ def test_python_is_told_that_the_last_worker_has_gone(
         pytest.raises(SymdualError, match="the cluster has had no workers for 0 s; what is done is kept"),
         pytest.warns(SymdualWarning, match="the cluster has no workers any more; waiting up to 0 s for one to join"),
     ):
-        symdual.sweep(toy_package, "ce", runs=2, folder=tmp_path, cluster=cluster.address)
+        symdual.sweep(numba_toy_package, "ce", runs=2, folder=tmp_path, cluster=cluster.address)
 
 
 @pytest.mark.parametrize(
     ("file", "name"),
-    [("tasks", "valved"), ("tasks", "heated"), ("tasks", "walled"), ("tasks", "squeezed"), ("noises", "lit_rooted")],
+    [
+        ("scenarios", "valved"),
+        ("scenarios", "heated"),
+        ("scenarios", "walled"),
+        ("scenarios", "squeezed"),
+        ("noises", "lit_rooted"),
+    ],
 )
 def test_a_parcel_carries_all_that_a_task_says(
     shared_models: Callable[[Path], Path], tmp_path: Path, file: str, name: str
@@ -478,7 +483,7 @@ def test_a_parcel_carries_all_that_a_task_says(
     from symdual.runtime.cluster import _Delivered, _place, parcel
 
     folder = shared_models(ROOT / f"tests/models/{file}.py")
-    plan = sweep(problem(load(folder / name)), ["ce", "dual"], 3)
+    plan = sweep(symdual.problem(load(folder / name)), ["ce", "dual"], 3)
     content = pickle.loads(pickle.dumps(parcel(plan)))
     for package, files in content.files.items():
         for own, code in files.items():
@@ -497,6 +502,6 @@ def test_packages_through_c_stay_at_home(shared_models: Callable[[Path], Path]) 
         compilers.compiler()
     except compilers.NoCompiler as missing:
         pytest.skip(str(missing))
-    folder = shared_models(ROOT / "tests/models/tasks.py")
+    folder = shared_models(ROOT / "tests/models/scenarios.py")
     with pytest.raises(SymdualError, match="load valved with the backend numba"):
-        parcel(sweep(problem(symdual.load(folder / "valved", backend="c")), ["ce"], 2))
+        parcel(sweep(symdual.problem(symdual.load(folder / "valved", backend="c")), ["ce"], 2))

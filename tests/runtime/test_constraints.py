@@ -28,12 +28,12 @@ model = Model([x, v], [u], [x + v, v + unknown("b") * u], name="m")
 
 
 @pytest.fixture(scope="module")
-def task(in_c: Callable[[Path | str, str], Problem]) -> Problem:
-    return in_c(MODELS / "tasks.py", "walled")
+def problem(in_c: Callable[[Path | str, str], Problem]) -> Problem:
+    return in_c(MODELS / "scenarios.py", "walled")
 
 
-def test_episodes_keep_the_backoff_that_their_controller_asks_for(task: Problem) -> None:
-    found = simulate(task, ["ce", "cautious", "dual"], runs=60)
+def test_episodes_keep_the_backoff_that_their_controller_asks_for(problem: Problem) -> None:
+    found = simulate(problem, ["ce", "cautious", "dual"], runs=60)
     late = {name: episodes.constraints[:, 3:, 0] for name, episodes in found.items()}
     assert np.mean(late["ce"] > 0.0) > 0.3
     assert np.mean(late["dual"] > 0.0) < 0.15 and np.mean(late["cautious"] > 0.0) < 0.15
@@ -46,15 +46,15 @@ def test_episodes_keep_the_backoff_that_their_controller_asks_for(task: Problem)
         assert np.all(steps < 0.75), name
 
 
-def test_the_cost_of_an_episode_is_without_penalties(task: Problem) -> None:
-    (episodes,) = simulate(task, ["ce"], runs=2).values()
+def test_the_cost_of_an_episode_is_without_penalties(problem: Problem) -> None:
+    (episodes,) = simulate(problem, ["ce"], runs=2).values()
     states, inputs = episodes.states[:, :, 0], episodes.inputs[:, :, 0]
     expected = np.sum((states[:, :-1] - 2.0) ** 2 + 0.01 * inputs**2, axis=1)
     np.testing.assert_allclose(episodes.costs, expected, rtol=1e-12)
 
 
-def test_a_sweep_says_how_often_and_by_how_much(task: Problem, tmp_path: Path) -> None:
-    file = run_sweep(sweep(task, ["ce", "dual"], 6, settings=Settings()), tmp_path / "sweep", on_this_machine())
+def test_a_sweep_says_how_often_and_by_how_much(problem: Problem, tmp_path: Path) -> None:
+    file = run_sweep(sweep(problem, ["ce", "dual"], 6, settings=Settings()), tmp_path / "sweep", on_this_machine())
     with Results(file) as results:
         summary = summarise(results)
         g = results.array("ce", "constraints")[:, 1:, 0]
@@ -66,30 +66,30 @@ def test_a_sweep_says_how_often_and_by_how_much(task: Problem, tmp_path: Path) -
     assert summary.to_json()["controllers"][0]["violations"][0]["share"] == ce.violations[0].share
 
 
-def test_weights_that_nobody_gave_follow_from_the_cost(task: Problem) -> None:
+def test_weights_that_nobody_gave_follow_from_the_cost(problem: Problem) -> None:
     """A unit of position costs 1 in the cost, a unit of force 0.01, or half of that where two of them share the way."""
-    weights = settings_of(task, "dual", 1)["constraint_weights"][0]
+    weights = settings_of(problem, "dual", 1)["constraint_weights"][0]
     assert weights[0] == pytest.approx(1000.0)
-    stiff = task.changed(constraint_weight=[7.0, 8.0, 9.0])
+    stiff = problem.changed(constraint_weight=[7.0, 8.0, 9.0])
     assert settings_of(stiff, "dual", 1)["constraint_weights"][0].tolist() == [7.0, 8.0, 9.0]
 
 
-def test_probability_changes_without_new_code(task: Problem) -> None:
+def test_probability_changes_without_new_code(problem: Problem) -> None:
     planned = {}
     for probability in (0.5, 0.9, 0.99):
-        own = controller(task.changed(probability=probability), "cautious")
+        own = controller(problem.changed(probability=probability), "cautious")
         planned[probability] = own.step(own.init())[2].planned_states[2:, 0].max()
     assert planned[0.5] > planned[0.9] > planned[0.99]
 
 
 @pytest.mark.parametrize("name", ["dual", "cautious"])
-def test_a_search_saves_work_only_where_that_changes_nothing(task: Problem, name: str) -> None:
+def test_a_search_saves_work_only_where_that_changes_nothing(problem: Problem, name: str) -> None:
     """Hopeless inputs are far dearer, and between the ends of a valley costs are those of distances of one's own."""
-    one = controller(task, name)
+    one = controller(problem, name)
     state, tools = one.init(), one.solver
     u, _, _ = tools.decide(state)
-    package, table = task.package, tools.table
-    planning = Planning(task, name)
+    package, table = problem.package, tools.table
+    planning = Planning(problem, name)
     planning.begin()
     least = planning.costs(u[None])[0, 0]
     assert table.report[package.search.REPORT_COST] == pytest.approx(least, rel=1e-4)
@@ -102,12 +102,12 @@ def test_a_search_saves_work_only_where_that_changes_nothing(task: Problem, name
     np.testing.assert_allclose(told[~hopeless], alone[~hopeless], rtol=1e-9)
 
 
-def test_a_start_beyond_a_wall_has_a_plan_and_a_sentence(task: Problem) -> None:
+def test_a_start_beyond_a_wall_has_a_plan_and_a_sentence(problem: Problem) -> None:
     with pytest.warns(SymdualWarning, match="position - wall <= 0 is violated by 0.5 at the start"):
-        beyond = controller(task.changed(start={"position": 1.5}), "dual")
+        beyond = controller(problem.changed(start={"position": 1.5}), "dual")
     assert beyond.act()[0] < -0.3
     with pytest.warns(SymdualWarning, match="position - wall <= 0 is violated by 0.5 at the start"):
-        found = simulate(task.changed(start={"position": 1.5}), ["dual"], runs=2)
+        found = simulate(problem.changed(start={"position": 1.5}), ["dual"], runs=2)
     assert not found["dual"].outcomes.any()
 
 
@@ -138,7 +138,7 @@ def test_relations_of_all_directions_are_limits() -> None:
     assert scenario.objective.constraints == (x - 1, -v - 2, x**2 + u**2 - 4, x - u)
 
 
-def test_bad_numbers_at_run_time_are_refused(task: Problem) -> None:
+def test_bad_numbers_at_run_time_are_refused(problem: Problem) -> None:
     for changes in ({"probability": 0.2}, {"constraint_weight": -1.0}, {"probability": np.nan}):
         with pytest.raises(SymdualError):
-            task.changed(**changes)  # type: ignore[arg-type]
+            problem.changed(**changes)  # type: ignore[arg-type]

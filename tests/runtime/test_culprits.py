@@ -22,7 +22,7 @@ outflow = unknown("outflow", mean=0.5, variance=0.01)
 
 
 @pytest.fixture(scope="module")
-def task(tmp_path_factory: pytest.TempPathFactory) -> Problem:
+def problem(tmp_path_factory: pytest.TempPathFactory) -> Problem:
     """A vessel with a hole, and a float whose sensor is a logarithm."""
     flow = level + 0.1 * (pump - outflow * sp.sqrt(level))
     model = Model(
@@ -32,8 +32,8 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Problem:
     return symdual.problem(scenario, folder=tmp_path_factory.mktemp("vessel"), backend="c")
 
 
-def test_act_names_the_equation_the_variable_and_the_point(task: Problem) -> None:
-    ce = symdual.controller(task, "ce")
+def test_act_names_the_equation_the_variable_and_the_point(problem: Problem) -> None:
+    ce = symdual.controller(problem, "ce")
     ce.reset(Belief(np.array([0.0, 2.0, 0.5]), np.diag([0.1, 0.1, 0.01])))
     with pytest.warns(SymdualWarning, match='at step 0 could not be improved: the derivative .* "level" by "level"'):
         u = ce.act()
@@ -42,26 +42,26 @@ def test_act_names_the_equation_the_variable_and_the_point(task: Problem) -> Non
         ce.act([0.1, 0.2])
 
 
-def test_a_plan_that_is_nowhere_finite_names_it_too(task: Problem) -> None:
-    ce = symdual.controller(task, "ce")
+def test_a_plan_that_is_nowhere_finite_names_it_too(problem: Problem) -> None:
+    ce = symdual.controller(problem, "ce")
     ce.reset(Belief(np.array([-1.0, 2.0, 0.5]), np.diag([0.1, 0.1, 0.01])))
     said = 'from whatever start: the dynamics of "level" is not a number at level = -1, height = 2, pump = 0, outflow'
     with pytest.raises(SymdualError, match=said):
         ce.act()
 
 
-def test_the_filter_names_what_it_met_on_its_way(task: Problem) -> None:
-    ce = symdual.controller(task, "ce")
+def test_the_filter_names_what_it_met_on_its_way(problem: Problem) -> None:
+    ce = symdual.controller(problem, "ce")
     lost = ce.init()._replace(k=1, u=np.array([-1.0]), belief=Belief(np.array([0.0, 2.0, 0.5]), 0.1 * np.eye(3)))
     with pytest.raises(SymdualError, match=r'not finite any more at step 1: .* "level" by "level" .* pump = -1, out'):
         ce.update(lost, [0.1, 0.2])
 
 
-def test_observations_are_looked_at_where_the_model_goes(task: Problem) -> None:
-    found = fault_of_model(task, 3, np.array([1.0, -4.0, 0.5]), np.array([0.2]))
+def test_observations_are_looked_at_where_the_model_goes(problem: Problem) -> None:
+    found = fault_of_model(problem, 3, np.array([1.0, -4.0, 0.5]), np.array([0.2]))
     assert found == "the observation number 1 is not a number at level = 0.97, height = -1, outflow = 0.5"
-    assert fault_of_model(task, 3, np.array([1.0, 2.0, 0.5]), np.array([0.2])) is None
-    assert fault_of_model(task, 0, np.array([1.0, 0.0, 0.5]), None) == (
+    assert fault_of_model(problem, 3, np.array([1.0, 2.0, 0.5]), np.array([0.2])) is None
+    assert fault_of_model(problem, 0, np.array([1.0, 0.0, 0.5]), None) == (
         "the observation number 1 is infinite at level = 1, height = 0, outflow = 0.5"
     )
 

@@ -8,23 +8,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import symdual
 from symdual.checks.search import CostCurve, brute_force, certainty_equivalent, compare, random_decision
 from symdual.runtime.belief import Belief
 from symdual.runtime.controller import State, controller
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Problem, problem
+from symdual.runtime.problem import Problem
 
 
-def varied(task: Problem, random: np.random.Generator) -> Problem:
+def varied(problem: Problem, random: np.random.Generator) -> Problem:
     """The same model with another cost and reference."""
-    nx, nu = task.package.NX, task.package.NU
+    nx, nu = problem.package.NX, problem.package.NU
     factor = random.standard_normal((nu, nu))
     given = (0.1 * np.eye(nu) + 0.03 * factor @ factor.T) * 10.0 ** random.uniform(-1.0, 1.0)
     return replace(
-        task,
-        state_cost=np.repeat(np.diag(10.0 ** random.uniform(-1, 0.7, nx))[None], task.horizon + 1, axis=0),
-        input_cost=np.repeat(given[None], task.horizon, axis=0),
-        reference=np.repeat(random.standard_normal(nx)[None], task.horizon + 1, axis=0),
+        problem,
+        state_cost=np.repeat(np.diag(10.0 ** random.uniform(-1, 0.7, nx))[None], problem.horizon + 1, axis=0),
+        input_cost=np.repeat(given[None], problem.horizon, axis=0),
+        reference=np.repeat(random.standard_normal(nx)[None], problem.horizon + 1, axis=0),
     )
 
 
@@ -33,9 +34,9 @@ def test_one_input_finds_the_global_minimum(toy: Problem, name: str) -> None:
     random = np.random.default_rng(11)
     longer = toy.extended(4)
     for _ in range(60):
-        task = varied(longer, random)
-        k, belief = random_decision(task, random)
-        result = compare(controller(task, name), k, belief, points=600)
+        problem = varied(longer, random)
+        k, belief = random_decision(problem, random)
+        result = compare(controller(problem, name), k, belief, points=600)
         assert result.excess < 1e-6, (k, belief, result)
         assert abs(result.best[0]) <= result.radius
 
@@ -50,10 +51,10 @@ def test_order_two_is_left_where_its_cost_jumps(toy: Problem, seed: int, count: 
     longer = toy.extended(4)
     orders = set()
     for _ in range(count):
-        task = varied(longer, random)
-        k, belief = random_decision(task, random)
-        _, u, info = controller(task, "dual", order=2).step(State(k, belief, None))
-        curve = CostCurve(task, "dual", info.order, k, belief)
+        problem = varied(longer, random)
+        k, belief = random_decision(problem, random)
+        _, u, info = controller(problem, "dual", order=2).step(State(k, belief, None))
+        curve = CostCurve(problem, "dual", info.order, k, belief)
         grid = np.linspace(info.candidates.min(), info.candidates.max(), 2001)[:, None]
         assert curve(u[None])[0] <= curve(grid).min() * (1 + 1e-4)
         if info.order == 2:
@@ -68,21 +69,21 @@ def test_order_two_is_left_where_its_cost_jumps(toy: Problem, seed: int, count: 
 def test_an_input_at_its_bound_leaves_all_points_to_the_other_side(
     toy: Problem, low: float, high: float, start: float
 ) -> None:
-    task = replace(toy.extended(2), input_bounds=np.array([[low], [high]]))
+    problem = replace(toy.extended(2), input_bounds=np.array([[low], [high]]))
     belief = Belief(np.array([start, 1.0]), np.diag([0.0, 0.1]))
-    planned = certainty_equivalent(task, 0, belief)[0]
+    planned = certainty_equivalent(problem, 0, belief)[0]
     assert planned in (low, high)
-    _, _, info = controller(task, "dual").step(State(0, belief, None))
+    _, _, info = controller(problem, "dual").step(State(0, belief, None))
     assert np.sum(info.candidates == planned) < 5 < 41 < len(np.unique(info.candidates))
 
 
 def test_two_inputs_find_the_global_minimum(pair_package: LoadedPackage) -> None:
     random = np.random.default_rng(5)
-    base = problem(pair_package)
+    base = symdual.problem(pair_package)
     for _ in range(20):
-        task = varied(base, random)
-        k, belief = random_decision(task, random)
-        result = compare(controller(task, "dual"), k, belief, points=60)
+        problem = varied(base, random)
+        k, belief = random_decision(problem, random)
+        result = compare(controller(problem, "dual"), k, belief, points=60)
         assert result.excess < 1e-4, (k, belief, result)
         assert np.all(np.abs(result.best) <= result.radius)
 
@@ -99,12 +100,12 @@ scenario = Scenario(six, horizon=4, input_cost=0.1, start=1.0)
 
 def test_six_inputs_find_the_best_of_many_valleys(make_quickly: Callable[[str, str], LoadedPackage]) -> None:
     """Six plants side by side: a push either way teaches each gain, and each input can be searched by itself."""
-    task, random = problem(make_quickly("six", SIX)), np.random.default_rng(1)
+    problem, random = symdual.problem(make_quickly("six", SIX)), np.random.default_rng(1)
     for _ in range(8):
         mean = np.concatenate([random.normal(0.0, 1.5, 6), random.normal(0.2, 0.5, 6)])
         belief = Belief(mean, np.diag(np.concatenate([np.zeros(6), random.uniform(0.1, 0.6, 6)])))
-        _, u, _ = controller(task, "dual").step(State(0, belief, None))
-        curve = CostCurve(task, "dual", 1, 0, belief)
+        _, u, _ = controller(problem, "dual").step(State(0, belief, None))
+        curve = CostCurve(problem, "dual", 1, 0, belief)
         best = np.asarray(u)
         for axis in range(6):
             line = np.repeat(best[None], 2001, axis=0)
@@ -116,20 +117,20 @@ def test_six_inputs_find_the_best_of_many_valleys(make_quickly: Callable[[str, s
 def test_the_best_valley_may_lie_on_the_other_side_of_zero(toy: Problem) -> None:
     # nothing is wanted before step 4, and the gain may have either sign: there is a valley for a push either way
     wanted = (np.arange(7) >= 4).astype(float)
-    task = replace(
+    problem = replace(
         toy.extended(4),
         input_cost=np.full((6, 1, 1), 0.01),
         reference=wanted[:, None],
         state_cost=wanted[:, None, None],
     )
     belief = Belief(np.array([0.0, 0.1]), np.diag([0.0, 0.3]))
-    _, u, info = controller(task, "dual").step(State(0, belief, None))
+    _, u, info = controller(problem, "dual").step(State(0, belief, None))
     costs = info.costs[:, 0]
     valleys = np.flatnonzero((costs[1:-1] < costs[:-2]) & (costs[1:-1] < costs[2:]))
     assert {-1.0, 1.0} <= set(np.sign(info.candidates[1:-1, 0][valleys]))
-    planned = certainty_equivalent(task, 0, belief)
+    planned = certainty_equivalent(problem, 0, belief)
     assert u[0] < 0.0 < planned[0]  # descent from the certainty-equivalent input would end in the wrong valley
-    curve = CostCurve(task, "dual", 1, 0, belief)
+    curve = CostCurve(problem, "dual", 1, 0, belief)
     _, best = brute_force(curve, planned, np.array([-40.0]), np.array([40.0]), 4000)
     assert float(curve(u[None])[0]) <= best * (1 + 1e-7)
 
@@ -140,27 +141,27 @@ def test_bounds_are_respected_and_searched(toy: Problem, name: str) -> None:
     at_bound = 0
     for _ in range(40):
         low, high = np.sort(random.uniform(-0.5, 0.5, 2))
-        task = replace(varied(toy.extended(2), random), input_bounds=np.array([[low], [high]]))
-        k, belief = random_decision(task, random)
-        _, u, info = controller(task, name).step(State(k, belief, None))
+        problem = replace(varied(toy.extended(2), random), input_bounds=np.array([[low], [high]]))
+        k, belief = random_decision(problem, random)
+        _, u, info = controller(problem, name).step(State(k, belief, None))
         assert low <= u[0] <= high
         assert info.candidates.min() >= low and info.candidates.max() <= high
         assert np.all((info.planned_inputs >= low) & (info.planned_inputs <= high))
         at_bound += u[0] in (low, high)
         if name != "ce":
             grid = np.linspace(low, high, 400)[:, None]
-            curve = CostCurve(task, name, 1, k, belief)
+            curve = CostCurve(problem, name, 1, k, belief)
             assert float(curve(u[None])[0]) <= float(curve(grid).min()) * (1 + 1e-9)
     assert at_bound > 3
 
 
 def test_bounds_of_two_inputs(pair_package: LoadedPackage) -> None:
     input_bounds = np.array([[-0.2, -0.1], [0.3, 0.05]])
-    task = replace(problem(pair_package), input_bounds=input_bounds)
-    _, u, info = controller(task, "dual").step(controller(task, "dual").init())
+    problem = replace(symdual.problem(pair_package), input_bounds=input_bounds)
+    _, u, info = controller(problem, "dual").step(controller(problem, "dual").init())
     assert np.all(info.candidates >= input_bounds[0]) and np.all(info.candidates <= input_bounds[1])
     corners = np.array([[a, b] for a in input_bounds[:, 0] for b in input_bounds[:, 1]])
-    curve = CostCurve(task, "dual", 1, 0, task.prior)
+    curve = CostCurve(problem, "dual", 1, 0, problem.prior)
     assert float(curve(u[None])[0]) <= float(curve(corners).min())
 
 
@@ -191,7 +192,7 @@ scenario = Scenario(pole, horizon=40, input_cost=1e-3, start=[0.164, 0.256, 0.02
 
 def test_a_pole_that_all_its_force_can_just_hold_is_held(make_quickly: Callable[[str, str], LoadedPackage]) -> None:
     """Four steps of full force are needed at once; plans that start at the bounds, or from rest, let it fall (185)."""
-    ce = controller(problem(make_quickly("pole", POLE)), "ce")
+    ce = controller(symdual.problem(make_quickly("pole", POLE)), "ce")
     _, _, info = ce.step(ce.init())
     assert info.planned_inputs[:4] == pytest.approx(10.0)
     assert np.abs(info.planned_states[:, 1]).max() < 0.4

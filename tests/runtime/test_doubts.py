@@ -8,12 +8,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+import symdual
 from symdual.common.errors import DoubtWarning
 from symdual.runtime.controller import Controller, controller
 from symdual.runtime.doubts import RARE, doubt_of_end, doubt_of_plan, doubt_of_search, least_impossible
 from symdual.runtime.info import Statistics
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Problem, problem
+from symdual.runtime.problem import Problem
 
 # a turntable of unknown inertia, measured finely
 TURNTABLE = """
@@ -29,7 +30,7 @@ scenario = Scenario(turntable, horizon=12, input_cost=0.1, start=[1.0, 0.0])
 
 @pytest.fixture(scope="module")
 def turntable(make_quickly: Callable[[str, str], LoadedPackage]) -> Problem:
-    return problem(make_quickly("turntable", TURNTABLE))
+    return symdual.problem(make_quickly("turntable", TURNTABLE))
 
 
 def _contradicted(one: Controller, steps: int = 6) -> list[warnings.WarningMessage]:
@@ -124,15 +125,15 @@ scenario = Scenario(mirrored, 8, input_cost=0.1, start=[1.0]{more})
 
 def test_an_input_whose_opposite_is_worth_as_much_is_told(make_quickly: Callable[[str, str], LoadedPackage]) -> None:
     with pytest.warns(DoubtWarning, match="the input at step 0 is not determined"):
-        controller(problem(make_quickly("mirrored", SQUARED.format(more=""))), "dual").act([1.0])
+        controller(symdual.problem(make_quickly("mirrored", SQUARED.format(more=""))), "dual").act([1.0])
 
 
 def test_choices_that_are_worth_as_much_are_told(make_quickly: Callable[[str, str], LoadedPackage]) -> None:
     text = SQUARED.format(more=", choices={u: [-1.0, 0.0, 1.0]}").replace("mirrored", "chosen")
-    task = problem(make_quickly("chosen", text))
+    problem = symdual.problem(make_quickly("chosen", text))
     for name in ("ce", "planned"):
         with pytest.warns(DoubtWarning, match=r"not determined: u = \(-?1\) costs .*, and so does \(-?1\)"):
-            controller(task, name).act([1.0])
+            controller(problem, name).act([1.0])
 
 
 def test_the_limit_of_the_plan_through_the_input_is_told(turntable: Problem) -> None:

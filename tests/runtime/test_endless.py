@@ -1,4 +1,4 @@
-"""A million steps, lost measurements and absurd ones, with each thing that a task can say.
+"""A million steps, lost measurements and absurd ones, with each thing that a problem can say.
 
 Through C, which compiles in no time; all of it takes minutes.
 """
@@ -22,49 +22,49 @@ MODELS = Path(__file__).resolve().parents[1] / "models"
 pytestmark = pytest.mark.soak
 
 #: what is used, the model that uses it, and the numbers with which it can go on for ever
-TASKS = {
-    "signals": ("tasks.py", "heated", {}),
-    "costs by expressions": ("tasks.py", "priced", {"truth": np.linspace(-0.3, 0.3, 10)}),
-    "previous, constraints and signals in them": ("tasks.py", "walled", {}),
-    "choices": ("tasks.py", "valved", {}),
-    "choices beside constraints": ("tasks.py", "narrow", {"truth": np.linspace(-0.2, 0.2, 8)}),
+PROBLEMS = {
+    "signals": ("scenarios.py", "heated", {}),
+    "costs by expressions": ("scenarios.py", "priced", {"truth": np.linspace(-0.3, 0.3, 10)}),
+    "previous, constraints and signals in them": ("scenarios.py", "walled", {}),
+    "choices": ("scenarios.py", "valved", {}),
+    "choices beside constraints": ("scenarios.py", "narrow", {"truth": np.linspace(-0.2, 0.2, 8)}),
     "noise that depends, on signals and the past too": ("noises.py", "lit_rooted", {}),
 }
 
 
-@pytest.fixture(scope="module", params=list(TASKS))
-def task(request: pytest.FixtureRequest, shared_models: Callable[[Path], Path]) -> Problem:
+@pytest.fixture(scope="module", params=list(PROBLEMS))
+def problem(request: pytest.FixtureRequest, shared_models: Callable[[Path], Path]) -> Problem:
     try:
         compilers.compiler()
     except compilers.NoCompiler as missing:
         pytest.skip(str(missing))
-    file, name, changes = TASKS[request.param]
+    file, name, changes = PROBLEMS[request.param]
     return symdual.problem(symdual.load(shared_models(MODELS / file) / name, backend="c")).changed(**changes)  # type: ignore[arg-type]
 
 
-def test_a_million_steps(task: Problem) -> None:
-    (episodes,) = simulate(task, ["ce"], 1, settings=Settings(window=2, length=1_000_000)).values()
+def test_a_million_steps(problem: Problem) -> None:
+    (episodes,) = simulate(problem, ["ce"], 1, settings=Settings(window=2, length=1_000_000)).values()
     assert episodes.outcomes.tolist() == [0]
     assert np.isfinite(episodes.states).all() and np.isfinite(episodes.means).all()
     assert np.all(episodes.variances >= 0.0)
-    low, high = task.bounds
+    low, high = problem.bounds
     assert np.all(episodes.inputs >= low) and np.all(episodes.inputs <= high)
     first, last = (np.abs(episodes.states[0, part]).max() for part in (slice(1000), slice(-1000, None)))
     assert last < 10.0 * first + 10.0  # nothing has been building up
 
 
 @pytest.mark.parametrize("name", ["ce", "cautious", "dual"])
-def test_ten_thousand_decisions_that_count_what_is_unknown(task: Problem, name: str) -> None:
-    (episodes,) = simulate(task, [name], 1, settings=Settings(window=3, length=10_000)).values()
+def test_ten_thousand_decisions_that_count_what_is_unknown(problem: Problem, name: str) -> None:
+    (episodes,) = simulate(problem, [name], 1, settings=Settings(window=3, length=10_000)).values()
     assert episodes.outcomes.tolist() == [0]
     assert np.isfinite(episodes.states).all() and np.isfinite(episodes.variances).all()
 
 
 @pytest.mark.parametrize("name", ["ce", "dual"])
-def test_lost_and_absurd_measurements(task: Problem, name: str) -> None:
+def test_lost_and_absurd_measurements(problem: Problem, name: str) -> None:
     """Nothing, parts, the same again and again, sizes beyond reason: an input within its bounds comes back."""
-    one, ny = controller(task, name, window=3), task.package.NY
-    low, high = task.bounds
+    one, ny = controller(problem, name, window=3), problem.package.NY
+    low, high = problem.bounds
     for k in range(60):
         y = np.full(ny, [np.nan, 1e6, -1e6, 1e-300, 0.0][k % 5])
         y[k % ny] = [np.nan, 3.0][k % 2]

@@ -95,10 +95,10 @@ def test_three_steps_against_nested_quadrature(toy: Problem) -> None:
     assert exact.expected_cost(toy.extended(1), 0, toy.prior, u) == pytest.approx(expected, rel=2e-6)
 
 
-# ------------------------------------------------------------ hard tasks
+# ------------------------------------------------------------ hard problems
 
 
-class Task(NamedTuple):
+class Short(NamedTuple):
     """Three steps of x' = a x + b u + xi from the belief (x, m, v), and a first input."""
 
     x: float = 1.0
@@ -120,18 +120,18 @@ class Task(NamedTuple):
 
 
 HARD = {
-    "nearly known": Task(x=2.0, m=-0.4, v=1e-4, a=1.3, q=0.5),
-    "unknown": Task(x=0.5, m=0.3, v=500.0, q=0.6),
-    "quiet": Task(x=-1.0, m=0.05, v=2.0, a=0.9, q=1e-4),
-    "loud": Task(x=0.1, m=0.6, v=0.6, q=8.0, W=(0.5, 3.4, 4.4, 4.2), U=(0.06, 2.4, 0.005)),
-    "cheap inputs": Task(x=1.5, m=-0.2, v=1.0, U=(1e-3, 1e-3, 2e-3)),
-    "references": Task(x=-0.7, m=0.9, v=0.8, a=-0.9, r=(0.3, -1.0, 2.0, 0.5), U=(0.1, 0.2, 0.05)),
-    "only the end counts": Task(x=2.0, m=0.1, v=3.0, a=1.2, W=(0.0, 0.0, 0.0, 2.0), U=(0.01, 0.01, 0.01)),
-    "a pole beside the mean": Task(x=1.0, m=5.0, v=1.0, U=(1e-3, 1e-3, 1e-3)),
-    "narrow valleys": Task(
+    "nearly known": Short(x=2.0, m=-0.4, v=1e-4, a=1.3, q=0.5),
+    "unknown": Short(x=0.5, m=0.3, v=500.0, q=0.6),
+    "quiet": Short(x=-1.0, m=0.05, v=2.0, a=0.9, q=1e-4),
+    "loud": Short(x=0.1, m=0.6, v=0.6, q=8.0, W=(0.5, 3.4, 4.4, 4.2), U=(0.06, 2.4, 0.005)),
+    "cheap inputs": Short(x=1.5, m=-0.2, v=1.0, U=(1e-3, 1e-3, 2e-3)),
+    "references": Short(x=-0.7, m=0.9, v=0.8, a=-0.9, r=(0.3, -1.0, 2.0, 0.5), U=(0.1, 0.2, 0.05)),
+    "only the end counts": Short(x=2.0, m=0.1, v=3.0, a=1.2, W=(0.0, 0.0, 0.0, 2.0), U=(0.01, 0.01, 0.01)),
+    "a pole beside the mean": Short(x=1.0, m=5.0, v=1.0, U=(1e-3, 1e-3, 1e-3)),
+    "narrow valleys": Short(
         x=0.341, m=0.632, v=0.256, a=0.94, q=0.368, W=(0.0, 0.166, 0.294, 3.35), U=(0.013, 0.0011, 0.098), u=-0.263
     ),
-    "kinks that the rules do not see": Task(
+    "kinks that the rules do not see": Short(
         x=-0.0031,
         m=0.0117,
         v=0.0236,
@@ -141,7 +141,7 @@ HARD = {
         U=(0.222, 0.0011, 0.032),
         u=0.3517,
     ),
-    "kinks side by side": Task(
+    "kinks side by side": Short(
         x=0.0056,
         m=-7.0229,
         v=653.1522,
@@ -162,52 +162,52 @@ def test_the_faddeeva_function() -> None:
     np.testing.assert_allclose(found, special.wofz(z), rtol=1e-13)
 
 
-def trapezoid(task: Task, u: float, x: float, m: float, v: float) -> float:
+def trapezoid(short: Short, u: float, x: float, m: float, v: float) -> float:
     """J_1(u) of three steps: the last law applied at each of many points, no formula for its cost."""
-    (_, w1, w2, w3), (_, u1, u2), (_, r1, r2, r3) = task.W, task.U, task.r
-    s = np.sqrt(u * u * v + task.q)
-    after = 1.0 / (1.0 / v + u * u / task.q)
+    (_, w1, w2, w3), (_, u1, u2), (_, r1, r2, r3) = short.W, short.U, short.r
+    s = np.sqrt(u * u * v + short.q)
+    after = 1.0 / (1.0 / v + u * u / short.q)
     pole = np.sqrt(u2 / w3 + after) * s / (v * abs(u)) if u else np.inf
     step = min(0.1, pole / 6.0)
     e = step * np.arange(-int(10.0 / step), int(10.0 / step) + 1)
-    y = task.a * x + m * u + s * e
-    mean = after * (m / v + u * (y - task.a * x) / task.q)
-    last = -w3 * mean * (task.a * y - r3) / (u2 + w3 * (mean**2 + after))
-    missed = (task.a * y + mean * last - r3) ** 2 + after * last**2 + task.q
+    y = short.a * x + m * u + s * e
+    mean = after * (m / v + u * (y - short.a * x) / short.q)
+    last = -w3 * mean * (short.a * y - r3) / (u2 + w3 * (mean**2 + after))
+    missed = (short.a * y + mean * last - r3) ** 2 + after * last**2 + short.q
     total = np.exp(-0.5 * e * e) @ (w2 * (y - r2) ** 2 + u2 * last**2 + w3 * missed)
     return float(w1 * (x - r1) ** 2 + u1 * u * u + total * step / np.sqrt(2.0 * np.pi))
 
 
 @pytest.mark.parametrize("name", HARD)
-def test_two_steps_of_hard_tasks(name: str) -> None:
-    task = HARD[name]
+def test_two_steps_of_hard_problems(name: str) -> None:
+    short = HARD[name]
     for scale in (-30.0, -3.0, -0.8, -0.05, 0.0, 0.01, 0.4, 1.7, 300.0):
-        u = scale * np.sqrt(task.q / task.v)
-        expected = trapezoid(task, u, task.x, task.m, task.v)
-        assert task.cost(1, u, task.x, task.m, task.v) == pytest.approx(expected, rel=1e-12)
+        u = scale * np.sqrt(short.q / short.v)
+        expected = trapezoid(short, u, short.x, short.m, short.v)
+        assert short.cost(1, u, short.x, short.m, short.v) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", HARD)
 def test_the_slope_of_the_cost(name: str) -> None:
-    task = HARD[name]
-    two = nested_quadrature.two_from(1, task.a, task.q, *task.costs)
+    short = HARD[name]
+    two = nested_quadrature.two_from(1, short.a, short.q, *short.costs)
     for scale in (-30.0, -1.0, -0.05, 0.0, 0.3, 1.7):
-        u, step = scale * np.sqrt(task.q / task.v), 1e-4 * np.sqrt(task.q / task.v)
-        value, slope = nested_quadrature.cost_and_slope(u, task.x, task.m, task.v, two)
+        u, step = scale * np.sqrt(short.q / short.v), 1e-4 * np.sqrt(short.q / short.v)
+        value, slope = nested_quadrature.cost_and_slope(u, short.x, short.m, short.v, two)
         up, down = (
-            nested_quadrature.cost_and_slope(u + sign * step, task.x, task.m, task.v, two)[0] for sign in (1, -1)
+            nested_quadrature.cost_and_slope(u + sign * step, short.x, short.m, short.v, two)[0] for sign in (1, -1)
         )
         assert slope == pytest.approx((up - down) / (2 * step), rel=1e-6, abs=1e-10 * value / step)
 
 
-def least(task: Task, x: float, m: float, v: float) -> tuple[float, float]:
+def least(short: Short, x: float, m: float, v: float) -> tuple[float, float]:
     """V_1 and its input: the two deepest points of a fine grid, each refined on finer ones."""
 
     def costs(inputs: Array) -> Array:
-        return np.array([task.cost(1, u, x, m, v) for u in inputs])
+        return np.array([short.cost(1, u, x, m, v) for u in inputs])
 
-    reach = np.sqrt(task.cost(1, 0.0, x, m, v) / task.U[1])
-    scale = min(np.sqrt(task.q / v), reach)
+    reach = np.sqrt(short.cost(1, 0.0, x, m, v) / short.U[1])
+    scale = min(np.sqrt(short.q / v), reach)
     grid = scale * np.sinh(np.linspace(-1.0, 1.0, 301) * np.arcsinh(1.01 * reach / scale))
     found = costs(grid)
     inner = 1 + np.flatnonzero((found[1:-1] <= found[:-2]) & (found[1:-1] <= found[2:]))
@@ -223,17 +223,17 @@ def least(task: Task, x: float, m: float, v: float) -> tuple[float, float]:
     return min(best)
 
 
-def between_kinks(task: Task, u: float) -> float:
+def between_kinks(short: Short, u: float) -> float:
     """J_0(u) by adaptive quadrature between the places at which the best next input changes its sign."""
-    s = np.sqrt(u * u * task.v + task.q)
-    after = 1.0 / (1.0 / task.v + u * u / task.q)
+    s = np.sqrt(u * u * short.v + short.q)
+    after = 1.0 / (1.0 / short.v + u * u / short.q)
 
     def value(e: float) -> tuple[float, float]:
-        return least(task, task.a * task.x + task.m * u + s * e, task.m + task.v * u / s * e, after)
+        return least(short, short.a * short.x + short.m * u + s * e, short.m + short.v * u / s * e, after)
 
     edges, scan = [-7.0, 7.0], np.linspace(-7.0, 7.0, 57)
-    if abs(task.m) * s < 7.0 * task.v * abs(u):  # V is even in the mean
-        edges.append(-task.m * s / (task.v * u))
+    if abs(short.m) * s < 7.0 * short.v * abs(u):  # V is even in the mean
+        edges.append(-short.m * s / (short.v * u))
         scan = np.sort(np.append(scan, [edges[-1] - 1e-6, edges[-1] + 1e-6]))
     signs = [np.sign(value(e)[1]) for e in scan]
     for (low, high), (before, behind) in zip(pairwise(scan), pairwise(signs), strict=True):
@@ -246,33 +246,33 @@ def between_kinks(task: Task, u: float) -> float:
     edges = sorted([*edges, -2.0, 0.0, 2.0])
     accuracy = 1e-9 * integrand(1.0)
     total = sum(integrate.quad(integrand, *ends, epsabs=accuracy, epsrel=1e-9)[0] for ends in pairwise(edges))
-    return float(task.W[0] * (task.x - task.r[0]) ** 2 + task.U[0] * u * u + total)
+    return float(short.W[0] * (short.x - short.r[0]) ** 2 + short.U[0] * u * u + total)
 
 
 @pytest.mark.parametrize("name", HARD)
-def test_three_steps_of_hard_tasks(name: str) -> None:
-    task = HARD[name]
-    found = task.cost(0, task.u, task.x, task.m, task.v)
-    assert found == pytest.approx(between_kinks(task, task.u), rel=3e-9)
+def test_three_steps_of_hard_problems(name: str) -> None:
+    short = HARD[name]
+    found = short.cost(0, short.u, short.x, short.m, short.v)
+    assert found == pytest.approx(between_kinks(short, short.u), rel=3e-9)
 
 
 def test_what_is_not_a_number_comes_to_an_end() -> None:
     for field in ("x", "m", "v", "a", "q"):
-        task = Task()._replace(**{field: np.nan})
-        assert np.isnan(task.cost(0, 0.3, task.x, task.m, task.v))
-    assert not np.isfinite(Task().cost(0, 0.3, 1e200, 1.0, 10.0))
+        short = Short()._replace(**{field: np.nan})
+        assert np.isnan(short.cost(0, 0.3, short.x, short.m, short.v))
+    assert not np.isfinite(Short().cost(0, 0.3, 1e200, 1.0, 10.0))
 
 
 def test_without_process_noise_one_input_tells_all() -> None:
     """Then x' = a x + b u is b itself: the cost of a known gain, averaged over the prior."""
-    task = Task(q=0.0)
+    short = Short(q=0.0)
     b = 1.0 + np.sqrt(10.0) * (e := np.linspace(-10.0, 10.0, 4001))
     share = np.exp(-0.5 * e * e) / np.exp(-0.5 * e * e).sum()
     for u in (-0.5, 0.2):
         x1 = 1.0 + b * u
         K = 1.0 + 1.0 / (1.0 + b * b)
         expected = 1.0 + u * u + share @ (x1**2 * (1.0 + K / (1.0 + b * b * K)))
-        assert task.cost(0, u, 1.0, 1.0, 10.0) == pytest.approx(expected, rel=1e-8)
+        assert short.cost(0, u, 1.0, 1.0, 10.0) == pytest.approx(expected, rel=1e-8)
 
 
 # ------------------------------------------------------------ what it must be
@@ -329,19 +329,19 @@ def test_it_follows_a_reference(toy: Problem) -> None:
         ({"input_cost": np.zeros((2, 1, 1))}, "the input cost must be positive|has no limit"),
     ],
 )
-def test_tasks_that_do_not_fit_are_named(toy: Problem, changes: dict[str, object], message: str) -> None:
+def test_problems_that_do_not_fit_are_named(toy: Problem, changes: dict[str, object], message: str) -> None:
     with pytest.raises(SymdualError, match=message):
         controller(replace(toy, **changes), "exact")  # type: ignore[arg-type]
 
 
 def test_models_that_do_not_fit_are_named(
-    toy: Problem, pair_package: LoadedPackage, offset_package: LoadedPackage
+    toy: Problem, pair_package: LoadedPackage, quick_offset_package: LoadedPackage
 ) -> None:
     with pytest.raises(SymdualError, match=r'"exact" does not fit the model pair: .* one state, one input'):
         controller(problem(symdual.load(pair_package.folder)), "exact")
     with pytest.raises(SymdualError, match="does not fit the model toy: at most 3 steps can be treated, not 4"):
         controller(toy.extended(2), "exact")
-    short = problem(offset_package)
+    short = problem(quick_offset_package)
     short = replace(
         short, state_cost=short.state_cost[:3], input_cost=short.input_cost[:2], reference=short.reference[:3]
     )

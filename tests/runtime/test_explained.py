@@ -50,8 +50,8 @@ pushing = Scenario(
 
 @pytest.fixture(scope="module")
 def explained(toy_package: LoadedPackage) -> Explained:
-    task = symdual.problem(toy_package).changed(horizon=4)
-    return symdual.explain(task, ["ce", "cautious", "dual"], run=RUN, seed=SEED, truth="prior")
+    problem = symdual.problem(toy_package).changed(horizon=4)
+    return symdual.explain(problem, ["ce", "cautious", "dual"], run=RUN, seed=SEED, truth="prior")
 
 
 @pytest.mark.parametrize("name", ["ce", "cautious", "dual"])
@@ -69,16 +69,16 @@ def test_it_is_the_run_of_the_simulation(explained: Explained, name: str) -> Non
     ("file", "model", "controllers"),
     [
         ("examples/light_dark.py", "light_dark", ("ce",)),  # noise that depends
-        ("tests/models/tasks.py", "squeezed", ("planned", "oracle")),  # parameters that jump, rollouts
+        ("tests/models/scenarios.py", "squeezed", ("planned", "oracle")),  # parameters that jump, rollouts
     ],
 )
 def test_it_is_the_run_of_the_simulation_whatever_happens_there(
     in_c: Callable[[Path | str, str], Problem], file: str, model: str, controllers: tuple[str, ...]
 ) -> None:
-    task = in_c(ROOT / file, model)
+    problem = in_c(ROOT / file, model)
     settings = Settings(options=Options(look_ahead=False, samples=8))
-    looked = looked_at(sweep(task, controllers, RUN + 1, SEED, settings), RUN, points=2)
-    episodes = simulate(task, list(controllers), RUN + 1, SEED, settings)
+    looked = looked_at(sweep(problem, controllers, RUN + 1, SEED, settings), RUN, points=2)
+    episodes = simulate(problem, list(controllers), RUN + 1, SEED, settings)
     for name, held in episodes.items():
         np.testing.assert_allclose(looked[name].states, held.states[RUN], rtol=1e-9, err_msg=name)
         np.testing.assert_allclose([d.u for d in looked[name].decisions], held.inputs[RUN], rtol=1e-7, atol=1e-9)
@@ -99,7 +99,7 @@ def test_the_chosen_input_has_the_least_cost(explained: Explained) -> None:
 
 
 def test_the_curves_are_of_the_order_of_the_decision(in_c: Callable[[Path | str, str], Problem]) -> None:
-    plan = sweep(in_c(ROOT / "tests/models/tasks.py", "squeezed"), ["dual"], 1, SEED, Settings(order=2))
+    plan = sweep(in_c(ROOT / "tests/models/scenarios.py", "squeezed"), ["dual"], 1, SEED, Settings(order=2))
     for decision in looked_at(plan, 0, points=401)["dual"].decisions:
         (curve,) = decision.curves
         assert np.interp(decision.u[0], curve.values, curve.cost) == pytest.approx(sum(decision.parts), rel=1e-3)
@@ -128,8 +128,8 @@ def test_beside_a_wall_the_parts_are_those_by_hand(in_c: Callable[[Path | str, s
 
     `planned` itself counts w (E max(0, x' - 1)^2 - max(0, g)^2) in the place of w Phi sigma^2.
     """
-    task = in_c(PUSHED, "pushed").changed(horizon=1)
-    episodes = looked_at(sweep(task, ["ce", "dual", "planned"], 1, SEED), 0)
+    problem = in_c(PUSHED, "pushed").changed(horizon=1)
+    episodes = looked_at(sweep(problem, ["ce", "dual", "planned"], 1, SEED), 0)
     for name, episode in episodes.items():
         quantile, (decision,) = 0.0 if name == "ce" else NormalDist().inv_cdf(0.95), episode.decisions
         for a, curve in enumerate(decision.curves):
@@ -182,7 +182,7 @@ def test_the_plan_begins_with_the_input(explained: Explained) -> None:
 
 
 def test_where_the_plant_is_not_finite_the_info_ends(toy_package: LoadedPackage) -> None:
-    task = symdual.problem(toy_package).changed(start={"x": 1e200}, truth={"b": 1e150})
-    episode = symdual.explain(task, "ce")["ce"]
+    problem = symdual.problem(toy_package).changed(start={"x": 1e200}, truth={"b": 1e150})
+    episode = symdual.explain(problem, "ce")["ce"]
     assert episode.failure is not None and "not finite" in episode.failure
     assert len(episode.states) < 3 + 1

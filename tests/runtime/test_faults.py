@@ -1,4 +1,4 @@
-"""Costs and constraints that are no numbers where a task begins, and constraints that nothing can keep there."""
+"""Costs and constraints that are no numbers where a problem begins, and constraints that nothing can keep there."""
 
 from __future__ import annotations
 
@@ -58,19 +58,19 @@ def boiler(interpreted: Callable[[Model], Any]) -> Callable[..., Problem]:
 
 @pytest.fixture(scope="module")
 def rooted(boiler: Callable[..., Problem]) -> Problem:
-    """A task with all terms, of which none has a weight."""
+    """A problem with all terms, of which none has a weight."""
     return boiler(cost=ROOTS, cost_weights=0.0, terminal_cost=ENDS, terminal_weights=0.0)
 
 
-def weighted(task: Problem, step: int | None = None, end: int | None = None, since: int = 0) -> Problem:
-    """The task with one term of its steps, from some step on, and one of its end."""
-    assert task.objective is not None
-    stage, final = np.zeros_like(task.objective.cost_weights), np.zeros_like(task.objective.terminal_weights)
+def weighted(problem: Problem, step: int | None = None, end: int | None = None, since: int = 0) -> Problem:
+    """The problem with one term of its steps, from some step on, and one of its end."""
+    assert problem.objective is not None
+    stage, final = np.zeros_like(problem.objective.cost_weights), np.zeros_like(problem.objective.terminal_weights)
     if step is not None:
         stage[since:, step] = 1.0
     if end is not None:
         final[end] = 1.0
-    return replace(task, objective=task.objective._replace(cost_weights=stage, terminal_weights=final))
+    return replace(problem, objective=problem.objective._replace(cost_weights=stage, terminal_weights=final))
 
 
 @pytest.mark.parametrize(
@@ -155,11 +155,13 @@ WALLS = {
 
 
 def test_only_what_no_input_can_keep_is_violated_at_the_start(boiler: Callable[..., Problem]) -> None:
-    task = boiler(constraints=list(WALLS))
-    texts = [text for text, excess in zip(task.package.CONSTRAINTS, WALLS.values(), strict=True) if excess is not None]
+    problem = boiler(constraints=list(WALLS))
+    texts = [
+        text for text, excess in zip(problem.package.CONSTRAINTS, WALLS.values(), strict=True) if excess is not None
+    ]
     excesses = [excess for excess in WALLS.values() if excess is not None]
     expected = [f"{text} is violated by {excess} at the start" for text, excess in zip(texts, excesses, strict=True)]
-    said = violated_at_start(task)
+    said = violated_at_start(problem)
     assert len(said) == len(expected)
     assert all(part in sentence for part, sentence in zip(expected, said, strict=True)), said
 

@@ -13,7 +13,7 @@ import symdual
 from symdual import SymdualError, SymdualWarning
 from symdual.backends.c import compilers
 from symdual.runtime.closed_loop import Settings, draw, run, simulate
-from symdual.runtime.problem import Problem, problem
+from symdual.runtime.problem import Problem
 from symdual.runtime.replay import read_recording, replay
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -22,16 +22,16 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 @pytest.fixture(scope="module")
 def lit(shared_models: Callable[[Path], Path]) -> Problem:
     """The light at 4, a goal at 0, a start around 1."""
-    return problem(symdual.load(shared_models(ROOT / "examples" / "light_dark.py") / "light_dark"))
+    return symdual.problem(symdual.load(shared_models(ROOT / "examples" / "light_dark.py") / "light_dark"))
 
 
-def changed(task: Problem, **constants: float) -> Problem:
-    """The same task with other numbers in the noise."""
-    data = task.package.numbers["data"].copy()
+def changed(problem: Problem, **constants: float) -> Problem:
+    """The same problem with other numbers in the noise."""
+    data = problem.package.numbers["data"].copy()
     for name, value in constants.items():
-        data[task.package.DATA_ENTRIES[name][0]] = value
-    package = replace(task.package, numbers={**task.package.numbers, "data": data})
-    return replace(task, package=package, plant=package)
+        data[problem.package.DATA_ENTRIES[name][0]] = value
+    package = replace(problem.package, numbers={**problem.package.numbers, "data": data})
+    return replace(problem, package=package, plant=package)
 
 
 @pytest.mark.soak
@@ -150,12 +150,12 @@ def test_constant_noise_in_a_world_whose_noise_depends(tmp_path: Path) -> None:
     file = tmp_path / "calm.py"
     file.write_text(CALM)
     symdual.generate(file, tmp_path)
-    task, settings = problem(symdual.load(tmp_path / "calm", backend="c")), Settings()
-    noise_draws = draw(task, settings, np.random.SeedSequence(1).spawn(3))
-    e = run(task, "ce", noise_draws, settings)
+    problem, settings = symdual.problem(symdual.load(tmp_path / "calm", backend="c")), Settings()
+    noise_draws = draw(problem, settings, np.random.SeedSequence(1).spawn(3))
+    e = run(problem, "ce", noise_draws, settings)
     x, u = e.states[:, :, 0], e.inputs[:, :, 0]
     assert x[:, 1:] == pytest.approx(x[:, :-1] + u + np.abs(1 + u) * noise_draws.process[:, :, 0], rel=1e-9)
-    own = replace(task, plant=task.package)  # the model itself as the plant: its noise is drawn as it is
+    own = replace(problem, plant=problem.package)  # the model itself as the plant: its noise is drawn as it is
     noise_draws = draw(own, settings, np.random.SeedSequence(1).spawn(3))
     e = run(own, "ce", noise_draws, settings)
     x, u = e.states[:, :, 0], e.inputs[:, :, 0]

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import symdual
 from symdual.common.errors import SymdualError
 from symdual.paper.experiments.extra import regret, with_prior
 from symdual.runtime import evaluate
@@ -17,7 +18,7 @@ from symdual.runtime.closed_loop import Settings, draw, run, simulate
 from symdual.runtime.controller import State, controller
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.options import Options
-from symdual.runtime.problem import Problem, problem
+from symdual.runtime.problem import Problem
 
 SIGN = """
 import sympy as sp
@@ -50,7 +51,7 @@ def sign_package(make_quickly: Callable[[str, str], LoadedPackage]) -> LoadedPac
 @pytest.fixture
 def sign(sign_package: LoadedPackage) -> Problem:
     """Ten steps from x = 2."""
-    return problem(sign_package)
+    return symdual.problem(sign_package)
 
 
 @pytest.mark.soak
@@ -71,33 +72,33 @@ def test_the_first_input_is_nearly_that_of_exact_dual_control(
     lost = []
     for gain in (0.0, 0.5, 1.0, 2.0):
         for variance in (0.3, 1.0, 3.0, 10.0):
-            task = with_prior(toy, gain, variance, horizon)
-            least = controller(task, "exact").step(controller(task, "exact").init())[2].costs[:, 0].min()
-            lost.append(regret(task, ("planned",))["planned"] / least)
+            problem = with_prior(toy, gain, variance, horizon)
+            least = controller(problem, "exact").step(controller(problem, "exact").init())[2].costs[:, 0].min()
+            lost.append(regret(problem, ("planned",))["planned"] / least)
     assert np.mean(lost) < mean
     assert np.max(lost) < worst
 
 
-def without_noise(task: Problem, covariance: np.ndarray) -> Problem:
-    """A task whose states do what the model says, with another prior covariance."""
-    package = task.package
+def without_noise(problem: Problem, covariance: np.ndarray) -> Problem:
+    """A problem whose states do what the model says, with another prior covariance."""
+    package = problem.package
     known = replace(package, numbers={**package.numbers, "process_noise": 0.0 * package.numbers["process_noise"]})
-    return replace(task, package=known, prior=Belief(task.prior.mean, covariance, None))
+    return replace(problem, package=known, prior=Belief(problem.prior.mean, covariance, None))
 
 
 def test_where_there_is_nothing_to_learn_it_is_ce_to_the_bit(waves_package: LoadedPackage) -> None:
-    task = without_noise(problem(waves_package), np.zeros((2, 2)))
-    found = simulate(task, ["planned", "ce"], 8, seed=1)
+    problem = without_noise(symdual.problem(waves_package), np.zeros((2, 2)))
+    found = simulate(problem, ["planned", "ce"], 8, seed=1)
     np.testing.assert_array_equal(found["planned"].inputs, found["ce"].inputs)
 
 
 def test_a_belief_without_uncertainty_is_acted_upon_as_by_ce_whatever_the_prior_was(
     waves_package: LoadedPackage,
 ) -> None:
-    task = without_noise(problem(waves_package), problem(waves_package).prior.covariance)
-    known = Belief(task.prior.mean, np.zeros((2, 2)), None)
-    planned, ce = controller(task, "planned"), controller(task, "ce")
-    planned.step(planned.init())  # leaves a story behind
+    problem = without_noise(symdual.problem(waves_package), symdual.problem(waves_package).prior.covariance)
+    known = Belief(problem.prior.mean, np.zeros((2, 2)), None)
+    planned, ce = controller(problem, "planned"), controller(problem, "ce")
+    planned.step(planned.init())  # leaves a decision log behind
     for k in range(3):
         _, u, info = planned.step(State(k, known, None))
         np.testing.assert_array_equal(u, ce.step(State(k, known, None))[1])
@@ -106,9 +107,9 @@ def test_a_belief_without_uncertainty_is_acted_upon_as_by_ce_whatever_the_prior_
     assert planned.step(planned.init())[2].planned is not None
 
 
-def _promises(task: Problem, forget: bool) -> np.ndarray:
+def _promises(problem: Problem, forget: bool) -> np.ndarray:
     """What ce expects the whole episode to cost at each of its steps: without noise, and with known parameters."""
-    known = replace(task, prior=Belief(task.prior.mean, np.zeros_like(task.prior.covariance), None))
+    known = replace(problem, prior=Belief(problem.prior.mean, np.zeros_like(problem.prior.covariance), None))
     ce = controller(known, "ce")
     state, promised, spent, x = ce.init(), [], 0.0, known.start
     for k in range(known.horizon):
@@ -125,8 +126,8 @@ def test_a_plan_is_never_worse_than_the_one_before_continued(
     waves_package: LoadedPackage, start: float, reference: float
 ) -> None:
     """The first plan comes true or is bettered, whatever a fresh start finds; a controller that forgets does worse."""
-    task = problem(waves_package).changed(start=start, reference=reference)
-    kept, forgotten = _promises(task, forget=False), _promises(task, forget=True)
+    problem = symdual.problem(waves_package).changed(start=start, reference=reference)
+    kept, forgotten = _promises(problem, forget=False), _promises(problem, forget=True)
     assert np.all(np.diff(kept) <= 1e-9 * kept[0])
     assert np.all(kept <= forgotten + 1e-6 * kept[0])
     if start != 0.0:
@@ -140,12 +141,12 @@ def test_a_plan_is_never_worse_than_the_one_before_continued(
 def test_a_plan_that_starts_outside_the_numbers_is_found_step_by_step(
     make: Callable[[str, str], LoadedPackage],
 ) -> None:
-    task = problem(make("runaway", RUNAWAY))
+    problem = symdual.problem(make("runaway", RUNAWAY))
     for name in ("ce", "dual"):
-        _, _, info = controller(task, name).step(controller(task, name).init())
+        _, _, info = controller(problem, name).step(controller(problem, name).init())
         assert np.isfinite(info.planned_states).all()
         assert abs(info.planned_states[-1, 0]) < 0.1
-    found = simulate(task, ["ce", "planned"], 5, settings=PRIOR)
+    found = simulate(problem, ["ce", "planned"], 5, settings=PRIOR)
     assert all(not episodes.outcomes.any() for episodes in found.values())
 
 
@@ -243,14 +244,14 @@ def test_the_number_of_threads_changes_nothing(sign: Problem) -> None:
 
 @pytest.mark.soak
 def test_several_inputs_and_bounds(pair_package: LoadedPackage) -> None:
-    task = problem(pair_package)
-    found = simulate(task, ["planned", "ce"], 4, settings=PRIOR)
+    problem = symdual.problem(pair_package)
+    found = simulate(problem, ["planned", "ce"], 4, settings=PRIOR)
     assert not found["planned"].outcomes.any()
-    narrow = task.changed(bounds=np.array([[0.1, 0.1], [0.1001, 0.1001]]))
+    narrow = problem.changed(bounds=np.array([[0.1, 0.1], [0.1001, 0.1001]]))
     np.testing.assert_allclose(controller(narrow, "planned").act(), 0.1, atol=1.1e-4)
 
 
-def test_edges_of_a_task(sign: Problem) -> None:
+def test_edges_of_a_problem(sign: Problem) -> None:
     one = with_prior(sign, 0.5, 1.0, 1)
     # one step: the least of 4 + .1 u^2 + (2 + .5 u)^2 + u^2 and the noise
     assert controller(one, "planned").act()[0] == pytest.approx(-1.0 / 1.35, rel=1e-3)
@@ -263,26 +264,26 @@ def test_edges_of_a_task(sign: Problem) -> None:
 
 def test_a_guess_is_improved(waves_package: LoadedPackage) -> None:
     """The plan costs no more than the guess does, nor than what a fresh start gives at once."""
-    task = problem(waves_package)
-    ce = controller(task, "ce")
+    problem = symdual.problem(waves_package)
+    ce = controller(problem, "ce")
     for seed in range(8):
-        guess = np.random.default_rng(seed).uniform(-1, 1, size=(task.horizon, 1))
+        guess = np.random.default_rng(seed).uniform(-1, 1, size=(problem.horizon, 1))
         _, _, info = ce.step(ce.init(guess=guess))
-        assert info.parts.certainty_equivalent <= _cost(task, guess)
+        assert info.parts.certainty_equivalent <= _cost(problem, guess)
     # a plan that is there already stays
     _, _, fresh = ce.step(ce.init())
     _, _, same = ce.step(ce.init(guess=fresh.planned_inputs))
     np.testing.assert_allclose(same.planned_inputs, fresh.planned_inputs, atol=1e-4)
 
 
-def _cost(task: Problem, inputs: np.ndarray) -> float:
-    x, total = task.start, 0.0
+def _cost(problem: Problem, inputs: np.ndarray) -> float:
+    x, total = problem.start, 0.0
     for k, u in enumerate(inputs):
-        error = x - task.reference[k]
-        total += error @ task.state_cost[k] @ error + u @ task.input_cost[k] @ u
-        x = evaluate.dynamics(task.package, x, u, task.prior.mean[task.package.NX :], k)
-    error = x - task.reference[task.horizon]
-    return float(total + error @ task.state_cost[task.horizon] @ error)
+        error = x - problem.reference[k]
+        total += error @ problem.state_cost[k] @ error + u @ problem.input_cost[k] @ u
+        x = evaluate.dynamics(problem.package, x, u, problem.prior.mean[problem.package.NX :], k)
+    error = x - problem.reference[problem.horizon]
+    return float(total + error @ problem.state_cost[problem.horizon] @ error)
 
 
 @pytest.mark.parametrize(
@@ -296,11 +297,14 @@ def _cost(task: Problem, inputs: np.ndarray) -> float:
 )
 def test_a_guess_that_is_none(waves_package: LoadedPackage, guess: object, words: str) -> None:
     with pytest.raises(SymdualError, match=words):
-        controller(problem(waves_package), "ce").init(guess=guess)  # type: ignore[arg-type]
+        controller(symdual.problem(waves_package), "ce").init(guess=guess)  # type: ignore[arg-type]
 
 
 def test_a_search_takes_no_guess_and_starts_are_counted(toy: Problem) -> None:
-    with pytest.raises(SymdualError, match="only the controllers oracle, ce, planned and thompson start from a guess"):
+    with pytest.raises(
+        SymdualError,
+        match=r"only the controllers oracle, ce, planned, thompson, .* and dither start from a guess",
+    ):
         controller(toy, "dual").init(guess=np.zeros((2, 1)))
     for wrong in (0, 9, 2.5):
         with pytest.raises(SymdualError, match="starts must be"):
@@ -318,8 +322,8 @@ h1, h2, pump = sp.symbols("h1 h2 pump")
 drain, inflow = unknown("drain", 1.0, 0.04), unknown("inflow", 6.0, 1.5)
 flow = [inflow * pump - sp.sqrt(h1), sp.sqrt(h1) - drain * sp.sqrt(h2)]
 tanks = Model([h1, h2], [pump], derivatives=flow, step=0.5, method="rk4", process_noise=1e-2, measurement_noise=0.1)
-task = dict(horizon=20, reference=[0.0, 4.0], state_cost=[0.0, 1.0], input_cost=0.1, start=[3.0, 6.0])
-scenario = Scenario(tanks, **task)
+problem = dict(horizon=20, reference=[0.0, 4.0], state_cost=[0.0, 1.0], input_cost=0.1, start=[3.0, 6.0])
+scenario = Scenario(tanks, **problem)
 """
 
 
@@ -329,11 +333,11 @@ def test_a_plan_that_leaves_the_domain_of_the_model_is_none_while_another_start_
     make_quickly: Callable[[str, str], LoadedPackage], name: str, bounds: tuple[float, float]
 ) -> None:
     """At rest the first tank is empty after some steps, and the cheapest plan keeps it as empty as it can be."""
-    task = problem(make_quickly("tanks", TANKS)).changed(bounds={"pump": bounds})
+    problem = symdual.problem(make_quickly("tanks", TANKS)).changed(bounds={"pump": bounds})
     empty = Belief(np.array([1.52, 6.21, 0.54, 6.0]), np.diag(np.square([0.12, 0.24, 0.12, 1.2])))
-    one = controller(task, name)
+    one = controller(problem, name)
     _, _, info = one.step(State(2, empty, None))
     theta = empty.mean[2:]
     for x, u in zip(info.planned_states, info.planned_inputs, strict=False):
-        step = evaluate.jacobian(task.package, x, u, theta)
+        step = evaluate.jacobian(problem.package, x, u, theta)
         assert np.isfinite(step.f).all() and np.isfinite(step.f_x).all()

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MODELS = ROOT / "tests" / "models"
 PLANS = Options(look_ahead=False)
 
-# the same task without a wall and with one that is never near
+# the same problem without a wall and with one that is never near
 FENCED = """
 import sympy as sp
 from symdual import Model, Scenario, unknown
@@ -59,16 +59,18 @@ def brim(in_c: Callable[[Path | str, str], Problem]) -> Problem:
 
 @pytest.fixture(scope="module")
 def walled(in_c: Callable[[Path | str, str], Problem]) -> Problem:
-    return in_c(MODELS / "tasks.py", "walled")
+    return in_c(MODELS / "scenarios.py", "walled")
 
 
-def _cost_of(task: Problem, belief: Belief, k: int, inputs: np.ndarray) -> float:
+def _cost_of(problem: Problem, belief: Belief, k: int, inputs: np.ndarray) -> float:
     """Jbar + w Jd of a plan at its own distances, as `planned` counts it."""
-    records, calls = task.package.records, task.package.calls
-    workspace = records.make_workspace(task.horizon, stage_costs_of(task), settings_of(task, "planned", 1), 1, True)
+    records, calls = problem.package.records, problem.package.calls
+    workspace = records.make_workspace(
+        problem.horizon, stage_costs_of(problem), settings_of(problem, "planned", 1), 1, True
+    )
     held = records.make_belief(belief.mean, belief.covariance)
-    nominal = calls.follow(k, task.horizon, held, np.ascontiguousarray(inputs), workspace)
-    return float(calls.total_cost(k, task.horizon, 0, nominal, held, workspace))
+    nominal = calls.follow(k, problem.horizon, held, np.ascontiguousarray(inputs), workspace)
+    return float(calls.total_cost(k, problem.horizon, 0, nominal, held, workspace))
 
 
 def test_its_plan_costs_no_more_than_that_of_dual(brim: Problem) -> None:
@@ -99,7 +101,7 @@ def test_a_constraint_that_never_binds_changes_nothing(in_c: Callable[[Path | st
     fenced = in_c(FENCED.format(name="fenced", more=", constraints=[x <= 1e4], probability=0.95"), "fenced")
     # looking ahead from kept plans differs a little: near constraints their feedback answers to parameters too
     for options, measured in ((PLANS, (None, [0.1, 0.6], [0.5, 0.9])), (Options(samples=0), (None,))):
-        both = [controller(task, "planned", options=options) for task in (free, fenced)]
+        both = [controller(problem, "planned", options=options) for problem in (free, fenced)]
         states = [own.init() for own in both]
         for y in measured:
             (states[0], u, info), (states[1], v, other) = (c.step(s, y) for c, s in zip(both, states, strict=True))
@@ -139,13 +141,13 @@ def test_episodes_keep_away_and_tell_of_violations(walled: Problem) -> None:
 @pytest.mark.soak
 def test_an_unknown_function_has_its_distance(in_c: Callable[[Path | str, str], Problem]) -> None:
     """All controllers before a buffer, on a hill that they do not know."""
-    task = in_c(HILL, "hill")
-    found = simulate(task, ["ce", "cautious", "dual", "planned"], runs=4)
+    problem = in_c(HILL, "hill")
+    found = simulate(problem, ["ce", "cautious", "dual", "planned"], runs=4)
     nearest = {name: episodes.constraints[:, :, 0].max(axis=1).mean() for name, episodes in found.items()}
     assert not any(episodes.outcomes.any() for episodes in found.values())
     assert max(nearest["cautious"], nearest["dual"], nearest["planned"]) < 0.1 < nearest["ce"] + 0.5
     plans = {}
     for name in ("ce", "cautious", "dual"):
-        own = controller(task, name)
+        own = controller(problem, name)
         plans[name] = own.step(own.init())[2].planned_states[:, 0].max()
     assert plans["cautious"] < plans["dual"] < plans["ce"]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import symdual
 from symdual.checks import dense, gram
 from symdual.checks.places import Place
 from symdual.checks.processes import ProcessSample
@@ -24,7 +25,7 @@ from symdual.runtime.closed_loop import Settings, draw, run, simulate
 from symdual.runtime.controller import State, controller
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.posterior import MemoryWarning, by_values, posterior, remembered
-from symdual.runtime.problem import Problem, problem
+from symdual.runtime.problem import Problem
 from symdual.runtime.replay import read_recording, replay
 from symdual.runtime.results import Chunk, Results
 from symdual.runtime.summary import summarise
@@ -83,7 +84,7 @@ def hill_package(make_quickly: Callable[[str, str], LoadedPackage]) -> LoadedPac
 
 @pytest.fixture(scope="module")
 def hill(hill_package: LoadedPackage) -> Problem:
-    return problem(hill_package)
+    return symdual.problem(hill_package)
 
 
 def _file(tmp_path: Path, name: str, text: str) -> Path:
@@ -121,9 +122,9 @@ def test_order_two_has_the_slopes_as_further_unknowns(hill_package: LoadedPackag
     model = load_model_file(_file(tmp_path, "hill", HILL)).specifications["hill"]
     ones = np.ones(hill_package.NX), np.ones(hill_package.NU), np.ones(hill_package.NTHETA)
     around = Place(*(0.0 * one for one in ones), *ones, horizon=10)
-    task = ProcessSample(model, hill_package, around, np.random.default_rng(3))
-    belief, start, transitions, measurements = task._filtered()
-    steps, inputs, k, step = 3, task._inputs[4:], 4, 1e-3
+    problem = ProcessSample(model, hill_package, around, np.random.default_rng(3))
+    belief, start, transitions, measurements = problem._filtered()
+    steps, inputs, k, step = 3, problem._inputs[4:], 4, 1e-3
     assert belief.memory is not None
     z, points, curvature = belief.mean.copy(), [], []
     for j in range(steps):
@@ -134,7 +135,7 @@ def test_order_two_has_the_slopes_as_further_unknowns(hill_package: LoadedPackag
         assert slope == pytest.approx(posterior(hill_package, belief, z[:1]).slope_mean[0, 0], abs=1e-6)
         z[:2] = [z[0] + 0.4 * z[1], 0.9 * z[1] + 0.5 * value + inputs[j, 0]]
     asked = [gram.Value(0, np.array([s + shift * step]), k) for s in points for shift in (-1, 0, 1)]
-    mean, covariance = gram.posterior(start, transitions, measurements, task._Q, task._covariance, asked)
+    mean, covariance = gram.posterior(start, transitions, measurements, problem._Q, problem._covariance, asked)
     # (values, slopes) from neighbouring values
     to_theta = np.zeros((2 + 2 * steps, 2 + 3 * steps))
     to_theta[:2, :2] = np.eye(2)
@@ -170,11 +171,11 @@ def test_order_two_has_the_slopes_as_further_unknowns(hill_package: LoadedPackag
         random.normal(size=(k + steps + 1, 2)),
         np.array([[-np.inf], [np.inf]]),
     )
-    noise = dense.Noise(task._Q, task._R, np.eye(2 * steps), np.zeros((2 * steps,) * 2))
+    noise = dense.Noise(problem._Q, problem._R, np.eye(2 * steps), np.zeros((2 * steps,) * 2))
     exact = dense.dual_cost(reference, noise, cost, k, known, inputs, order=2)
     assert not exact.fallback
     records, calls = hill_package.records, hill_package.calls
-    given = records.make_settings(task._Q, task._R, task._D, task._Xi, cost.bounds, belief.memory)
+    given = records.make_settings(problem._Q, problem._R, problem._D, problem._Xi, cost.bounds, belief.memory)
     workspace, held = (
         records.make_workspace(steps, records.make_stage_costs(*cost[:3]), given, order=2),
         records.make_belief(*belief[:2]),
@@ -258,8 +259,8 @@ class Filter:
     def __init__(self, package: LoadedPackage, start: float = 0.0) -> None:
         self._package = package
         bounds = np.array([package.numbers["lower"], package.numbers["upper"]])
-        task = package.records.make_settings(*package.noise, bounds, package.numbers["data"])
-        self._filter_workspace = package.filter.make_filter_workspace(task)
+        problem = package.records.make_settings(*package.noise, bounds, package.numbers["data"])
+        self._filter_workspace = package.filter.make_filter_workspace(problem)
         mean = np.zeros(package.NZ)
         mean[0] = start
         self._held = package.records.make_belief(mean, np.zeros((package.NZ, package.NZ)))
@@ -379,7 +380,7 @@ def test_beyond_the_memory_the_loss_is_said_and_small(hill_package: LoadedPackag
     found = posterior(hill_package, short, at)
     exact = posterior(hill_package, _filtered(hill_package, inputs[:12], measured[:12]), at)
     assert np.all(found.deviation < exact.deviation)  # it goes on learning
-    chosen = controller(problem(hill_package), "ce", window=3)
+    chosen = controller(symdual.problem(hill_package), "ce", window=3)
     chosen.act()
     with pytest.warns(MemoryWarning, match="was not kept exactly: .* combinations of at most 12"):
         for y in measured:

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import symdual
 from symdual.commands import main
 from symdual.common.errors import SymdualError
 from symdual.runtime import replay as replaying
 from symdual.runtime.closed_loop import Settings, draw, run
 from symdual.runtime.controller import State, controller
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Problem, problem
+from symdual.runtime.problem import Problem
 from symdual.runtime.replay import Recording, consistency, read_recording, replay, steps_between, summary
 
 GOOD = "time,u,x\n0,0.5,1.0\n1,-0.5,2.1\n2,0.25,1.0\n3,,1.4\n"
@@ -191,7 +192,7 @@ def test_headers_do_not_steer_the_terminal(toy_package: LoadedPackage, tmp_path:
 TOY = Path(__file__).parents[2] / "symdual/paper/models/toy.py"
 
 
-@pytest.mark.parametrize("name", ["[/nope]", "[red]", ":smiley:", "[link=x]a", "\\[", "{task.description}"])
+@pytest.mark.parametrize("name", ["[/nope]", "[red]", ":smiley:", "[link=x]a", "\\[", "{problem.description}"])
 def test_headers_and_folders_are_other_peoples_words(
     tmp_path: Path, packages: Path, toy_package: LoadedPackage, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -258,7 +259,7 @@ scenario = Scenario(kinked, 3, start=0.1, start_covariance=1.0)
 
 def test_an_update_that_does_not_settle_is_counted(make_quickly: Callable[[str, str], LoadedPackage]) -> None:
     """The most probable x lies on the kink, where no step of Newton's method leads."""
-    own = problem(make_quickly("kinked", KINKED))
+    own = symdual.problem(make_quickly("kinked", KINKED))
     recording = Recording(np.arange(2.0), np.zeros((2, 1)), np.array([[-0.05], [np.nan]]), np.arange(2), (), "kinked")
     result = replay(own, recording)
     assert result.unsettled == 1 and abs(result.means[0, 0]) < 1e-6

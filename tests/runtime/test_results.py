@@ -29,7 +29,7 @@ SIZES = {
     "constraint": 2,
 }
 CHUNKS = [Chunk(name, start, min(start + 4, 10)) for start in (0, 4, 8) for name in ("dual", "ce")]
-TASK = {"reference": np.ones((4, 2)), "state_cost": np.ones((4, 2, 2)), "input_cost": np.ones((3, 1, 1))}
+COSTS = {"reference": np.ones((4, 2)), "state_cost": np.ones((4, 2, 2)), "input_cost": np.ones((3, 1, 1))}
 
 
 def description(seed: int = 0) -> Description:
@@ -60,7 +60,7 @@ def payloads() -> dict[Chunk, bytes]:
 def written(path: Path) -> Path:
     stored = payloads()
     digests = {chunk: hashlib.sha256(stored[chunk]).hexdigest() for chunk in CHUNKS}
-    write_results(path, description(), TASK, digests, lambda chunk, first, size: stored[chunk][first : first + size])
+    write_results(path, description(), COSTS, digests, lambda chunk, first, size: stored[chunk][first : first + size])
     return path
 
 
@@ -68,7 +68,7 @@ def test_numpy_reads_every_array_and_the_description(tmp_path: Path) -> None:
     with np.load(written(tmp_path / "r.npz")) as stored:
         about = json.loads(stored["about.json"])
         assert about["seed"] == 0 and about["runs"] == 10
-        assert np.array_equal(stored["state_cost"], TASK["state_cost"])
+        assert np.array_equal(stored["state_cost"], COSTS["state_cost"])
         for name in ("dual", "ce"):
             for field in FIELDS:
                 expected = np.concatenate([random_arrays(c)[field.name] for c in CHUNKS if c.controller == name])

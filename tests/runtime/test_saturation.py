@@ -14,7 +14,6 @@ from symdual.checks import dense
 from symdual.checks.search import CostCurve
 from symdual.runtime.controller import State, controller
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import problem
 
 ROOM = """
 import sympy as sp
@@ -53,12 +52,12 @@ def test_a_share_is_what_a_clipped_answer_saves(w: float, s: float) -> None:
 
 def test_a_room_on_a_cold_day_is_heated(make_quickly: Callable[[str, str], LoadedPackage]) -> None:
     """All that its heater has is needed; where a bound answers nothing, dual heats with .60: its runs cost 9 % more."""
-    task = problem(make_quickly("cold", ROOM))
+    problem = symdual.problem(make_quickly("cold", ROOM))
     for name in ("ce", "cautious", "dual"):
-        _, u, _ = controller(task, name).step(State(0, task.prior, None))
+        _, u, _ = controller(problem, name).step(State(0, problem.prior, None))
         assert u[0] == pytest.approx(1.2, abs=1e-3), name
-    curve = CostCurve(task, "dual", 1, 0, task.prior)
-    runs = symdual.simulate(task, ["ce", "dual"], runs=200, seed=1, truth="prior")
+    curve = CostCurve(problem, "dual", 1, 0, problem.prior)
+    runs = symdual.simulate(problem, ["ce", "dual"], runs=200, seed=1, truth="prior")
     # what it says a run will cost is what runs cost
     costs = cast(np.ndarray, runs["dual"].costs)
     assert abs(float(curve(np.array([[1.2]]))[0]) - costs.mean()) < 3 * costs.std() / 200**0.5

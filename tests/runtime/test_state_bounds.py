@@ -14,7 +14,7 @@ from symdual.checks.recursions import check_recursions
 from symdual.identification.parameters.filtering import Filter
 from symdual.runtime import evaluate
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Problem, problem
+from symdual.runtime.problem import Problem
 from symdual.spec.loading import load_model_file
 
 TANK = """
@@ -28,9 +28,9 @@ numbers = dict(
 )
 tank = Model([level], [pump], state_bounds={level: (0, 0.2)}, filter="second_order", **numbers)
 endless = Model([level], [pump], **numbers)
-task = dict(horizon=12, state_cost=1.0, input_cost=4.0, start=0.1, start_covariance=0.04**2, truth={"leak": 0.12})
-scenario = Scenario(tank, reference=0.05, **task)
-hopeful = Scenario(endless, plant=tank, reference=0.05, **task)
+problem = dict(horizon=12, state_cost=1.0, input_cost=4.0, start=0.1, start_covariance=0.04**2, truth={"leak": 0.12})
+scenario = Scenario(tank, reference=0.05, **problem)
+hopeful = Scenario(endless, plant=tank, reference=0.05, **problem)
 """
 
 
@@ -52,7 +52,7 @@ def loaded(file: Path, shared_models: Callable[[Path], Path]) -> dict[str, Loade
 @pytest.fixture
 def tank(loaded: dict[str, LoadedPackage]) -> Problem:
     """The tank that believes what is true."""
-    return problem(loaded["tank"])
+    return symdual.problem(loaded["tank"])
 
 
 def test_a_step_stops_at_a_bound_with_its_slopes(loaded: dict[str, LoadedPackage]) -> None:
@@ -68,7 +68,7 @@ def test_a_step_stops_at_a_bound_with_its_slopes(loaded: dict[str, LoadedPackage
 
 @pytest.mark.parametrize("name", ["tank", "endless"])
 def test_the_plant_stops_and_means_do_where_the_model_knows(loaded: dict[str, LoadedPackage], name: str) -> None:
-    own = problem(loaded[name])
+    own = symdual.problem(loaded[name])
     episodes = symdual.simulate(own, ["ce"], runs=40, truth="scenario")["ce"]
     assert np.all(episodes.outcomes == 0)
     assert episodes.states.min() == 0.0 and episodes.states.max() <= 0.2

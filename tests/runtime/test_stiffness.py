@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+import symdual
 from symdual.common.errors import SymdualError, SymdualWarning
 from symdual.runtime.belief import Belief
 from symdual.runtime.closed_loop import Settings, simulate
 from symdual.runtime.controller import State, controller
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import Problem, problem
+from symdual.runtime.problem import Problem
 from symdual.runtime.replay import Recording, replay
 from symdual.runtime.stiffness import fastest_rate, fastest_within, too_fast
 
@@ -32,29 +33,29 @@ scenario = Scenario({name}, horizon=8, start=100.0, truth={{"k": 1.0}})
 
 @pytest.fixture(scope="module")
 def brake(make_quickly: Callable[[str, str], LoadedPackage]) -> Problem:
-    return problem(make_quickly("brake", BRAKE.format(name="brake", options={})))
+    return symdual.problem(make_quickly("brake", BRAKE.format(name="brake", options={})))
 
 
 @pytest.fixture(scope="module")
 def finer(make_quickly: Callable[[str, str], LoadedPackage]) -> Problem:
     options = {"method": "rk4", "substeps": 2}
-    return problem(make_quickly("finer", BRAKE.format(name="finer", options=options)))
+    return symdual.problem(make_quickly("finer", BRAKE.format(name="finer", options=options)))
 
 
 @pytest.mark.parametrize("x", [1e-3, 0.5, 100.0, 1e6])
 def test_the_fastest_rate_is_that_of_continuous_time(brake: Problem, finer: Problem, x: float) -> None:
-    for task in (brake, finer):
-        found = fastest_rate(task.package, 0, np.array([x]), np.zeros(1), np.array([2.0]))
+    for problem in (brake, finer):
+        found = fastest_rate(problem.package, 0, np.array([x]), np.zeros(1), np.array([2.0]))
         assert found == pytest.approx(6.0 * x**2, rel=1e-2, abs=1e-9)
 
 
 def test_limits_are_those_of_the_methods(brake: Problem, finer: Problem) -> None:
     """3 k x^2 times the step, or its half, is 2 or 2.785."""
-    for task, limit, parts in ((brake, 2.0, 1), (finer, 2.785, 2)):
+    for problem, limit, parts in ((brake, 2.0, 1), (finer, 2.785, 2)):
         edge = math.sqrt(limit * parts / 0.3)
         for share, said in ((0.99, False), (1.01, True)):
             point = 3, np.array([share * edge]), np.zeros(1), np.ones(1)
-            assert bool(too_fast(task.package, [point])) == said
+            assert bool(too_fast(problem.package, [point])) == said
     told = too_fast(finer.package, [(3, np.array([100.0]), np.zeros(1), np.ones(1))])
     assert "rk4" in told and "at step 3" in told and "3e+04" in told and "the substep of 0.05" in told
     assert "the limit is 2.785" in told
@@ -109,7 +110,7 @@ scenario = Scenario(ignites, 20, state_cost=[100, 0.01], input_cost=1e-4, **opti
 
 @pytest.fixture(scope="module")
 def ignites(make_quickly: Callable[[str, str], LoadedPackage]) -> Problem:
-    return problem(make_quickly("ignites", TANK))
+    return symdual.problem(make_quickly("ignites", TANK))
 
 
 def test_the_fastest_rate_within_a_step_is_that_of_its_true_course(ignites: Problem) -> None:

@@ -34,7 +34,7 @@ SIZES = {
     "loss": 3,
     "constraint": 0,
 }
-TASK = {"reference": np.zeros((5, 1)), "state_cost": np.ones((5, 1, 1)), "input_cost": np.ones((4, 1, 1))}
+COSTS = {"reference": np.zeros((5, 1)), "state_cost": np.ones((5, 1, 1)), "input_cost": np.ones((4, 1, 1))}
 
 
 def stored(path: Path, truth: str = "prior", **controllers: dict[str, Any]) -> Path:
@@ -70,7 +70,7 @@ def stored(path: Path, truth: str = "prior", **controllers: dict[str, Any]) -> P
         chunk = Chunk(name, 0, runs)
         contents[chunk] = description.payload(chunk, arrays)
     digests = {chunk: hashlib.sha256(payload).hexdigest() for chunk, payload in contents.items()}
-    write_results(path, description, TASK, digests, lambda chunk, first, size: contents[chunk][first : first + size])
+    write_results(path, description, COSTS, digests, lambda chunk, first, size: contents[chunk][first : first + size])
     return path
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
+import symdual
 from symdual import Model, api, features
 from symdual.common.archives import array_member, text_member, write_archive
 from symdual.common.errors import SymdualError
@@ -40,9 +41,8 @@ PLAIN = "toy/results.npz"
 
 @pytest.fixture(scope="module")
 def plan(toy_package: LoadedPackage) -> Sweep:
-    from symdual.runtime.problem import problem
 
-    return sweep(problem(toy_package), ["dual", "ce"], RUNS)
+    return sweep(symdual.problem(toy_package), ["dual", "ce"], RUNS)
 
 
 @pytest.fixture(scope="module")
@@ -275,7 +275,7 @@ FORGED: dict[str, Callable[[dict[str, Any]], Any]] = {
     "outcomes are numbers": lambda about: about | {"outcomes": [1, 2]},
     "no outcomes": lambda about: about | {"outcomes": []},
     "constraints are a number": lambda about: about | {"input_bounds": 3},
-    "constraints of another task": lambda about: about | {"input_bounds": ["x <= 1"]},
+    "constraints of another scenario": lambda about: about | {"input_bounds": ["x <= 1"]},
     "processes are numbers": lambda about: about | {"processes": {"g": 3}},
     "a process lacks its room": lambda about: about | {"processes": {"g": {"memory": 4}}},
     "names of another model": lambda about: about | {"names": about["names"] | {"states": ["x", "y"]}},
@@ -571,9 +571,9 @@ def test_a_controller_named_twice_runs_once(toy: Problem) -> None:
 
 
 def test_a_plant_that_fails_is_counted_and_the_sweep_goes_on(
-    toy: Problem, make: Callable[[str, str], LoadedPackage], tmp_path: Path
+    toy: Problem, make_quickly: Callable[[str, str], LoadedPackage], tmp_path: Path
 ) -> None:
-    plant = make(
+    plant = make_quickly(
         "fragile",
         """
 import sympy as sp
@@ -630,14 +630,14 @@ def test_draws_does_not_depend_on_the_threads_of_the_matrix_library(toy: Problem
     wide = Model([x], [u], [x + u + features.fourier("v", x, count=150, lengthscale=1.0)], name="wide")
     package = load(api.generate(wide, tmp_path)[0].folder)
     root = np.random.default_rng(0).standard_normal((151, 151))
-    task = replace(
+    problem = replace(
         toy,
         package=package,
         plant=package,
         prior=Belief(np.zeros(151), np.asarray(0.5 * (root @ root.T + (root @ root.T).T))),
         truth=None,
     )
-    plan = Sweep(task, ("ce",), 4, 0, Settings(truth="prior"))
+    plan = Sweep(problem, ("ce",), 4, 0, Settings(truth="prior"))
     drawn = []
     for count in (1, 2, 4):
         with threadpool_limits(count):

@@ -21,7 +21,7 @@ from symdual.runtime.result_fields import normalised_errors
 
 InC = Callable[[Path | str, str], Problem]
 
-#: turns a task in its own units into the same one in others: x = x' / X and so on, by exact substitution
+#: turns a problem in its own units into the same one in others: x = x' / X and so on, by exact substitution
 HEAD = """
 import numpy as np
 import sympy as sp
@@ -57,8 +57,8 @@ def in_units(states, inputs, unknowns, motion, noise, measured, horizon, state_c
     return model, Scenario(model, horizon, **costs, **places, start_covariance=scaled(spread, x), **more)
 """
 
-#: tasks by name: the numbers of states, inputs and unknowns, and how they are written
-TASKS = {
+#: problems by name: the numbers of states, inputs and unknowns, and how they are written
+PROBLEMS = {
     "gain": (1, 1, 1, """
 x, u, b = sp.symbols("x u b")
 NAME, scenario = in_units(
@@ -170,38 +170,38 @@ def apart(one: Any, other: Any, least: Any = 0.0) -> float:
 
 
 def in_two_units(in_c: InC, name: str, seed: int = 0) -> tuple[list[Problem], list[np.ndarray[Any, Any]]]:
-    """A task in its own units and in others, with the units of the states, inputs and unknowns there."""
-    *sizes, text = TASKS[name]
+    """A problem in its own units and in others, with the units of the states, inputs and unknowns there."""
+    *sizes, text = PROBLEMS[name]
     powers = np.random.default_rng(seed).integers(-6, 7, sum(sizes))
-    tasks = []
+    problems = []
     for own, given in ((f"{name}_plain", 0 * powers), (f"{name}_scaled", powers)):
-        tasks.append(in_c(HEAD.format(powers=given.tolist()) + text.replace("NAME", own), own))
-    return tasks, np.split(10.0**powers, np.cumsum(sizes[:2]))
+        problems.append(in_c(HEAD.format(powers=given.tolist()) + text.replace("NAME", own), own))
+    return problems, np.split(10.0**powers, np.cumsum(sizes[:2]))
 
 
-def searched(task: Problem, name: str) -> Any:
+def searched(problem: Problem, name: str) -> Any:
     """How far a controller searches at its first step, along each input: it ends at a share of that, not of the input.
 
     Where an input hardly matters the last bits decide by which points a simplex comes to its end.
     """
     if name not in ("cautious", "dual"):
         return 0.0
-    controller = symdual.controller(task, name)
+    controller = symdual.controller(problem, name)
     _, _, info = controller.step(controller.init())
     return np.ptp(info.candidates, axis=0)
 
 
 def compare(in_c: InC, name: str, controllers: list[str], runs: int) -> None:
     """Simulate in both units and compare: truths and noise, decisions, and what the filter is judged by."""
-    tasks, (X, U, P) = in_two_units(in_c, name)
+    problems, (X, U, P) = in_two_units(in_c, name)
     settings = symdual.Settings(truth="prior")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", symdual.SymdualWarning)
-        plain, scaled = (symdual.simulate(t, controllers, runs=runs, seed=3, settings=settings) for t in tasks)
+        plain, scaled = (symdual.simulate(t, controllers, runs=runs, seed=3, settings=settings) for t in problems)
     for controller in controllers:
         here, there = plain[controller], scaled[controller]
         assert apart(here.truths, there.truths / P) < 1e-14
-        assert apart(here.inputs, there.inputs / U, searched(tasks[0], controller)) < 1e-6, controller
+        assert apart(here.inputs, there.inputs / U, searched(problems[0], controller)) < 1e-6, controller
         if controller in ("ce", "planned"):  # after a search states follow what is left open in inputs
             assert apart(here.states, there.states / X) < 1e-6, controller
         # a search ends at a minimum, where the cost tells inputs apart to half of the digits: so do statistics after it
@@ -216,7 +216,7 @@ def test_decisions_and_statistics_do_not_depend_on_units(in_c: InC) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", PROBLEMS)
 def test_no_decision_of_any_controller_depends_on_units(in_c: InC, name: str) -> None:
     compare(in_c, name, ["ce", "cautious", "dual", "planned"], runs=3)
 
@@ -250,9 +250,9 @@ def test_a_correlation_of_more_than_one_is_refused_whatever_the_units() -> None:
 
 def test_an_input_is_searched_in_its_own_units(in_c: InC) -> None:
     """u' U u >= u_a^2 / (U^-1)_aa: no further than that, along each input."""
-    task = in_c(HEAD.format(powers=[0] * 7) + TASKS["pair"][3].replace("NAME", "pair_plain"), "pair_plain")
+    problem = in_c(HEAD.format(powers=[0] * 7) + PROBLEMS["pair"][3].replace("NAME", "pair_plain"), "pair_plain")
     U = np.array([[0.1, 0.02], [0.02, 0.1]])
-    assert task.floors == pytest.approx(np.tile(1.0 / np.diag(np.linalg.inv(U)), (task.horizon, 1)), rel=1e-12)
+    assert problem.floors == pytest.approx(np.tile(1.0 / np.diag(np.linalg.inv(U)), (problem.horizon, 1)), rel=1e-12)
     units = np.array([1e-6, 1e4])
-    scaled = task.changed(input_cost=U * np.outer(units, units))
-    assert scaled.floors == pytest.approx(task.floors * units**2, rel=1e-12)
+    scaled = problem.changed(input_cost=U * np.outer(units, units))
+    assert scaled.floors == pytest.approx(problem.floors * units**2, rel=1e-12)

@@ -289,10 +289,10 @@ def parts(
 
 
 class ClosedLoop(NamedTuple):
-    """Along a plan: the filter's covariances S_j|j, the spreads M_j of the estimate (steps + 1), the gains L_j."""
+    """Along a plan: the filter's covariances S_j|j, the covariances M_j of the estimate (steps + 1), the gains L_j."""
 
     filtered: list[Array]
-    spread: list[Array]
+    covariances: list[Array]
     gains: list[Array]
 
 
@@ -310,7 +310,7 @@ def closed_loop(
     predicted, filtered = plan_covariances(model, noise, k, belief.covariance, states, inputs, learning)
     to_go = cost_to_go(model, noise, cost, k, states, inputs, 1).matrices
     hessians = curvatures(model, noise, cost, k, states, inputs, 1)
-    spread, gains = [np.zeros((model.nz, model.nz))], []
+    covariances, gains = [np.zeros((model.nz, model.nz))], []
     for i, u in enumerate(inputs):
         A, B = augmented(model, noise, k + i, states[i], u)
         L = np.zeros((model.nu, model.nz))
@@ -324,9 +324,9 @@ def closed_loop(
         if not learning:  # the consider filter's difference has no part in the parameters alone
             seen = seen.copy()
             seen[model.nx :, model.nx :] = 0.0
-        spread.append(moved @ spread[-1] @ moved.T + seen)
+        covariances.append(moved @ covariances[-1] @ moved.T + seen)
         gains.append(L)
-    return ClosedLoop(filtered, spread, gains)
+    return ClosedLoop(filtered, covariances, gains)
 
 
 def parameter_variance(model: DenseModel, noise: Noise, k: int, belief: Belief, inputs: Array, steps: int) -> float:

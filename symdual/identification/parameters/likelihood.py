@@ -186,7 +186,7 @@ class ParameterLikelihood:
         """What to be wary of in the search."""
         if not optimum.converged:
             yield (
-                f"the search has not come to rest: {0.5 * optimum.decrement:.2g} of log p are left to gain, the values "
+                f"the search has not converged: {0.5 * optimum.decrement:.2g} of log p are left to gain, the values "
                 "are the last ones"
             )
         if optimum.kinked:

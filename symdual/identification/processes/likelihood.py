@@ -159,7 +159,7 @@ class ProcessLikelihood:
         whitened = optimum.evidence.whitened
         if not optimum.converged:
             yield (
-                f"the search has not come to rest in {optimum.rounds} rounds: the values are the last ones, not a "
+                f"the search has not converged in {optimum.rounds} rounds: the values are the last ones, not a "
                 "maximum of the likelihood"
             )
         if _begins_elsewhere(whitened):

@@ -1,4 +1,4 @@
-"""The paper's table beside ours: means, spreads, standard errors, paired differences and the honesty of the beliefs."""
+"""The paper's table beside ours: means, spreads, standard errors, paired differences and how right the beliefs are."""
 
 from __future__ import annotations
 

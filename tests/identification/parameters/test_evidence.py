@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import sympy as sp
 
+import symdual
 from symdual import Model, features, previous, signal, unknown
 from symdual.checks.likelihood import ExactFilter, Numbers, check_likelihood
 from symdual.common.arrays import Array
 from symdual.identification.parameters.filtering import Filter
 from symdual.runtime.loading import LoadedPackage
-from symdual.runtime.problem import problem
 from symdual.runtime.replay import Recording, replay
 
 x, v, u, k = sp.symbols("x v u k")
@@ -57,6 +57,42 @@ MODELS: dict[str, Callable[[], Model]] = {
         measurement_noise=sp.Matrix([[1 + sp.sin(v) ** 2, 0.2 * x], [0.2 * x, 0.5 + SUN * sp.exp(v)]]),
         observation=[x**2, v + x],
         name="noisy",
+    ),
+    "second": lambda: Model(
+        [x, v],
+        [u],
+        derivatives=[v, -unknown("a", 1.0) * sp.sin(x) * u - unknown("c", 0.2) * v**3 + sp.cos(u) * SUN],
+        step=0.2,
+        observation=[sp.sin(x) * unknown("s", 1.0), x * v, v],
+        filter="second_order",
+        name="second",
+    ),
+    "second_features": lambda: Model(
+        [x, v],
+        [u],
+        [x + 0.4 * v, v + features.rbf("g", [x, u], [[0, 0], [1, 1]]) * unknown("b", 1.0) + u],
+        observation=[x * features.linear("w", [v]) + x],
+        filter="second_order",
+        name="second_features",
+    ),
+    "second_weights": lambda: Model(
+        [x],
+        [u],
+        [x + 0.3 * features.logistic("g", x, locations=[-1.0, 0.5], slope_mean=[-1.0, 0.7]) + u],
+        observation=[x**3],
+        process_noise=0.1 + sp.sin(x) ** 2,
+        measurement_noise=0.3,
+        filter="iterated_second_order",
+        square_root=True,
+        name="second_weights",
+    ),
+    "second_products": lambda: Model(
+        [x, v],
+        [u],
+        [x + 0.4 * v, v + features.linear("one", [x, u]) * features.rbf("other", [v], [[0], [1]]) + u],
+        observation=[x],
+        filter="second_order",
+        name="second_products",
     ),
     "late": lambda: Model(
         [x],
@@ -248,7 +284,7 @@ def test_forecasts_are_those_of_a_filter_without_measurements(interpreted_likeli
 
 
 def test_the_compiled_likelihood_is_that_of_the_emitted_filter(toy_package: LoadedPackage) -> None:
-    task = problem(toy_package)
+    problem = symdual.problem(toy_package)
     random = np.random.default_rng(8)
     inputs, y = random.normal(size=(30, 1)), random.normal(size=(30, 1))
     y[5] = np.nan
@@ -257,12 +293,12 @@ def test_the_compiled_likelihood_is_that_of_the_emitted_filter(toy_package: Load
     noise = np.zeros((2, 2))
     noise[0, 0] = numbers["process_noise"][0, 0]
     own = Filter(
-        *(toy_package, task.prior.mean, task.prior.covariance, np.arange(2), noise),
+        *(toy_package, problem.prior.mean, problem.prior.covariance, np.arange(2), noise),
         *(numbers["measurement_noise"] + 0.1, np.eye(1)),
     )
     toy_package.numbers["measurement_noise"] = numbers["measurement_noise"] + 0.1
     try:
-        again = replay(task, recording)
+        again = replay(problem, recording)
     finally:
         toy_package.numbers["measurement_noise"] = numbers["measurement_noise"] - 0.1
     filtered = own.run(inputs, y)
@@ -352,6 +388,17 @@ def test_check_says_where_the_likelihood_is_not_finite(interpreted_likelihood: C
     model = Model([x], [u], [sp.exp(sp.exp(sp.exp(10 + x**2))) + u], name="beyond")
     (result,) = check_likelihood(model, interpreted_likelihood(model))
     assert result.passed and result.undefined == 1
+
+
+def test_check_knows_terms_of_second_order(interpreted_likelihood: Callable[[Model], Any]) -> None:
+    model = MODELS["second_features"]()
+    package = interpreted_likelihood(model)
+    results = check_likelihood(model, package)
+    assert len(results) == 6 and all(r.passed for r in results)
+    assert max(r.error for r in results) < 1e-8
+    plain = interpreted_likelihood(MODELS["features"]())
+    missed = {r.block for r in check_likelihood(model, plain) if not r.passed}
+    assert missed == {r.block for r in results}
 
 
 @pytest.mark.parametrize(("name", "count"), [("signals", 6), ("noisy", 4), ("late", 4)])

@@ -1,4 +1,4 @@
-"""Recordings as tables, tasks made of them, and the marginal likelihood along a fixed trajectory."""
+"""Recordings as tables, fits made of them, and the marginal likelihood along a fixed trajectory."""
 
 from __future__ import annotations
 

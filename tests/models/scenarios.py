@@ -1,4 +1,4 @@
-"""Models for what a task can say, so that every branch of the templates is seen in a package."""
+"""Models for what a scenario can say, so that every branch of the templates is seen in a package."""
 
 import sympy as sp
 

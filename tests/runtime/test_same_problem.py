@@ -1,4 +1,4 @@
-"""A task that is written in another way, or in other units, has the same decisions."""
+"""A problem that is written in another way, or in other units, has the same decisions."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+import symdual
 from symdual.runtime.constraints import chosen_weights
 from symdual.runtime.controller import controller
 from symdual.runtime.loading import LoadedPackage
 from symdual.runtime.options import Options
-from symdual.runtime.problem import problem
 
 Make = Callable[[str, str], LoadedPackage]
 
@@ -40,7 +40,7 @@ def test_planned_in_other_units(make_quickly: Make, wall: bool) -> None:
     for name, X, U in (("plain", 1.0, 1.0), ("tiny", 1e-6, 1e-9)):
         name = f"{name}_{wall}".lower()
         package = make_quickly(name, UNITS.format(name=name, X=X, U=U, more=more))
-        found.append(controller(problem(package), "planned").act()[0] / U)
+        found.append(controller(symdual.problem(package), "planned").act()[0] / U)
     assert found[1] == pytest.approx(found[0], abs=5e-3 if wall else 1e-9)
 
 
@@ -57,7 +57,7 @@ scenario = Scenario({name}, 4, start=1.0, reference=4.0, input_cost=0.01)
 @pytest.mark.parametrize("name", ["cautious", "dual"])
 def test_an_input_that_could_rest_where_it_has_no_slope(make_quickly: Make, name: str) -> None:
     resting, awake = (
-        controller(problem(make_quickly(model, SQUARES.format(name=model, least=least))), name).act()[0]
+        controller(symdual.problem(make_quickly(model, SQUARES.format(name=model, least=least))), name).act()[0]
         for model, least in (("resting", 0.0), ("awake", 0.1))
     )
     assert resting == pytest.approx(awake, abs=0.01)  # how often an answer is clipped depends on the bound
@@ -78,7 +78,7 @@ scenario = Scenario({name}, 8, state_cost=[1.0, 0.0][: 1 + {state}], input_cost=
 @pytest.mark.parametrize("name", ["dual", "planned"])
 def test_an_unknown_that_is_written_as_a_state(make_quickly: Make, name: str) -> None:
     unknown, state = (
-        controller(problem(make_quickly(model, WORDINGS.format(name=model, state=number))), name).act()[0]
+        controller(symdual.problem(make_quickly(model, WORDINGS.format(name=model, state=number))), name).act()[0]
         for number, model in enumerate(("as_unknown", "as_state"))
     )
     assert state == pytest.approx(unknown, abs=1e-6)
@@ -98,7 +98,7 @@ scenario = Scenario({name}, 4, input_cost=0.02, terminal_cost=(x - 1) ** 2 {more
 @pytest.mark.parametrize("name", ["cautious", "dual"])
 def test_a_constant_in_the_cost_does_not_limit_the_search(make_quickly: Make, name: str) -> None:
     plain, shifted = (
-        controller(problem(make_quickly(model, LEVELS.format(name=model, more=more))), name).act()[0]
+        controller(symdual.problem(make_quickly(model, LEVELS.format(name=model, more=more))), name).act()[0]
         for model, more in (("level", ""), ("lower", "- 10"))
     )
     assert shifted == pytest.approx(plain, rel=1e-6)
@@ -120,7 +120,7 @@ def test_cases_with_different_slopes_are_not_affine(make_quickly: Make) -> None:
     for name, cost in costs.items():
         package = make_quickly(name, CASES.format(name=name, cost=cost))
         assert not package.nominal.LINEAR
-        ce = controller(problem(package), "ce")
+        ce = controller(symdual.problem(package), "ce")
         found.append(ce.step(ce.init())[2].parts.certainty_equivalent)
     assert found[0] == pytest.approx(found[1], rel=1e-9)
 
@@ -143,8 +143,8 @@ def test_a_function_of_which_nothing_is_remembered_is_uncertain(make_quickly: Ma
         "gained": 'unknown("b", 0.0, 0.4) * u',
         "lined": 'features.gaussian_process("g", u, lambda p, q: 0.4 * p * q, memory=20)',
     }
-    tasks = [problem(make_quickly(name, GAINS.format(name=name, gain=gain))) for name, gain in gains.items()]
-    inputs = [abs(controller(task, "planned", options=Options(samples=0)).act()[0]) for task in tasks]
+    problems = [symdual.problem(make_quickly(name, GAINS.format(name=name, gain=gain))) for name, gain in gains.items()]
+    inputs = [abs(controller(problem, "planned", options=Options(samples=0)).act()[0]) for problem in problems]
     assert inputs[0] > 0.2
     assert inputs[1] == pytest.approx(inputs[0], rel=0.05)
 
@@ -163,7 +163,7 @@ scenario = Scenario({name}, 5, state_cost=1 / L**2, input_cost=0.1, start=2 * L,
 def test_the_iterated_filter_in_other_units(make_quickly: Make) -> None:
     means = []
     for name, L in (("metres", 1.0), ("picometres", 1e-12)):
-        ce = controller(problem(make_quickly(name, ITERATED.format(name=name, L=L))), "ce")
+        ce = controller(symdual.problem(make_quickly(name, ITERATED.format(name=name, L=L))), "ce")
         state, _, _ = ce.step(ce.init(), np.array([0.4]))
         means.append(state.belief.mean[0] / L)
     assert means[1] == pytest.approx(means[0], rel=1e-9)
@@ -187,10 +187,12 @@ EXPRESSION = (
 
 def usual_weight(make_quickly: Make, name: str, limit: str, cost: str) -> float:
     """The weight of a constraint that is given none."""
-    return float(chosen_weights(problem(make_quickly(name, WALLS.format(name=name, limit=limit, cost=cost))))[0])
+    return float(
+        chosen_weights(symdual.problem(make_quickly(name, WALLS.format(name=name, limit=limit, cost=cost))))[0]
+    )
 
 
-def test_the_usual_weight_of_a_constraint_has_the_units_of_the_task(make_quickly: Make) -> None:
+def test_the_usual_weight_of_a_constraint_has_the_units_of_the_problem(make_quickly: Make) -> None:
     plain, half = QUADRATIC.format(c=1, d=0.1), QUADRATIC.format(c=1, d=0)
     own = usual_weight(make_quickly, "own", "v >= -0.3", plain)
     assert own == pytest.approx(100.0)
