@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from symdual.common.parts import PARTS
+from symdual.common.parts import PARTS, checked_parts
 from symdual.controllers import CONTROLLERS, COSTS, EXPORTED, NAMES, OPTIONS, parts_for
 from symdual.report.palette import LOOKS
 
@@ -33,10 +33,13 @@ def test_entries_refer_to_what_there_is() -> None:
     assert {name for kind in CONTROLLERS.values() for name in kind.options} == set(OPTIONS)
 
 
-def test_planned_and_thompson_need_parts() -> None:
+def test_planned_thompson_and_rivals_need_parts() -> None:
     for name in ("planned", "thompson"):
         assert parts_for(name) == parts_for(["ce", name]) == {name} <= set(PARTS)
-    assert parts_for(name for name in NAMES if name not in ("planned", "thompson")) == frozenset()
+    for name in ("rollout", "scenario", "information", "dither"):
+        assert parts_for(name) == {"rivals"} <= set(PARTS)
+    assert parts_for(("oracle", "ce", "cautious", "beb", "dual", "exact")) == frozenset()
+    assert checked_parts("rivals") == {"rivals", "planned"}
 
 
 def test_no_two_look_alike() -> None:

@@ -24,7 +24,8 @@ from symdual.report.progress import late_progress, show_compiling
     "parts",
     metavar="PART",
     multiple=True,
-    help="Also write a part: `planned`, `thompson`, or `likelihood` for fits; else at first use. May be repeated.",
+    help="Also write a part: `planned`, `thompson`, `rivals`, or `likelihood` for fits; else at first use. "
+    "May be repeated.",
 )
 @backend_option
 @json_option

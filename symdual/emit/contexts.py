@@ -40,6 +40,7 @@ class Has(NamedTuple):
     lowrank: bool  # a low-rank form of the dual cost
     exact_slopes: bool  # slopes of the dual cost by the adjoint recursion, not by differences
     planned: bool  # the part of a package for the controller `planned`, which was asked for
+    rivals: bool  # the part for controllers to compare with
     likelihood: bool  # the part for fits to recordings
 
     @property
@@ -154,6 +155,7 @@ class SettingsContext(NamedTuple):
     kinds: Mapping[str, Kind]
     costs: Mapping[str, Cost]
     names: tuple[str, ...]  # of those that stand by themselves
+    switches: Mapping[str, Mapping[str, str]]
 
 
 class ControllerContext(NamedTuple):

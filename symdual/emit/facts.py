@@ -116,6 +116,7 @@ class Facts:
             lowrank=self.lowrank,
             exact_slopes="planned" in self.parts and not self.constrained and (self.lowrank or not self.processes),
             planned="planned" in self.parts,
+            rivals="rivals" in self.parts,
             likelihood="likelihood" in self.parts and not self.processes,
         )
 
@@ -140,6 +141,7 @@ class Facts:
             state_dependent_noise=self.state_dependent_noise,
             discrete=self.discrete,
             likelihood=self.has.likelihood,
+            rivals=self.has.rivals,
             observation_curved=bool(self.structure.observation_curved_rows),
         )
         return records(needs)
@@ -155,6 +157,7 @@ class Facts:
             "STARTS = 3 + 2 * NU * PERTURBATIONS  # plans that a decision may start from",
             "LOOKS = STARTS + 60 * NU  # first inputs that are looked at one step ahead",
             "ENTRIES = 13  # contestants of simulated rollouts",
+            *(["SAMPLES = 8  # at most, of a tree of scenarios"] if self.has.rivals else []),
             f"DATA = {self._sizes['DATA']}  # known numbers",
             *self._signal_lines(),
             *self._term_lines(),

@@ -22,7 +22,7 @@ import sympy as sp
 import symdual
 from symdual.common.archives import stored_arrays as stored_arrays
 from symdual.common.arrays import Array
-from symdual.common.parts import PARTS
+from symdual.common.parts import PARTS, with_needed
 from symdual.derive.derivation import Derivation
 from symdual.derive.pieces import Limits, in_pieces
 from symdual.emit.code import code
@@ -56,6 +56,7 @@ def package(
     """
     model = derivation.model
     layout = data_layout(derivation)
+    parts = with_needed(parts)
     texts = code(derivation, _PLACEHOLDER, parts)
     bodies = {name: text if name == "__init__.py" else _with_one_name(name, text) for name, text in texts.items()}
     digest = _digest(*(part for name in sorted(bodies) for part in (name, bodies[name])))

@@ -53,6 +53,7 @@ class Needs(NamedTuple):
     state_dependent_noise: bool
     discrete: bool
     likelihood: bool
+    rivals: bool
 
     @property
     def exact(self) -> bool:

@@ -31,7 +31,7 @@ def records(needs: Needs) -> tuple[Record, ...]:
         _stage_cost(needs.has_expression_cost, needs.signals),
         _settings(needs.transition, needs.diffusion, needs.has_expression_cost, needs.constrained, needs.discrete),
         scratch(needs),
-        _rollout(needs.diffusion, needs.constrained),
+        _rollout(needs.diffusion, needs.constrained, needs.rivals),
         *(likelihood_records(needs.state_dependent_noise, needs.second_order) if needs.likelihood else ()),
     )
 
@@ -222,7 +222,17 @@ def _race() -> tuple[Field, ...]:
     )
 
 
-def _rollout(diffusion: str, constrained: bool) -> Record:
+def _tree() -> list[Field]:
+    return [
+        Field("samples", ("SAMPLES", "NZ"), "states and parameters that a tree of scenarios tells apart"),
+        Field("particles", ("SAMPLES", "NZ"), "the same on their way along a branch"),
+        Field("weights", ("SAMPLES",), "how far each is believed"),
+        Field("misfit", ("SAMPLES",), "how little each explains a measurement"),
+        Field("worth", (), "what a nat of information is worth"),
+    ]
+
+
+def _rollout(diffusion: str, constrained: bool, rivals: bool) -> Record:
     dense = [Field("drift", ("NTHETA", "NTHETA"), "of the drift")] if diffusion == "dense" else []
     return Record(
         "ROLLOUT",
@@ -238,6 +248,7 @@ def _rollout(diffusion: str, constrained: bool) -> Record:
             Field("measurement", ("NY", "NY"), "of the measurement noise"),
             *dense,
             *([Field("g", ("NC",), "constraints")] if constrained else []),
+            *(_tree() if rivals else []),
         ),
     )
 
@@ -262,6 +273,7 @@ def _decision_log() -> Record:
             Field("look_u", ("LOOKS", "NU"), "these inputs"),
             Field("look_cost", ("LOOKS",), "their cost with the next measurement taken into account"),
             Field("reach", ("2", "NU"), "how far below and above the certainty-equivalent input Jbar stays below J"),
+            Field("asked", (), "1: a cost is asked once more, for the input that its search has found"),
             *_race(),
         ),
     )

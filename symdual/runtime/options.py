@@ -26,17 +26,25 @@ class Options:
         starts: the number of initial plans that `planned` improves, 1 to 8.
         look_ahead: whether it then chooses the first input with regard to the next measurement.
         samples: the number of rollouts for the choice between plans with different first inputs, at most 4096; 0 for
-            none.
+            none. For `rollout`, the number for each candidate.
         confidence: how sure the rollouts must be, in percent from 1 to 99, that a plan is better than `ce` and
             `cautious` before its input is applied. With 5 an input is rejected if it is worse with a confidence of 95
             percent; with 95 it must be better with that confidence.
         work: the number of steps of plans that a decision of `planned` may compute; 0 for no limit. It ends at the
             same point on every machine; `controller(..., budget=)` converts seconds to such a number.
         hold: the number of decisions for which `thompson` keeps a draw of parameters.
+        candidates: the number of first inputs that `rollout` compares, with that of `ce`, 1 to 64.
+        branches: the number of samples in the tree of `scenario`, 1 to 8; 1 is the mean, and the controller is `ce`.
+        depth: the number of measurements in that tree, 1 to 8.
+        reward: the worth of a nat of information to `information`, in percent of the cost of its plan.
+        dither: percent by which the cost of the plan may grow where `dither` moves an input up or down.
+        decay: percent; the dither of decision n is that of the first one divided by n^(decay / 100).
+        guard: whether rollouts may reject the input of `dual` in favour of those of `ce` and `cautious`; `samples` and
+            `confidence` then apply to it too.
         seed: the seed of random draws. Episodes of a sweep use their own.
 
-    >>> symdual.Options(starts=2, look_ahead=False)
-    Options(starts=2, look_ahead=False, samples=64, confidence=5, work=0, hold=5, seed=0)
+    >>> symdual.Options(starts=2, look_ahead=False).starts
+    2
     """
 
     starts: int = OPTIONS["starts"].default
@@ -45,6 +53,13 @@ class Options:
     confidence: int = OPTIONS["confidence"].default
     work: int = OPTIONS["work"].default
     hold: int = OPTIONS["hold"].default
+    candidates: int = OPTIONS["candidates"].default
+    branches: int = OPTIONS["branches"].default
+    depth: int = OPTIONS["depth"].default
+    reward: int = OPTIONS["reward"].default
+    dither: int = OPTIONS["dither"].default
+    decay: int = OPTIONS["decay"].default
+    guard: bool = bool(OPTIONS["guard"].default)
     seed: int = OPTIONS["seed"].default
 
     @property
@@ -110,6 +125,20 @@ class Contestant(NamedTuple):
     sure: float
 
 
+class Guard(NamedTuple):
+    """What rollouts said of an input of `dual`: the contestants as in `Planned`, the position of the winner.
+
+    `sure` is how probable they make it that the input of `dual` is better than those of `ce` and `cautious`; `rejected`
+    says that it was not confirmed, and `proposed` what it was.
+    """
+
+    race: tuple[Contestant, ...]
+    race_won: int
+    sure: float
+    rejected: bool
+    proposed: Array
+
+
 class Planned(NamedTuple):
     """How a decision of `planned` came about.
 
@@ -159,6 +188,17 @@ def told(workspace: Workspace) -> Planned | None:
     return Planned(
         found, won, plan_input, seen, race, race_won, sure, tuple(rejected), work=work, cut=0 < limit <= work
     )
+
+
+def guard_told(workspace: Workspace) -> Guard | None:
+    """What rollouts of the last decision of a guarded `dual` have found; None where none were held."""
+    decision_log = workspace.decision_log[0]
+    race = _race(decision_log)
+    if not race:
+        return None
+    won = int(decision_log["entry_won"])
+    sure = min(one.sure for one in race if one.plan == "best" and not np.isnan(one.sure))
+    return Guard(race, won, sure, race[won].plan != "best", decision_log["plan_u"].copy())
 
 
 def _race(decision_log: Any) -> tuple[Contestant, ...]:

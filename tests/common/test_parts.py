@@ -20,6 +20,7 @@ def test_names_of_parts() -> None:
 def test_a_missing_part_is_said_with_the_command_that_adds_it() -> None:
     require_parts("cart", Path("there/cart"), {"planned"}, ["planned"])
     with pytest.raises(
-        PackageError, match=r"cart in there/cart .* `symdual generate --with likelihood --with planned --with thompson`"
+        PackageError,
+        match=r"cart in there/cart .* `symdual generate --with likelihood --with planned --with rivals --with thom",
     ):
         require_parts("cart", Path("there/cart"), (), PARTS)

@@ -18,6 +18,7 @@ from ..goldens import model_file
 FOLDERS = {
     "planned": {"slopes", "dual_planner"},
     "thompson": {"controllers"},
+    "rivals": {"controllers", "slopes", "dual_planner"},
     "likelihood": {"likelihood"},
 }
 

@@ -70,7 +70,9 @@ def edited(file: Path, **about: Any) -> Path:
     return other
 
 
-@pytest.mark.parametrize("name", ["oracle", "ce", "cautious", "beb", "dual", "planned", "thompson"])
+@pytest.mark.parametrize(
+    "name", ["oracle", "ce", "cautious", "beb", "dual", "planned", "thompson", "scenario", "dither"]
+)
 def test_the_next_inputs_are_those_of_a_controller_that_was_never_saved(
     waves_package: LoadedPackage, name: str, tmp_path: Path
 ) -> None:
