@@ -28,7 +28,7 @@ SECONDS, PICTURES, REST = 20.0, 8, 2.0  # of the film, a second of it, and at it
 TARGET, DUE = 2.0, 18
 SCALE = 1.6  # of the rail
 LANES = {
-    "ce": ("ce", "takes its best guess for the truth"),
+    "ce": ("ce", "treats its best guess as the truth"),
     "dual": ("dual", "pushes hard at first: that shows what the motor can do"),
 }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Union
 
@@ -222,7 +222,7 @@ def _scenario_name(contents: ModelFile, scenario: str | None) -> str:
     """The name of the scenario that is meant: the only one needs none."""
     names, place = contents.scenarios, contents.place
     if not names:
-        raise SymdualError(f"{place} has no Scenario: add one that says what is to be done with the model")
+        raise SymdualError(f"{place} has no Scenario: add one, the task of the model (horizon, cost, start)")
     if scenario is None and len(names) > 1:
         raise SymdualError(f"{place} has several scenarios; name one of {', '.join(sorted(names))}")
     if scenario is not None and scenario not in names:
@@ -279,7 +279,7 @@ def controller(
     >>> u.shape
     (1,)
     """
-    own = problem(given, parts=parts_for(name))
+    own = problem(given, parts=parts_for(name, asdict(options)))
     if name in NAMES:
         get_ready(own, [name], order, window)
     return controllers_module.controller(own, name, order, window, truth, options, budget)
@@ -329,7 +329,8 @@ def simulate(
     >>> simulation["dual"].costs.shape
     (3,)
     """
-    return simulated(_plan(problem(given, parts=parts_for(controllers)), controllers, runs, seed, settings, truth))
+    own = problem(given, parts=_parts(controllers, settings))
+    return simulated(_plan(own, controllers, runs, seed, settings, truth))
 
 
 @spelled
@@ -365,7 +366,7 @@ def sweep(
     """
     from symdual.runtime.threads import on_this_machine
 
-    own = problem(given, parts=parts_for(controllers))
+    own = problem(given, parts=_parts(controllers, settings))
     if cluster is not None:
         own = own.by_numba()
     elif resume:
@@ -388,6 +389,11 @@ def sweep(
 
 def _warn(sentence: str) -> None:
     warnings.warn(sentence, SymdualWarning, stacklevel=2)
+
+
+def _parts(controllers: str | Sequence[str], settings: Settings | None) -> frozenset[str]:
+    """The parts of a package that controllers need with these settings."""
+    return parts_for(controllers, asdict(USUAL if settings is None else settings.options))
 
 
 def _plan(

@@ -6,7 +6,7 @@ of the commands, the controller of a generated package, its export to C, the pal
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ class Option:
     Args:
         name: of the argument of `Options`, and of the setter in C; field: of the settings.
         default: its usual value; least, most: its range; meaning: a comment behind it.
+        cost: that a controller of the dual cost minimises where it is told more than 0; then it is fixed in C.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Option:
     least: int
     most: int
     meaning: str
+    cost: str = ""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class Cost:
         compiled_alone: whether it takes as long to compile as all others together.
         own_module: whether it is a module of its own, from the template `controllers/NAME.py.jinja`, whose function
             `choose` has the arguments of a cost; the others are in `dual_cost` and `decision`.
+        part: of a package, in which what it needs is, where no controller has this part for itself.
     """
 
     searched: bool = False
@@ -46,6 +49,7 @@ class Cost:
     plans_to_learn: bool = False
     compiled_alone: bool = False
     own_module: bool = False
+    part: str = ""
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,7 @@ OPTIONS = {
         Option(
             "decay", "decay", 0, 0, 1_000, "percent: the dither of decision n is that of the first / n^(decay / 100)"
         ),
+        Option("guard", "guard", 0, 0, 1, "1: rollouts may reject the input of `dual`", cost="guarded"),
         Option("seed", "seed", 0, 0, 2**31 - 1, "of what a controller draws"),
     )
 }
@@ -137,6 +142,7 @@ COSTS = {
     "scenario": Cost(searched=True, stored_plans=1, own_module=True),
     "information_bonus": Cost(searched=True, stored_plans=1, own_module=True),
     "dither": Cost(stored_plans=2, own_module=True),
+    "guarded": Cost(searched=True, stored_plans=1, compiled_alone=True, own_module=True, part="planned"),
     "exact": Cost(searched=True),
 }
 
@@ -178,6 +184,7 @@ _KINDS = (
         "counts what uncertainty costs and what the first input will teach",
         "dual",
         Look("#00866b", "#00866b", "#3cc9a5", "-", "o", "dual"),
+        options=("guard", "samples", "confidence", "seed"),
         orders=(1, 2),
         keeps_backoff=True,
     ),
@@ -266,10 +273,17 @@ def knows_truth(name: str) -> bool:
     return name in CONTROLLERS and CONTROLLERS[name].knows_truth
 
 
-def parts_for(controllers: str | Iterable[str]) -> frozenset[str]:
-    """The parts of a package that controllers need."""
+def switches_of(name: str) -> dict[str, str]:
+    """The options by which a controller minimises another cost, with that cost."""
+    return {option: OPTIONS[option].cost for option in CONTROLLERS[name].options if OPTIONS[option].cost}
+
+
+def parts_for(controllers: str | Iterable[str], told: Mapping[str, float] | None = None) -> frozenset[str]:
+    """The parts of a package that controllers need if they are told these options, by name."""
     names = [controllers] if isinstance(controllers, str) else controllers
-    return frozenset(CONTROLLERS[name].part for name in names if name in CONTROLLERS) - {""}
+    known = [name for name in names if name in CONTROLLERS]
+    switched = (cost for name in known for option, cost in switches_of(name).items() if (told or {}).get(option))
+    return frozenset([*(CONTROLLERS[name].part for name in known), *(COSTS[cost].part for cost in switched)]) - {""}
 
 
 def listed() -> str:

@@ -303,6 +303,7 @@ class _Sample:
             if not self._fits(kind):
                 continue
             self._settings["order"] = 2.0 if kind == "second_order" else 1.0
+            self._settings["guard"] = 1.0 if kind == "guarded" else 0.0
             table, u = package.search.table(), np.zeros(package.NU)
             pointer = calls["decision", "cost_pointer"](kind)
             address = getattr(pointer, "address", pointer)

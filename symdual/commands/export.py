@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -30,6 +31,13 @@ from symdual.commands.terminal import headed, new_console, shown
     "--window", metavar="N", type=click.IntRange(min=1), help="Plan N steps ahead for ever [to the scenario's end]."
 )
 @click.option("--order", type=click.IntRange(1, 2), default=1, show_default=True, help="Order of the dual cost.")
+@click.option(
+    "--option",
+    "numbers",
+    metavar="NAME=N",
+    multiple=True,
+    help="A number that controllers are told from the start, such as guard=1; most have setters in C too.",
+)
 @json_option
 def export(
     model_file: Path,
@@ -41,6 +49,7 @@ def export(
     controllers: tuple[str, ...],
     window: int | None,
     order: int,
+    numbers: tuple[str, ...],
     json_file: Path | None,
 ) -> None:
     """Write the controller for a Scenario in MODEL.py as C99: a header and a C file that need nothing but math.h."""
@@ -51,10 +60,12 @@ def export(
     from symdual.export.controller import Settings
     from symdual.export.controller import export as exported
     from symdual.export.target import sections
+    from symdual.runtime.options import Options
 
-    console = new_console()
-    problem = api.problem(model_file, scenario, backend="c", parts=parts_for(controllers or NAMES))
-    found = exported(problem, Settings(prefix or problem.package.name, real, window, order, controllers))
+    console, options = new_console(), Options().told(dict(one.partition("=")[::2] for one in numbers))
+    problem = api.problem(model_file, scenario, backend="c", parts=parts_for(controllers or NAMES, asdict(options)))
+    settings = Settings(prefix or problem.package.name, real, window, order, controllers, options)
+    found = exported(problem, settings)
     place = folder / found.settings.prefix
     try:
         place.mkdir(parents=True, exist_ok=True)

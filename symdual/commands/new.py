@@ -39,6 +39,7 @@ model = Model(
     inputs=[force],
     derivatives=[velocity, strength * force - friction * velocity],
     step=0.2,  # seconds from one input to the next
+    method="rk4",
     process_noise=[1e-6, 1e-4],  # variances of the disturbance of each state in a step
     observation=[position],  # the measurements; by default all states
     measurement_noise=1e-3,  # the variance of their errors
@@ -51,7 +52,7 @@ scenario = Scenario(
     horizon=25,
     reference=[2.0, 0.0],
     state_cost=lambda k: [30.0, 3.0] if k >= 18 else [0.0, 0.0],  # weights of squared distances
-    input_cost=0.005,
+    input_cost=0.002,
     start_covariance=[1e-3, 1e-3],
     # To simulate one system instead of many from the prior:
     # truth={{"strength": 0.6, "friction": 0.4}},

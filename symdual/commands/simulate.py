@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -129,13 +129,14 @@ def simulate(
     console, began = new_console(), time.perf_counter()
     with _executor(jobs, cluster) as executor:
         backend = backend or ("numba" if cluster else None)
-        problem = api.problem(model_file, scenario, backend=backend, parts=parts_for(controllers))
-        if resume and backend is None:
-            problem = as_begun(problem, folder)
-        truth = truth or ("prior" if problem.truth is None else "scenario")
         options = Options(starts, not no_look_ahead).told(dict(one.partition("=")[::2] for one in numbers))
         if no_rollouts:
             options = replace(options, samples=0)
+        parts = parts_for(controllers, asdict(options))
+        problem = api.problem(model_file, scenario, backend=backend, parts=parts)
+        if resume and backend is None:
+            problem = as_begun(problem, folder)
+        truth = truth or ("prior" if problem.truth is None else "scenario")
         plan = sweep(problem, controllers, runs, seed, Settings(truth, order, window, None, options))
         place = plan.problem.name if force else place_beside(plan, folder, resume)
         results_folder(plan, folder, resume or force, place)  # says what is wrong before anybody waits

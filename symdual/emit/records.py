@@ -273,6 +273,7 @@ def _decision_log() -> Record:
             Field("look_u", ("LOOKS", "NU"), "these inputs"),
             Field("look_cost", ("LOOKS",), "their cost with the next measurement taken into account"),
             Field("reach", ("2", "NU"), "how far below and above the certainty-equivalent input Jbar stays below J"),
+            Field("asked", (), "1: a cost is asked once more, for the input that its search has found"),
             *_race(),
         ),
     )

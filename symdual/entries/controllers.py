@@ -28,7 +28,9 @@ States = Annotated[Array, shaped(RUN_TIME, "NX")]
 class SettingsModule(Protocol):
     """What a controller is told; `given` are the numbers of a problem by name."""
 
-    def cost_of(self, name: str, order: int, steps: int, W: Array | None = ...) -> str:
+    def cost_of(
+        self, name: str, order: int, steps: int, W: Array | None = ..., options: Mapping[str, float] | None = ...
+    ) -> str:
         """The name of the compiled cost that a controller minimises."""
 
     def searches(self, cost: str, settings: Records) -> bool:

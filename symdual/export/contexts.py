@@ -42,6 +42,7 @@ class DoubtNumbers(NamedTuple):
     cost: int  # columns of the results of a candidate
     status: int
     fixed: bool  # whether unknowns stay where they are
+    best: int | None  # place of the plan of a guarded input; None where nobody is guarded
 
 
 class ControllerContext(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from symdual.export.setters import option_setters, setters
 from symdual.runtime.belief import processes_of
 from symdual.runtime.costs import cost_kind, require_search_width, searches, settings_of, stage_costs_of
 from symdual.runtime.doubts import APART, FAR, RARE, SAME, stays
+from symdual.runtime.options import USUAL, Options
 from symdual.runtime.problem import Problem
 from symdual.runtime.signals import signals_of
 
@@ -42,6 +43,7 @@ class Settings:
     window: int | None = None
     order: int = 1
     controllers: tuple[str, ...] = ()
+    options: Options = USUAL
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +76,7 @@ def export(problem: Problem, settings: Settings) -> Exported:
     workspace = work.program.module("records").make_workspace(
         steps,
         stage_costs_of(longer),
-        settings_of(problem, "dual", settings.order),
+        settings_of(problem, "dual", settings.order, settings.options),
         settings.order,
         any(choice.planning for choice in choices),
     )
@@ -102,7 +104,8 @@ def _choices(
     require_search_width(problem)
     for name in _wanted(settings.controllers):
         try:
-            kind = cost_kind(problem, name, settings.order, steps, settings.real == "float")
+            single = settings.real == "float"
+            kind = cost_kind(problem, name, settings.order, steps, settings.options, single=single)
         except SymdualError as reason:
             if settings.controllers:
                 raise
@@ -110,7 +113,7 @@ def _choices(
             continue
         if kind not in known:
             raise SymdualError(f'the controller "{name}" cannot be exported: its cost "{kind}" is not in the package')
-        own = settings_of(problem, name, settings.order)[0]
+        own = settings_of(problem, name, settings.order, settings.options)[0]
         found.append(
             Choice(
                 name,
@@ -119,16 +122,19 @@ def _choices(
                 searches(problem, kind),
                 COSTS[kind].plans_to_learn,
                 COSTS[kind].stored_plans,
-                {place: work.numbers.real(value).code for place, value in _varied_settings(own).items()},
+                {
+                    place: work.numbers.real(value).code
+                    for place, value in _varied_settings(own, settings.options.guard).items()
+                },
             )
         )
     return found, tuple(left_out)
 
 
-def _varied_settings(own: Any) -> dict[str, float]:
+def _varied_settings(own: Any, guarded: bool) -> dict[str, float]:
     """The numbers that a controller sets for itself, by their places in C."""
     found = dict[str, float]()
-    for key in _VARIED_SETTINGS:
+    for key in (*_VARIED_SETTINGS, *(["guard"] if guarded else [])):
         if key in own.dtype.names:
             values = np.atleast_1d(own[key])
             places = [key] if own.dtype[key].shape == () else [f"{key}[{i}]" for i in range(len(values))]
@@ -218,7 +224,7 @@ def _context(
     diagonal = not np.any(covariance - np.diag(np.diag(covariance)))
     spell, real = work.numbers.real, work.spelling.real
     vectors, matrices = setters(work.records, prefix, real)
-    own = settings_of(problem, "dual", settings.order)
+    own = settings_of(problem, "dual", settings.order, settings.options)
     own["tolerance"] = work.numbers.tolerance(float(own["tolerance"][0]))
     if problem.prior.memory is not None:
         own["numbers"][0] = problem.prior.memory
@@ -260,12 +266,12 @@ def _context(
         table=tuple(table),
         vectors=vectors,
         matrices=matrices,
-        options=option_setters(one.name for one in choices),
+        options=option_setters((one.name for one in choices), asdict(settings.options)),
         statuses={
             name: int(value) for name, value in vars(work.program.module("controller")).items() if name in _STATUSES
         },
         chosen=tuple(f"c->settings.{name} = settings[controller][{i}];" for i, name in enumerate(choices[0].settings)),
-        doubts=_doubts(work, package),
+        doubts=_doubts(work, package, settings.options.guard),
         factorise=f"\n    {prefix}_filter_factorise(&c->belief);" if package.SQUARE_ROOT else "",
         first_settings=_record_text(own[0], own.dtype, spell),
         costs=tuple(_record_text(one, costs.dtype, spell) for one in costs),
@@ -281,7 +287,7 @@ def _context(
     )
 
 
-def _doubts(work: Translator, package: Any) -> DoubtNumbers:
+def _doubts(work: Translator, package: Any, guarded: bool) -> DoubtNumbers:
     spell, columns = work.numbers.real, work.program.module("dual_cost")
     return DoubtNumbers(
         RARE,
@@ -293,6 +299,7 @@ def _doubts(work: Translator, package: Any) -> DoubtNumbers:
         int(columns.OUT_COST),
         int(columns.OUT_STATUS),
         package.NTHETA > 0 and stays(package),
+        int(work.program.module("starts").BEST) if guarded else None,
     )
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from symdual.backends.c.expressions import LARGEST
 from symdual.backends.c.kinds import Array, Kind
-from symdual.controllers import CONTROLLERS, OPTIONS
+from symdual.controllers import CONTROLLERS, OPTIONS, switches_of
 
 #: fields of a cost and the names of their setters; the input cost, of which an eigenvalue is asked for, has its own
 _OF_COSTS = {
@@ -54,9 +54,16 @@ class OptionSetter(NamedTuple):
         return below if self.most == LARGEST else f"{below} || {self.name} > {self.most}"
 
 
-def option_setters(controllers: Iterable[str]) -> tuple[OptionSetter, ...]:
-    """Those of all options of these controllers."""
-    wanted = {name for one in controllers for name in CONTROLLERS[one].options}
+def option_setters(controllers: Iterable[str], told: Mapping[str, float]) -> tuple[OptionSetter, ...]:
+    """Those of all options of these controllers, told at first what is given by name.
+
+    An option by which a controller minimises another cost is fixed; where it is off, no other of its options matters.
+    """
+    wanted = set[str]()
+    for one in controllers:
+        switches = switches_of(one)
+        if not switches or any(told[name] for name in switches):
+            wanted.update(name for name in CONTROLLERS[one].options if name not in switches)
     return tuple(
         OptionSetter(o.name, o.field, o.meaning, o.least, o.most) for o in OPTIONS.values() if o.name in wanted
     )

@@ -163,7 +163,8 @@ def _comparison(figure: Figure | Any, results: Labelled, summary: Summary) -> No
         ax.set_yticks(list(positions.values()), [_label(summary, name) for name in names] if ax is upper else names)
         ax.set_ylim(-0.6, len(names) - 0.4)
         ax.grid(False, axis="y")
-        ax.locator_params(axis="x", nbins=5)  # more would overlap where numbers are long
+        if ax.get_xscale() == "linear":
+            ax.locator_params(axis="x", nbins=5)  # more would overlap where numbers are long
     upper.set_title("cost per step L / T: runs, quartiles, mean")
     lower.set_title(f"L / T minus that of {summary.baseline}, run by run (± 2 s.e.)")
 

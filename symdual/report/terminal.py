@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import sympy as sp
 from rich.console import Group, RenderableType
@@ -191,10 +192,24 @@ def verdict(results: Sequence[BlockResult]) -> str:
     return f"{found}, compared with {with_what}{partly}"
 
 
-def check_table(results: Sequence[BlockResult]) -> Table:
-    """The worst error of each block that is not trivially zero, all that miss, and what is not finite somewhere."""
-    rows = []
+def _by_kind(results: Sequence[BlockResult]) -> list[BlockResult]:
+    """The same with first derivatives of a function in one row, and second ones, as far as all is well with them."""
+    found = dict[tuple[str, str], BlockResult]()
     for result in results:
+        function, _, variables = result.block.partition(" by ")
+        kind = f"{function}, {'second' if ',' in variables else 'first'} derivatives" if variables else result.block
+        if not result.passed or result.undefined:
+            kind = result.block
+        before = found.get((kind, result.oracle), replace(result, block=kind, entries=0, error=0.0))
+        entries, error = before.entries + result.entries, max(before.error, result.error)
+        found[kind, result.oracle] = replace(before, entries=entries, error=error)
+    return list(found.values())
+
+
+def check_table(results: Sequence[BlockResult]) -> Table:
+    """The worst error of each kind of block that is not trivially zero, all misses, and places that are not finite."""
+    rows = []
+    for result in _by_kind(results):
         if result.error > 0 or not result.passed or result.undefined:
             verdict = Text("ok", style="green") if result.passed else Text("MISS", style="bold red")
             error, ulps = f"{result.error:.1e}", f"{result.ulps:.1f}"

@@ -2,8 +2,10 @@
 
     seconds = fixed + each * work
 
-`fixed` is what comes before the counting begins, such as the certainty-equivalent plan. Both are measured by two
-decisions at the prior when the controller is made, and `each` again at every decision that follows.
+`fixed` is the time before the counting begins, such as that of the certainty-equivalent plan. The first steps may take
+a tenth of the time of later ones, which compute gradients and rollouts. So when the controller is made, decisions at
+the prior are measured, each with twice the work of the one before, until one exceeds the budget or needs no more.
+`each` is the largest that is seen, and every later decision corrects it.
 """
 
 from __future__ import annotations
@@ -16,8 +18,7 @@ from symdual.common.errors import SymdualError, SymdualWarning
 
 CAUTION = 0.8  #: of the budget is planned with: between two looks at what was used lies the work of a plan or two
 FORGETTING = 0.1  #: how fast a decision that was slow is forgotten
-_LITTLE, _MORE = 1, 20  # plans, of the two decisions that are measured
-_TIMES = 3
+_TIMES = 3  # that a decision is measured
 
 
 class Budget:
@@ -40,10 +41,16 @@ class Budget:
         return max(1, min(int((CAUTION * self.seconds - self._fixed) / self._each), 2**31 - 1))
 
     def measure(self, decide: Callable[[int], float], steps: int) -> None:
-        """Find out by decisions of two sizes; `decide` makes one with a limit of work and returns what was done."""
-        (least, little), (most, more) = (self._fastest(decide, plans * steps) for plans in (_LITTLE, _MORE))
-        self._each = max((most - least) / max(more - little, 1.0), 1e-3 * most / more)
-        self._fixed = max(least - self._each * little, 0.0)
+        """Find out by decisions of growing size; `decide` makes one with a limit of work and returns what was done."""
+        found, limit, enough = list[tuple[float, float]](), steps, False
+        while len(found) < 2 or not (enough or found[-1][0] > self.seconds):
+            seconds, work = self._fastest(decide, limit)
+            found.append((seconds, work))
+            enough, limit = work < limit, 2 * max(limit, int(work))
+        (least, little), (more, much) = found[:2]
+        slope = max((more - least) / max(much - little, 1.0), 0.0)
+        self._fixed = max(least - slope * little, 0.0)
+        self._each = max(max((seconds - self._fixed) / work, 1e-3 * seconds / work) for seconds, work in found)
         if self._fixed > self.seconds:
             warnings.warn(
                 f"the budget of {self.seconds:g} s is less than the certainty-equivalent plan alone takes here, "

@@ -313,7 +313,7 @@ def _run_part(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Se
     count, steps = len(noise_draws.starts), noise_draws.process.shape[1]
     longer = own if settings.window is None else own.extended(max(0, steps + settings.window - own.horizon))
     planned = own.horizon if settings.window is None else settings.window
-    kind = cost_kind(own, name, settings.order, planned)
+    kind = cost_kind(own, name, settings.order, planned, settings.options)
     if COSTS[kind].searched:
         require_search_width(own)
     require_finite(own)
@@ -343,7 +343,7 @@ def _run_part(problem: Problem, name: str, noise_draws: NoiseDraws, settings: Se
     )
     from numba import get_num_threads  # here, for controllers through C that run without numba
 
-    weights, order, heard = stage_costs_of(longer), 2 if kind == "second_order" else 1, _true_signals(longer, steps)
+    weights, order, heard = stage_costs_of(longer), int(given["order"][0]), _true_signals(longer, steps)
     works = []
     for _ in range(max(1, min(get_num_threads(), count))):
         workspace = package.records.make_workspace(planned, weights, given, order, COSTS[kind].plans_to_learn)

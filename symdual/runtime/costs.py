@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 
 from symdual.common.arrays import Array
@@ -16,7 +18,9 @@ from symdual.runtime.options import USUAL, Options
 from symdual.runtime.problem import Problem
 
 
-def cost_kind(problem: Problem, name: str, order: int, steps: int, single: bool = False) -> str:
+def cost_kind(
+    problem: Problem, name: str, order: int, steps: int, options: Options = USUAL, *, single: bool = False
+) -> str:
     """The name of the compiled cost that a controller minimises over plans of at most `steps` steps.
 
     What a controller cannot do is refused, see `controllers.Kind`.
@@ -25,10 +29,11 @@ def cost_kind(problem: Problem, name: str, order: int, steps: int, single: bool 
     for fact, sentence in CONTROLLERS[name].refuses:
         if facts[fact]:
             raise SymdualError(f'the controller "{name}" {sentence}')
-    require_parts(problem.package.name, problem.package.folder, problem.package.parts, parts_for(name))
+    package, parts = problem.package, parts_for(name, asdict(options))
+    require_parts(package.name, package.folder, package.parts, parts)
     # a moving horizon meets other weights at each step
     weights = problem.state_cost if steps == problem.horizon else None
-    return problem.package.settings.cost_of(name, order, steps, weights)
+    return package.settings.cost_of(name, order, steps, weights, options.numbers)
 
 
 def kind_that_decides(problem: Problem, kind: str, covariance: Array) -> str:

@@ -9,7 +9,7 @@ from symdual.common.display import shown
 from symdual.common.named_arrays import NamedArray
 from symdual.entries.types import Records
 from symdual.runtime.belief import Belief
-from symdual.runtime.options import Planned
+from symdual.runtime.options import Guard, Planned
 
 STATUS = ("converged", "iteration limit", "stalled", "not finite", "bad argument")
 
@@ -76,7 +76,8 @@ class Info(NamedTuple):
     controller of that name tried; None for the others, and where there was nothing to learn. `doubts` are sentences on
     what speaks against the decision: a measurement that cannot be, an unknown far outside its prior, a plan or an input
     that is not settled (see `symdual.runtime.doubts`); usually there are none. `rejected` are the names of the measured
-    numbers that were too far off and counted less (`Model(outliers=...)`).
+    numbers that were too far off and counted less (`Model(outliers=...)`). `guard` tells what rollouts said of the
+    input of `dual` under guard (`Options(guard=True)`); None where it agrees with those of `ce` and `cautious`.
     """
 
     k: int
@@ -98,6 +99,7 @@ class Info(NamedTuple):
     planned: Planned | None = None
     doubts: tuple[str, ...] = ()
     rejected: tuple[str, ...] = ()
+    guard: Guard | None = None
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{name} {value:.4g}" for name, value in self.parts._asdict().items() if value)

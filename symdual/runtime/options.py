@@ -39,6 +39,8 @@ class Options:
         reward: the worth of a nat of information to `information`, in percent of the cost of its plan.
         dither: percent by which the cost of the plan may grow where `dither` moves an input up or down.
         decay: percent; the dither of decision n is that of the first one divided by n^(decay / 100).
+        guard: whether rollouts may reject the input of `dual` in favour of those of `ce` and `cautious`; `samples` and
+            `confidence` then apply to it too.
         seed: the seed of random draws. Episodes of a sweep use their own.
 
     >>> symdual.Options(starts=2, look_ahead=False).starts
@@ -57,6 +59,7 @@ class Options:
     reward: int = OPTIONS["reward"].default
     dither: int = OPTIONS["dither"].default
     decay: int = OPTIONS["decay"].default
+    guard: bool = bool(OPTIONS["guard"].default)
     seed: int = OPTIONS["seed"].default
 
     @property
@@ -122,6 +125,20 @@ class Contestant(NamedTuple):
     sure: float
 
 
+class Guard(NamedTuple):
+    """What rollouts said of an input of `dual`: the contestants as in `Planned`, the position of the winner.
+
+    `sure` is how probable they make it that the input of `dual` is better than those of `ce` and `cautious`; `rejected`
+    says that it was not confirmed, and `proposed` what it was.
+    """
+
+    race: tuple[Contestant, ...]
+    race_won: int
+    sure: float
+    rejected: bool
+    proposed: Array
+
+
 class Planned(NamedTuple):
     """How a decision of `planned` came about.
 
@@ -171,6 +188,17 @@ def told(workspace: Workspace) -> Planned | None:
     return Planned(
         found, won, plan_input, seen, race, race_won, sure, tuple(rejected), work=work, cut=0 < limit <= work
     )
+
+
+def guard_told(workspace: Workspace) -> Guard | None:
+    """What rollouts of the last decision of a guarded `dual` have found; None where none were held."""
+    decision_log = workspace.decision_log[0]
+    race = _race(decision_log)
+    if not race:
+        return None
+    won = int(decision_log["entry_won"])
+    sure = min(one.sure for one in race if one.plan == "best" and not np.isnan(one.sure))
+    return Guard(race, won, sure, race[won].plan != "best", decision_log["plan_u"].copy())
 
 
 def _race(decision_log: Any) -> tuple[Contestant, ...]:

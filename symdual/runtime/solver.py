@@ -36,7 +36,7 @@ from symdual.runtime.evaluate import dynamics
 from symdual.runtime.info import STATUS, Info, Parts, State, Statistics
 from symdual.runtime.noise import believed, fault_along, fault_of_filter, has_state_dependent_noise, require_noise
 from symdual.runtime.objective import constraints_of
-from symdual.runtime.options import Options, first_plans, lay_out, taken_up, told
+from symdual.runtime.options import Guard, Options, first_plans, guard_told, lay_out, taken_up, told
 from symdual.runtime.outliers import counts_outliers, outliers_in
 from symdual.runtime.posterior import MemoryWarning, losses
 from symdual.runtime.problem import Problem
@@ -75,7 +75,7 @@ class Solver:
         self.package = package = problem.package
         steps = problem.horizon if window is None else window
         self._order = order
-        self._kind = cost_kind(problem, controller.name, order, steps)
+        self._kind = cost_kind(problem, controller.name, order, steps, controller.options)
         if COSTS[self._kind].searched:
             require_search_width(problem)
         faults.require_finite(problem)
@@ -358,7 +358,12 @@ class Solver:
             planned=told(self.workspace) if self._kind == "planned" else None,
             doubts=tuple(doubt.sentence for doubt in doubts),
             rejected=statistics.rejected,
+            guard=self._guard(),
         )
+
+    def _guard(self) -> Guard | None:
+        """What rollouts said of the last decision, where they guard it."""
+        return guard_told(self.workspace) if self._kind == "guarded" else None
 
     def doubts(self, k: int, belief: Belief, statistics: Statistics, u: Array, status: int) -> list[Doubt]:
         """What speaks against the last decision, before anything else is asked of the workspace."""
@@ -366,11 +371,13 @@ class Solver:
         costs, limit = table.out[:, self.package.dual_cost.OUT_COST], self.package.nominal.ITERATION_LIMIT
         own = table.out[int(costs.argmin()), self.package.dual_cost.OUT_STATUS]  # of the plan through the input
         tried = k, table.candidates, costs, self._with_forecasts.bounds if discrete else table.limits, u
+        guard = self._guard()
+        searched = guard is None or not guard.rejected  # else the input is not what the search has found
         found = [
             doubt_of_measurement(k, statistics),
             self._priors.doubt(k, belief),
-            doubt_of_plan(k, limit in (status, own)) or (None if discrete else doubt_of_end(*tried)),
-            doubt_of_search(*tried),
+            doubt_of_plan(k, limit in (status, own)) or (doubt_of_end(*tried) if searched and not discrete else None),
+            doubt_of_search(*tried) if searched else None,
         ]
         return [doubt for doubt in found if doubt is not None]
 

@@ -130,7 +130,9 @@ def _stem(path: Path) -> str:
 
 def _run(path: Path) -> types.ModuleType:
     if not path.is_file():
-        raise ModelError(f"the model file {path} does not exist")
+        named = path.with_name(f"{path.name}.py")
+        hint = f'; did you mean "{named}"?' if named.is_file() else ""
+        raise ModelError(f"the model file {path} does not exist{hint}")
     if path.suffix != ".py":
         raise ModelError(f"{path} is not a Python file (.py)")
     name = "symdual_model_" + hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]

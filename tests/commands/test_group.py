@@ -87,6 +87,8 @@ def test_missing_model_file(here: Path, command: str) -> None:
     assert result.exit_code == 2
     assert result.stderr == "symdual: the model file missing.py does not exist\n"
     assert entries(here) == []
+    (here / "good.py").write_text(GOOD)
+    assert run(command, "good").stderr == 'symdual: the model file good does not exist; did you mean "good.py"?\n'
 
 
 @pytest.mark.parametrize("command", ["generate", "check"])

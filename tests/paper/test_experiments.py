@@ -51,7 +51,7 @@ def written(tmp_path_factory: pytest.TempPathFactory, toy_package: LoadedPackage
 
 @pytest.fixture(scope="session")
 def toy(written: command.Written) -> Problem:
-    return symdual.problem(symdual.load(written.outcome.request.folder / "generated" / "toy", backend="numba"))
+    return symdual.problem(symdual.load(written.outcome.request.folder / "generated" / "toy"))
 
 
 def fabricated(costs: dict[str, list[float]]) -> dict[str, Recorded]:
