@@ -43,6 +43,7 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, help="episodes of each controller [as many as runs]")
     parser.add_argument("--controller", action="append", default=[], help="beside ce")
     given = parser.parse_args()
+    sys.argv = sys.argv[:1]  # pages of the gallery read their own
     controllers = ["ce", *given.controller]
     print("| " + " | ".join([*COLUMNS, *(f"cost of {name}" for name in controllers)]) + " |")
     print("|" + "---|" * (len(COLUMNS) + len(controllers)), flush=True)

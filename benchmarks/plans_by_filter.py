@@ -50,6 +50,7 @@ def main() -> None:
     parser.add_argument("--store", type=Path, default=Path("results/plans_by_filter.json"))
     parser.add_argument("--table", action="store_true", help="only print what is there")
     given = parser.parse_args()
+    sys.argv = sys.argv[:1]  # pages of the gallery read their own
     store: dict[str, Found] = json.loads(given.store.read_text()) if given.store.exists() else {}
     sys.path.insert(0, str(GALLERY))  # where pages of the gallery have a module in common
     for file in () if given.table else systems(given.systems):

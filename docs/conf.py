@@ -40,6 +40,7 @@ myst_dmath_allow_space = False
 myst_fence_as_directive = ["math"]
 html_math_renderer = "mathml"
 highlight_language = "text"
+smartquotes_action = "qe"  # no dash in place of the two of an option
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # signatures as they are written
 autodoc_preserve_defaults = True

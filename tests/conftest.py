@@ -27,6 +27,7 @@ import sympy as sp
 
 import symdual
 from symdual import Model, features, logistic, unknown
+from symdual.backends.c import compilation
 from symdual.backends.numba.ahead import missing, parts_of, warm
 from symdual.common.package_folders import locked
 from symdual.common.parts import PARTS
@@ -121,6 +122,20 @@ def interpreted() -> Callable[[Model], Interpreted]:
     return run
 
 
+#: what C may do with sums and products, as in `compilation.FAST`
+FREE = ("-march=native", "-ffast-math", "-fno-finite-math-only", "-ffp-contract=fast")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_builds() -> Iterator[None]:
+    """Compile with the usual freedom for sums and products, and with little else: most of gcc's time is for speed."""
+    assert set(FREE) < set(compilation.FAST)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compilation, "FAST", ("-O1", *FREE))
+        patch.setattr(compilation, "SHORT_LOOPS", ())
+        yield
+
+
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that the workers of a parallel run share."""
@@ -129,19 +144,19 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def compiled(shared: Path) -> Callable[[Model], LoadedPackage]:
-    """Return a function that generates and loads a named model, for numba.
+def compiled(shared: Path) -> Callable[..., LoadedPackage]:
+    """Return a function that generates and loads a named model, through C where there is a compiler.
 
     Folders have the digests of models for names: a model is generated once, and what a worker compiles of it is there
     for all, whatever other models are called.
     """
 
-    def run(model: Model) -> LoadedPackage:
+    def run(model: Model, backend: str | None = None) -> LoadedPackage:
         folder = shared / "compiled" / model_digest(specified(model))
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder, wait=True):
             (made,) = symdual.generate(model, folder / "generated", parts=PARTS)
-        return symdual.load(made.folder, backend="numba")
+        return symdual.load(made.folder, backend=backend)
 
     return run
 
@@ -200,16 +215,22 @@ def shared_package(shared_models: Callable[[Path], Path]) -> Callable[[Path], Lo
 
 
 @pytest.fixture(scope="session")
-def toy_package(shared_package: Callable[[Path], LoadedPackage], shared: Path) -> LoadedPackage:
-    """The paper's toy, x' = x + b u.
+def toy_package(package_of: Callable[[str], Path]) -> LoadedPackage:
+    """The paper's toy, x' = x + b u, through C where there is a compiler. Most files use it."""
+    return symdual.load(package_of("toy"))
 
-    Most files use it. In a parallel run the first worker compiles all of it, for which the others wait; elsewhere a
-    test compiles what it needs.
+
+@pytest.fixture(scope="session")
+def numba_toy_package(shared_package: Callable[[Path], LoadedPackage], shared: Path) -> LoadedPackage:
+    """The toy for tests whose subject is numba.
+
+    In a parallel run the first worker compiles what most of them need, for which the others wait; elsewhere a test
+    compiles what it needs.
     """
     package = shared_package(ROOT / "symdual/paper/models/toy.py")
     if "PYTEST_XDIST_WORKER" in os.environ:
         with locked(shared, wait=True):
-            warm(missing(package.folder, (*parts_of(package), "planned", "episode")))
+            warm(missing(package.folder, (*parts_of(package), "episode")))
     return package
 
 

@@ -1,12 +1,18 @@
-"""An arm of two links on a table turned upright, which takes up a load that nobody has weighed."""
+"""An upright arm with two links picks up a load of unknown weight."""
 
 import sympy as sp
-from sympy.physics.mechanics import LagrangesMethod, Particle, Point, ReferenceFrame, dynamicsymbols
+from sympy.physics.mechanics import (
+    LagrangesMethod,
+    Particle,
+    Point,
+    ReferenceFrame,
+    dynamicsymbols,
+)
 
 from symdual import Model, Scenario, unknown
 
 shoulder, elbow = dynamicsymbols("shoulder elbow")  # angles to the horizontal, in radians
-lower, upper = dynamicsymbols("lower upper")  # torques of the two motors on the links, in newton metres
+lower, upper = dynamicsymbols("lower upper")  # torques of the motors, in newton metres
 load = unknown("load", mean=1.0, variance=0.4**2)  # kilograms
 
 space, base = ReferenceFrame("N"), Point("base")
@@ -19,10 +25,12 @@ joint.v2pt_theory(base, space, first)
 hand.v2pt_theory(joint, space, second)
 bodies = Particle("motor", joint, 2.0), Particle("load", hand, load)
 kinetic = sum(body.kinetic_energy(space) for body in bodies)
-potential = sum(9.81 * body.mass * body.point.pos_from(base).dot(space.y) for body in bodies)
+heights = [body.point.pos_from(base).dot(space.y) for body in bodies]
+potential = sum(9.81 * body.mass * height for body, height in zip(bodies, heights, strict=True))
 torques = [(first, (lower - upper) * space.z), (second, upper * space.z)]
 
-equations = LagrangesMethod(kinetic - potential, [shoulder, elbow], forcelist=torques, frame=space)
+lagrangian, angles = kinetic - potential, [shoulder, elbow]
+equations = LagrangesMethod(lagrangian, angles, forcelist=torques, frame=space)
 equations.form_lagranges_equations()
 
 arm = Model.from_mechanics(

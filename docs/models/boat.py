@@ -1,4 +1,4 @@
-"""A boat whose propeller and hull are new: how strongly it pushes and how much the water holds it are unknown."""
+"""A boat with a new propeller and a new hull: thrust and drag are not known."""
 
 import sympy as sp
 
@@ -21,6 +21,6 @@ scenario = Scenario(
     model,
     horizon=20,
     reference=lambda k: [0.0, 0.0] if k <= 10 else [2.0, 0.0],
-    state_cost=lambda k: [1.0, 0.0] if k <= 10 else [0.0, 0.0] if k <= 12 else [10.0, 1.0],
+    state_cost=lambda k: [1, 0] if k <= 10 else [0, 0] if k <= 12 else [10, 1],
     input_cost=0.02,
 )

@@ -67,7 +67,7 @@ def difference(gap: float, error: float, own: float) -> str:
         return "0"
     told = f"{gap:+.3g} +- {error:.2g}"
     if abs(gap) < 2 * error:
-        return f"{told}: not told apart"
+        return f"{told}: no clear difference"
     return f"{told}: {100 * abs(gap / own):.2g}\N{NO-BREAK SPACE}% {'less' if gap < 0 else 'more'}"
 
 

@@ -63,6 +63,8 @@ class StepAccuracy:
             if self.enough is not None
             else f"not even {SUBSTEPS[-1]} substeps bring that below {FINE:g}: take a shorter step"
         )
+        if self.method == "euler":
+            cure += ', or method="rk4"' if self.enough is None else '; method="rk4" usually needs fewer'
         return (
             f"the step of {self.step:g} by {self.method} with {now} is off by up to {size} in {self.state} "
             f"at {self.points} points, compared with an accurate integrator; {cure}"

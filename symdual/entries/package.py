@@ -26,6 +26,7 @@ from symdual.entries.recursions import (
     DualCostModule,
     FilterModule,
     FilterWorkspace,
+    MomentsModule,
     NominalModule,
     ProcessModule,
     RecordsModule,
@@ -87,6 +88,7 @@ class Offered(Constants):
     kernels: KernelsModule
     records: RecordsModule
     filter: FilterModule
+    moments: MomentsModule
     nominal: NominalModule
     dual_cost: DualCostModule
     calls: CallsModule

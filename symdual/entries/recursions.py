@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from symdual.common.arrays import Array
 from symdual.entries.types import (
@@ -124,6 +125,13 @@ class FilterModule(Protocol):
 
     def complete(self, belief: Belief) -> None:
         """The blocks from the factor."""
+
+
+class MomentsModule(Protocol):
+    """What curvature adds to means and covariances: the curved rows, those of f first."""
+
+    CURVED: NDArray[np.int64]
+    OF_DYNAMICS: int
 
 
 class NominalModule(Protocol):

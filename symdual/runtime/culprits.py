@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from symdual.common.arrays import Array
 from symdual.common.transforms import values_of
@@ -42,7 +43,7 @@ def fault_of_step(problem: Problem, k: int, mean: Array, u: Array | None) -> str
     if of_second_order(package):
         here = with_signals(package, _signals_before(problem, k))
         curved = evaluate.hessians(here, mean[:nx], u, mean[nx:], k - 1)[:, : package.NZ, : package.NZ]
-        for found in _not_curved(package, names, curved):
+        for found in _not_curved(package, names, curved, package.moments.CURVED[: package.moments.OF_DYNAMICS]):
             return f"{found} at {_point(package, mean, u)}"
     return None
 
@@ -82,16 +83,22 @@ def _fault_of_observation(problem: Problem, k: int, mean: Array, u: Array | None
         return f"{found} at {_point(package, np.concatenate([x, theta]), None)}"
     if of_second_order(package):
         curved = np.array([evaluate.observation_hessian(here, x, theta, row, k) for row in np.eye(package.NY)])
-        for found in _not_curved(package, names, curved):
+        for found in _not_curved(package, names, curved, package.moments.CURVED[package.moments.OF_DYNAMICS :]):
             return f"{found} at {_point(package, np.concatenate([x, theta]), None)}"
     return None
 
 
-def _not_curved(package: LoadedPackage, names: list[str], curved: Array) -> Iterator[str]:
-    """What is not finite among second derivatives (rows, NZ, NZ) of functions with these names."""
-    for row, i, j in np.argwhere(~np.isfinite(curved)):
-        one, other = package.belief_names[i], package.belief_names[j]
-        yield f'the second derivative of {names[row]} by "{one}" and "{other}" is {_word(curved[row, i, j])}'
+def _not_curved(package: LoadedPackage, names: list[str], curved: Array, rows: NDArray[np.int64]) -> Iterator[str]:
+    """What is not finite among second derivatives (all rows, NZ, NZ) of functions with these names; `rows` are curved.
+
+    They come as sums over the rows with weights, and zero times what is infinite is not a number: what is infinite is
+    told first, and where there is nothing of this kind all rows that may be meant are named.
+    """
+    for word, lost in (("infinite", np.isinf(curved[rows])), ("not a number", np.isnan(curved[rows]))):
+        for i, j in np.argwhere(lost.any(axis=0)):
+            one, other = package.belief_names[i], package.belief_names[j]
+            meant = " or ".join(names[row] for row in rows[lost[:, i, j]])
+            yield f'the second derivative of {meant} by "{one}" and "{other}" is {word}'
 
 
 def _not_finite(package: LoadedPackage, names: list[str], values: Array, slopes: Array) -> Iterator[str]:

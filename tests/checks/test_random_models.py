@@ -73,7 +73,7 @@ def models(draw: st.DrawFn) -> Model:
 
 
 SOME = settings(
-    max_examples=10,
+    max_examples=6,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

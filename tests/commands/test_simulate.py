@@ -207,13 +207,13 @@ def chunks(place: Path) -> int:
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
 def test_a_stopped_sweep_keeps_its_chunks_and_is_resumed(
     place: Path,
-    toy_package: LoadedPackage,
+    numba_toy_package: LoadedPackage,
     tmp_path: Path,
     fresh_python: Callable[..., subprocess.CompletedProcess[str]],
     how: signal.Signals,
 ) -> None:
     """The signal comes when ten chunks are done, however fast the machine is."""
-    plan = sweep(symdual.problem(toy_package), ["ce"], MANY)
+    plan = sweep(symdual.problem(numba_toy_package), ["ce"], MANY)
     stopped = fresh_python(STOPPED.format(signal=int(how), model=str(TOY), runs=MANY), place, check=False)
     assert chunks(place) == 10
     if how == signal.SIGINT:

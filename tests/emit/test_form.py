@@ -28,6 +28,13 @@ def test_templates_are_code_with_holes() -> None:
     assert statements <= _SHARE_OF_ALL * total
 
 
+def test_nothing_is_multiplied_by_zero_to_see_whether_it_is_finite() -> None:
+    """Where sums may be reordered, a C compiler takes the sum of such products for zero, whatever the factors are."""
+    zero = re.compile(r"(?<![\d.])0\.0 \*|\* 0\.0(?!\d)")
+    found = {file.name for file in (ROOT / "templates").rglob("*.jinja") if zero.search(file.read_text())}
+    assert found == set()
+
+
 def test_no_emitted_function_is_long_or_takes_much(every_package: list[Path]) -> None:
     """Kernels are as long as the model asks for."""
     found = {}

@@ -34,8 +34,8 @@ LEVELS = [0.0, 1e-9, 0.5, 5.0, 30.0, 300.0, 700.0, 1000.0]
 
 
 @pytest.fixture(scope="module")
-def special(compiled: Callable[[Model], LoadedPackage]) -> LoadedPackage:
-    return compiled(SPECIAL)
+def special(compiled: Callable[..., LoadedPackage]) -> LoadedPackage:
+    return compiled(SPECIAL, backend="numba")
 
 
 def at(**values: float) -> tuple[np.ndarray, np.ndarray]:

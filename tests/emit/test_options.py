@@ -39,15 +39,15 @@ def test_they_stand_in_one_place() -> None:
 
 
 @known
-def test_options_of_kernels(toy_package: LoadedPackage) -> None:
-    kernel = toy_package.kernels.dynamics.targetoptions
+def test_options_of_kernels(numba_toy_package: LoadedPackage) -> None:
+    kernel = numba_toy_package.kernels.dynamics.targetoptions
     fast = {"contract", "reassoc"}
     assert {key: kernel[key] for key in ("fastmath", "error_model", "_nrt")} == {
         "fastmath": fast,
         "error_model": "numpy",
         "_nrt": False,
     }
-    assert {**toy_package.options.KERNEL, "fastmath": {"contract"}} == toy_package.options.EXACT
+    assert {**numba_toy_package.options.KERNEL, "fastmath": {"contract"}} == numba_toy_package.options.EXACT
 
 
 @pytest.mark.parametrize("option", ["no_cpython_wrapper", "no_cfunc_wrapper", "_nrt"])
@@ -88,9 +88,9 @@ def test_operations_are_typed_by_a_method_that_can_be_replaced() -> None:
 
 
 @known
-def test_a_function_is_compiled_once_for_all_numbers(toy_package: LoadedPackage) -> None:
+def test_a_function_is_compiled_once_for_all_numbers(numba_toy_package: LoadedPackage) -> None:
     """numba alone would compile it for 0 and True, for 1 and False, and for numbers that are not known."""
-    options = toy_package.options
+    options = numba_toy_package.options
 
     @numba.njit(**options.INNER)
     def chosen(n: int, flag: bool) -> int:
@@ -116,24 +116,24 @@ def test_no_template_says_twice_of_what_type_a_number_is() -> None:
 
 
 @known
-def test_numba_types_as_ever_when_a_package_has_been_compiled(toy_package: LoadedPackage) -> None:
+def test_numba_types_as_ever_when_a_package_has_been_compiled(numba_toy_package: LoadedPackage) -> None:
     own, calls = types.BaseFunction.get_call_type, types.Dispatcher.get_call_type
-    toy_package.filter.make_filter_workspace(np.zeros(1, toy_package.records.SETTINGS))
-    assert own is not toy_package.options.pipeline._ask_once and types.BaseFunction.get_call_type is own
-    assert calls is toy_package.options.pipeline._compile_for and types.Dispatcher.get_call_type is calls
+    numba_toy_package.filter.make_filter_workspace(np.zeros(1, numba_toy_package.records.SETTINGS))
+    assert own is not numba_toy_package.options.pipeline._ask_once and types.BaseFunction.get_call_type is own
+    assert calls is numba_toy_package.options.pipeline._compile_for and types.Dispatcher.get_call_type is calls
 
 
 @known
-def test_an_inner_function_that_is_called_from_python_says_so(toy_package: LoadedPackage) -> None:
-    weights = toy_package.records.make_stage_costs(np.eye(1)[None], np.eye(1)[None], np.zeros((1, 1)))
+def test_an_inner_function_that_is_called_from_python_says_so(numba_toy_package: LoadedPackage) -> None:
+    weights = numba_toy_package.records.make_stage_costs(np.eye(1)[None], np.eye(1)[None], np.zeros((1, 1)))
     with pytest.raises(KeyError, match="state_cost is called by compiled code only"):
-        toy_package.trajectory.state_cost(weights[0], np.zeros(1))
+        numba_toy_package.trajectory.state_cost(weights[0], np.zeros(1))
 
 
-def test_what_is_not_finite_stays_visible_however_sums_are_reordered(toy_package: LoadedPackage) -> None:
+def test_what_is_not_finite_stays_visible_however_sums_are_reordered(numba_toy_package: LoadedPackage) -> None:
     """numba asks by x - x whether x is finite; where x is a sum, nsz beside reassoc makes that zero."""
 
-    @numba.njit(**toy_package.options.FAST)
+    @numba.njit(**numba_toy_package.options.FAST)
     def finite(values: np.ndarray) -> bool:
         return math.isfinite(values[0] + values[1])
 

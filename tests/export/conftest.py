@@ -29,12 +29,11 @@ FAST = compilation.fast_flags(few=True)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def quick_builds(shared: Path) -> Iterator[None]:
-    """Compile without much optimisation, and keep nothing for the user or for tests of other folders."""
+def quicker_builds(shared: Path) -> Iterator[None]:
+    """Compile with sums in their order, and keep nothing for the user or for tests of other folders."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compilation, "FAST", ("-O1",))
         patch.setattr(backend, "_BACKENDS", {})
-        patch.setattr(compilation, "SHORT_LOOPS", ())
         patch.setenv("XDG_CACHE_HOME", str(shared / "libraries"))
         yield
 

@@ -73,9 +73,9 @@ def _plain_calls(python: Any, package: LoadedPackage) -> Any:
 
 
 @pytest.mark.soak
-def test_episodes_and_decisions_agree_with_numba(toy_package: LoadedPackage, c_compiler: str) -> None:
+def test_episodes_and_decisions_agree_with_numba(numba_toy_package: LoadedPackage, c_compiler: str) -> None:
     found = {}
-    for package in (toy_package, in_c(toy_package)):
+    for package in (numba_toy_package, in_c(numba_toy_package)):
         problem = symdual.problem(package)
         found[package.backend] = symdual.simulate(problem, ["ce", "dual", "planned", "oracle"], 3, seed=1)
     for name, exact in found["numba"].items():
@@ -87,10 +87,10 @@ def test_episodes_and_decisions_agree_with_numba(toy_package: LoadedPackage, c_c
             assert close(getattr(got, field), getattr(exact, field)), (name, field)
 
 
-def test_the_info_of_a_step_agrees_with_numba(toy_package: LoadedPackage, c_compiler: str) -> None:
+def test_the_info_of_a_step_agrees_with_numba(numba_toy_package: LoadedPackage, c_compiler: str) -> None:
     steps = [
         controller(symdual.problem(p), "dual").step(controller(symdual.problem(p), "dual").init(), [0.3])
-        for p in (toy_package, in_c(toy_package))
+        for p in (numba_toy_package, in_c(numba_toy_package))
     ]
     (_, u, decision_log), (_, u_c, info_c) = steps
     assert close(u_c, u) and close(info_c.costs, decision_log.costs) and close(info_c.parts, decision_log.parts)
@@ -180,8 +180,10 @@ def test_by_default_c_compiles_where_a_compiler_works(
         compilation.begun("int nothing;")
 
 
-def test_exact_dual_control_is_left_to_numba(toy_package: LoadedPackage, c_compiler: str) -> None:
-    inputs = [controller(symdual.problem(package), "exact").act() for package in (toy_package, in_c(toy_package))]
+def test_exact_dual_control_is_left_to_numba(numba_toy_package: LoadedPackage, c_compiler: str) -> None:
+    inputs = [
+        controller(symdual.problem(package), "exact").act() for package in (numba_toy_package, in_c(numba_toy_package))
+    ]
     assert np.array_equal(*inputs)
 
 

@@ -58,6 +58,7 @@ def interpreted_likelihood(interpreted: Callable[[Model], Any]) -> Callable[[Mod
         files = modules_of(found.files)
         modules = {"kernels": vars(found.kernels), "options": options}
         noise = ("true_noise", "likelihood_noise") if named.noise is not None else ()
+        noise += ("state_bounds",) if named.state_bounds else ()
         moments = ("moments", "curvature", "likelihood_moments") if "moments" in files else ("curvature",)
         for name in (
             *("records", "blocks", *noise, *moments),

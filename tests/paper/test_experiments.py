@@ -51,7 +51,7 @@ def written(tmp_path_factory: pytest.TempPathFactory, toy_package: LoadedPackage
 
 @pytest.fixture(scope="session")
 def toy(written: command.Written) -> Problem:
-    return symdual.problem(symdual.load(written.outcome.request.folder / "generated" / "toy", backend="numba"))
+    return symdual.problem(symdual.load(written.outcome.request.folder / "generated" / "toy"))
 
 
 def fabricated(costs: dict[str, list[float]]) -> dict[str, Recorded]:
@@ -372,12 +372,14 @@ def test_more_runs_begin_with_the_same_runs(toy: Problem, tmp_path: Path) -> Non
 # ------------------------------------------------------------ the command
 
 
-def test_json_has_the_same_bytes_again_and_after_resuming(written: command.Written, tmp_path: Path) -> None:
+@pytest.mark.parametrize("resume", [True, pytest.param(False, marks=pytest.mark.soak)])
+def test_json_has_the_same_bytes_again_and_after_resuming(
+    written: command.Written, tmp_path: Path, resume: bool
+) -> None:
     first = json.dumps(outcome_json(written.outcome), allow_nan=False)
-    for resume in (True, False):
-        again = command.execute(replace(written.outcome.request, resume=resume), tmp_path / "page.html")
-        assert json.dumps(outcome_json(again.outcome), allow_nan=False) == first
-        assert [p.svg for p in again.outcome.pictures] == [p.svg for p in written.outcome.pictures]
+    again = command.execute(replace(written.outcome.request, resume=resume), tmp_path / "page.html")
+    assert json.dumps(outcome_json(again.outcome), allow_nan=False) == first
+    assert [p.svg for p in again.outcome.pictures] == [p.svg for p in written.outcome.pictures]
 
 
 @pytest.mark.parametrize(

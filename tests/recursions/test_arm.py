@@ -47,15 +47,23 @@ def speeds(package: Any, payload: float) -> np.ndarray:
     return found[2:]
 
 
-@pytest.mark.parametrize("name", ["extended", "iterated", "iterated_second_order"])
-def test_the_iterated_filters_find_what_a_grid_finds(interpret: Callable[[Model], Any], name: str) -> None:
-    package = interpret(arm(name))
+@pytest.fixture(scope="module")
+def on_a_grid(interpret: Callable[[Model], Any]) -> tuple[np.ndarray, float, float]:
+    """Speeds that were measured, and mean and deviation of the payload, whatever the filter."""
+    package = interpret(arm("extended"))
     y = speeds(package, TRUTH) + np.array([4e-3, -4e-3])
     grid = np.linspace(-0.5, 2.5, 1501)
     away = np.array([y - speeds(package, mass) for mass in grid])
     weights = np.exp(-0.5 * (away**2).sum(axis=1) / (2 * NOISE) - 0.5 * (grid - 1.0) ** 2 / 0.5**2)
     mean = np.sum(weights * grid) / np.sum(weights)
-    deviation = np.sqrt(np.sum(weights * (grid - mean) ** 2) / np.sum(weights))
+    return y, mean, np.sqrt(np.sum(weights * (grid - mean) ** 2) / np.sum(weights))
+
+
+@pytest.mark.parametrize("name", ["extended", "iterated", "iterated_second_order"])
+def test_the_iterated_filters_find_what_a_grid_finds(
+    interpret: Callable[[Model], Any], on_a_grid: tuple[np.ndarray, float, float], name: str
+) -> None:
+    package, (y, mean, deviation) = interpret(arm(name)), on_a_grid
     assert abs(mean - TRUTH) < 2 * deviation < 0.02
     records, noise = package.records, [package.numbers[f"{what}_noise"] for what in ("process", "measurement")]
     numbers = package.numbers["transition"], package.numbers["drift"], np.array([[-9.0] * 2, [9.0] * 2])

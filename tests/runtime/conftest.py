@@ -96,6 +96,12 @@ def toy(toy_package: LoadedPackage) -> Problem:
     return symdual.problem(toy_package)
 
 
+@pytest.fixture
+def numba_toy(numba_toy_package: LoadedPackage) -> Problem:
+    """The same, compiled by numba."""
+    return symdual.problem(numba_toy_package)
+
+
 @pytest.fixture(scope="session")
 def offset_package(make: Callable[[str, str], LoadedPackage]) -> LoadedPackage:
     """x' = 0.9 x + u + c, the same sizes as the toy."""
@@ -144,6 +150,6 @@ def in_c(
         return symdual.problem(symdual.load(shared_models(source) / name, backend="c"))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compilation, "FAST", ("-O1",))
+        patch.setattr(compilation, "FAST", ("-O1",))  # sums in their order
         patch.setattr(backend, "_BACKENDS", {})  # so that what is compiled like this is not met by other tests
         yield run

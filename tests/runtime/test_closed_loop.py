@@ -327,9 +327,9 @@ def test_any_number_of_threads_gives_the_same_bytes(toy: Problem, name: str, mon
 
 FORKED = """
     import os, sys
+    import symdual
     from symdual.runtime.closed_loop import simulate
-    from symdual.runtime.loading import load
-        toy = symdual.problem(load(os.environ["TOY"]))
+    toy = symdual.problem(symdual.load(os.environ["TOY"], backend="numba"))
 
     def forked():
         sys.stdout.flush()
@@ -349,12 +349,12 @@ FORKED = """
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("layer", ["omp", "workqueue"])
 def test_a_forked_process_runs_episodes(
-    toy: Problem, tmp_path: Path, layer: str, fresh_python: Callable[..., subprocess.CompletedProcess[str]]
+    numba_toy: Problem, tmp_path: Path, layer: str, fresh_python: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
     """Whatever numba uses for loops in parallel: episodes have threads of their own, which do not outlive a call."""
-    simulate(toy, ["ce"], 1)  # compiles
+    simulate(numba_toy, ["ce"], 1)  # compiles
     done = fresh_python(
-        FORKED, tmp_path, NUMBA_THREADING_LAYER=layer, TOY=str(toy.package.folder), PYTHONWARNINGS="ignore"
+        FORKED, tmp_path, NUMBA_THREADING_LAYER=layer, TOY=str(numba_toy.package.folder), PYTHONWARNINGS="ignore"
     )
     before, own, after = done.stdout.splitlines()
     assert before == own == after
@@ -363,8 +363,8 @@ def test_a_forked_process_runs_episodes(
 # ------------------------------------------------------------------------------------------------ failures
 
 
-def test_a_plant_that_overflows_fails_alone(toy: Problem, offset_package: LoadedPackage) -> None:
-    problem = replace(toy.extended(3), plant=offset_package, truth=np.array([0.3]))
+def test_a_plant_that_overflows_fails_alone(toy: Problem, quick_offset_package: LoadedPackage) -> None:
+    problem = replace(toy.extended(3), plant=quick_offset_package, truth=np.array([0.3]))
     given = noise_draws(problem, 3)
     given.truths[1] = 1.7e308  # c: the state is infinite after two steps at the latest
     episodes = run(problem, "ce", given, Settings())
@@ -431,17 +431,17 @@ def test_a_plan_and_a_belief_that_are_not_finite_are_told_apart(
 def test_a_plant_of_another_backend_is_refused(toy: Problem, fading_package: LoadedPackage) -> None:
     if fading_package.c is None:
         pytest.skip("no C compiler")
-    mixed = replace(toy, plant=fading_package, truth=np.array([1.0]))
+    mixed = replace(toy.by_numba(), plant=fading_package, truth=np.array([1.0]))
     sentence = "the model toy is compiled by numba and its plant fading by C: load both with the same backend"
     with pytest.raises(SymdualError, match=sentence):
         run(mixed, "ce", noise_draws(mixed, 1), Settings())
 
 
-def test_another_plant_runs_without_a_new_compilation(toy: Problem, offset_package: LoadedPackage) -> None:
-    run(toy, "ce", noise_draws(toy, 1), Settings())
-    episodes = toy.package.episode.episodes
+def test_another_plant_runs_without_a_new_compilation(numba_toy: Problem, offset_package: LoadedPackage) -> None:
+    run(numba_toy, "ce", noise_draws(numba_toy, 1), Settings())
+    episodes = numba_toy.package.episode.episodes
     compiled = len(episodes.overloads)
-    other = replace(toy, plant=offset_package, truth=np.array([0.3]))
+    other = replace(numba_toy, plant=offset_package, truth=np.array([0.3]))
     given = noise_draws(other, 2)
     result = run(other, "ce", given, Settings())
     assert len(episodes.overloads) == compiled
@@ -452,6 +452,7 @@ def test_another_plant_runs_without_a_new_compilation(toy: Problem, offset_packa
 SEAM = """
 import json, sys
 import numpy as np
+import symdual
 from dataclasses import replace
 from symdual.runtime.closed_loop import Settings, draw, run
 from symdual.runtime.loading import load
@@ -475,7 +476,7 @@ rail = Model(states=[x], inputs=[u], dynamics=[{factor} * x + u], process_noise=
 
 
 def test_an_edit_of_the_plant_is_followed_by_a_cached_episode(
-    toy_package: LoadedPackage, packages: Path, make: Callable[[str, str], LoadedPackage]
+    numba_toy: Problem, packages: Path, make: Callable[[str, str], LoadedPackage]
 ) -> None:
     for factor in (0.75, 0.5, 0.25):
         make("rail", RAIL.format(factor=factor))

@@ -147,9 +147,9 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(toy_package: LoadedPackage, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def undisturbed(numba_toy_package: LoadedPackage, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The bytes of the sweep when it runs here; also compiles the package."""
-    plan = sweep(symdual.problem(toy_package), ["dual", "ce"], RUNS)
+    plan = sweep(symdual.problem(numba_toy_package), ["dual", "ce"], RUNS)
     return run_sweep(plan, tmp_path_factory.mktemp("here"), on_this_machine()).read_bytes()
 
 
@@ -267,7 +267,7 @@ def test_when_the_last_worker_has_gone_it_is_said_and_another_one_continues(
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_cluster_that_stays_without_workers_is_given_up(
-    toy_package: LoadedPackage, place: Path, cluster: Cluster, undisturbed: bytes, monkeypatch: pytest.MonkeyPatch
+    numba_toy_package: LoadedPackage, place: Path, cluster: Cluster, undisturbed: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from symdual.runtime import cluster as module
 
@@ -283,7 +283,7 @@ def test_a_cluster_that_stays_without_workers_is_given_up(
             SymdualError, match="the cluster has had no workers for 0 s; what is done is kept, continue"
         ):
             run_sweep(
-                sweep(symdual.problem(toy_package), ["ce"], 20),
+                sweep(symdual.problem(numba_toy_package), ["ce"], 20),
                 place / "alone",
                 module.on_cluster(client, said.append, told.append),
             )
@@ -294,20 +294,20 @@ def test_a_cluster_that_stays_without_workers_is_given_up(
 
 
 def test_a_worker_is_given_the_numbers_of_the_problem_not_those_of_its_files(
-    toy_package: LoadedPackage, tmp_path: Path
+    numba_toy_package: LoadedPackage, tmp_path: Path
 ) -> None:
     from symdual.runtime.cluster import _Delivered, parcel
 
-    numbers = {**toy_package.numbers, "process_noise": np.array([[0.7]])}
-    louder = replace(toy_package, numbers=numbers)
-    content = parcel(sweep(replace(symdual.problem(toy_package), package=louder), ["ce"], 4))
+    numbers = {**numba_toy_package.numbers, "process_noise": np.array([[0.7]])}
+    louder = replace(numba_toy_package, numbers=numbers)
+    content = parcel(sweep(replace(symdual.problem(numba_toy_package), package=louder), ["ce"], 4))
     (tmp_path / "toy").mkdir()
     for name, text in content.files["toy"].items():
         (tmp_path / "toy" / name).parent.mkdir(exist_ok=True)
         (tmp_path / "toy" / name).write_bytes(text)
     received = _Delivered(content, tmp_path).sweep.problem
     assert received.package.numbers["process_noise"].tolist() == [[0.7]]
-    assert received.plant.numbers["process_noise"].tolist() == toy_package.numbers["process_noise"].tolist()
+    assert received.plant.numbers["process_noise"].tolist() == numba_toy_package.numbers["process_noise"].tolist()
 
 
 def complaint(log: Path) -> str:
@@ -363,12 +363,12 @@ def test_workers_that_must_not_or_cannot_take_part(
 @pytest.mark.soak
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_the_same_workers_take_more_controllers_of_the_same_sweep(
-    toy_package: LoadedPackage, place: Path, cluster: Cluster, undisturbed: bytes
+    numba_toy_package: LoadedPackage, place: Path, cluster: Cluster, undisturbed: bytes
 ) -> None:
     from symdual.runtime.cluster import connect, on_cluster
 
     cluster.worker("first")
-    problem = symdual.problem(toy_package)
+    problem = symdual.problem(numba_toy_package)
     client = connect(cluster.address)
     try:
         run_sweep(sweep(problem, ["ce"], 20), place / "grown", on_cluster(client))
@@ -430,7 +430,7 @@ def test_a_scheduler_without_workers(cluster: Cluster) -> None:
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_python_is_told_that_there_are_no_workers_before_it_waits(
-    toy_package: LoadedPackage, tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    numba_toy_package: LoadedPackage, tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from symdual.runtime import cluster as module
 
@@ -441,12 +441,12 @@ def test_python_is_told_that_there_are_no_workers_before_it_waits(
             SymdualWarning, match=f"at {cluster.address} has no workers yet; waiting up to 0 s for one to join"
         ),
     ):
-        symdual.sweep(toy_package, "ce", runs=2, folder=tmp_path, cluster=cluster.address)
+        symdual.sweep(numba_toy_package, "ce", runs=2, folder=tmp_path, cluster=cluster.address)
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_python_is_told_that_the_last_worker_has_gone(
-    toy_package: LoadedPackage, tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    numba_toy_package: LoadedPackage, tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from symdual.runtime import cluster as module
 
@@ -463,7 +463,7 @@ def test_python_is_told_that_the_last_worker_has_gone(
         pytest.raises(SymdualError, match="the cluster has had no workers for 0 s; what is done is kept"),
         pytest.warns(SymdualWarning, match="the cluster has no workers any more; waiting up to 0 s for one to join"),
     ):
-        symdual.sweep(toy_package, "ce", runs=2, folder=tmp_path, cluster=cluster.address)
+        symdual.sweep(numba_toy_package, "ce", runs=2, folder=tmp_path, cluster=cluster.address)
 
 
 @pytest.mark.parametrize(

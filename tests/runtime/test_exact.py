@@ -335,13 +335,13 @@ def test_problems_that_do_not_fit_are_named(toy: Problem, changes: dict[str, obj
 
 
 def test_models_that_do_not_fit_are_named(
-    toy: Problem, pair_package: LoadedPackage, offset_package: LoadedPackage
+    toy: Problem, pair_package: LoadedPackage, quick_offset_package: LoadedPackage
 ) -> None:
     with pytest.raises(SymdualError, match=r'"exact" does not fit the model pair: .* one state, one input'):
         controller(problem(symdual.load(pair_package.folder)), "exact")
     with pytest.raises(SymdualError, match="does not fit the model toy: at most 3 steps can be treated, not 4"):
         controller(toy.extended(2), "exact")
-    short = problem(offset_package)
+    short = problem(quick_offset_package)
     short = replace(
         short, state_cost=short.state_cost[:3], input_cost=short.input_cost[:2], reference=short.reference[:3]
     )

@@ -52,12 +52,14 @@ def test_the_bounds_are_the_models_unless_others_are_given(toy: Problem) -> None
     assert replace(toy, input_bounds=np.array([[-2.0], [0.5]])).bounds.tolist() == [[-2.0], [0.5]]
 
 
-def test_the_oracle_knows_plant_and_truth_and_keeps_the_bounds(toy: Problem, offset_package: LoadedPackage) -> None:
+def test_the_oracle_knows_plant_and_truth_and_keeps_the_bounds(
+    toy: Problem, quick_offset_package: LoadedPackage
+) -> None:
     input_bounds = np.array([[-2.0], [0.5]])
-    known = replace(toy, plant=offset_package, truth=np.array([0.3]), input_bounds=input_bounds).for_oracle(
+    known = replace(toy, plant=quick_offset_package, truth=np.array([0.3]), input_bounds=input_bounds).for_oracle(
         np.array([0.7])
     )
-    assert known.package.module is offset_package.module
+    assert known.package.module is quick_offset_package.module
     assert known.prior.mean.tolist() == [1.0, 0.7]
     assert not known.prior.covariance.any()
     assert known.bounds.tolist() == input_bounds.tolist()
@@ -266,13 +268,13 @@ def test_a_plant_of_other_sizes_is_refused(toy: Problem, pair_package: LoadedPac
 def test_scenarios_are_found_by_name(toy_package: LoadedPackage) -> None:
     with pytest.raises(SymdualError, match='toy has no scenario "tov"; did you mean "toy"'):
         symdual.problem(toy_package, "tov")
-    without = LoadedPackage(toy_package.name, toy_package.folder, toy_package.module, toy_package.numbers, {})
+    without = replace(toy_package, plants={})
     with pytest.raises(SymdualError, match="the model file of toy has no Scenario"):
         symdual.problem(without)
     numbers = toy_package.numbers | {
         key.replace("scenario.toy", "scenario.late"): value for key, value in toy_package.numbers.items()
     }
-    both = LoadedPackage("toy", toy_package.folder, toy_package.module, numbers, {"toy": "toy", "late": "toy"})
+    both = replace(toy_package, numbers=numbers, plants={"toy": "toy", "late": "toy"})
     with pytest.raises(SymdualError, match="toy has several scenarios; name one of late, toy"):
         symdual.problem(both)
     assert symdual.problem(both, "late").name == "late"

@@ -571,9 +571,9 @@ def test_a_controller_named_twice_runs_once(toy: Problem) -> None:
 
 
 def test_a_plant_that_fails_is_counted_and_the_sweep_goes_on(
-    toy: Problem, make: Callable[[str, str], LoadedPackage], tmp_path: Path
+    toy: Problem, make_quickly: Callable[[str, str], LoadedPackage], tmp_path: Path
 ) -> None:
-    plant = make(
+    plant = make_quickly(
         "fragile",
         """
 import sympy as sp

@@ -93,9 +93,9 @@ def test_a_cache_elsewhere_is_not_looked_at(tmp_path: Path, monkeypatch: pytest.
     assert missing(tmp_path, ["filter"]) == []
 
 
-def test_parts_of_controllers(toy_package: LoadedPackage, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_of_controllers(numba_toy_package: LoadedPackage, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("symdual.backends.numba.ahead.missing", lambda folder, parts: [Work(folder, p) for p in parts])
-    problem = symdual.problem(toy_package)
+    problem = symdual.problem(numba_toy_package)
     parts = [work.part for work in works_for(problem, ["dual", "ce", "planned"], episodes=True)]
     assert parts == ["ce+structured", "planned", "decision+filter", "episode"]
     assert [work.part for work in works_for(problem, ["exact"])] == ["decision+filter"]

@@ -196,6 +196,36 @@ def test_the_backward_pass_of_an_expected_experiment(name: str, interpreted_like
         assert float(np.sum(slope * along)) == pytest.approx(difference, rel=1e-6, abs=1e-7)
 
 
+def test_no_slope_passes_where_curvature_takes_a_prediction_to_a_bound(
+    interpreted_likelihood: Callable[[Model], Any],
+) -> None:
+    model = Model(
+        [x, v],
+        [u],
+        [0.9 * x - unknown("a", 0.5) * x**2 + 0.3 * v + u, 0.8 * v + 0.2 * sp.sin(x)],
+        state_bounds={x: (0, None)},
+        filter="second_order",
+        name="stopped",
+    )
+    package, D = interpreted_likelihood(model), np.eye(1)
+    inputs, y = np.array([[-0.29], [0.1], [0.0]]), np.array([[np.nan, np.nan], [0.1, 0.1], [0.05, 0.2]])
+    Q, R = np.diag([0.01, 0.02, 0.0]), np.diag([0.04, 0.05])
+
+    def filtered(moved: Array) -> Filter:
+        return Filter(package, np.array([0.4, 0.1, 0.5]) + moved, np.diag([0.15, 0.1, 0.04]), np.arange(3), Q, R, D)
+
+    own = filtered(np.zeros(3))
+    run = own.run(inputs, y)
+    kept = 0.4 * 0.9 - 0.5 * 0.4**2 + 0.03 - 0.29
+    assert run.means[1, 0] == 0.0 < kept  # f alone stays above
+    differences = [
+        (filtered(1e-6 * one).run(inputs, y).log_likelihood - filtered(-1e-6 * one).run(inputs, y).log_likelihood)
+        / 2e-6
+        for one in np.eye(3)
+    ]
+    np.testing.assert_allclose(own.back(inputs, y, run)[0], differences, rtol=1e-6)
+
+
 # ------------------------------------------------------------------------------------------------ linear models
 
 
