@@ -105,6 +105,7 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         File("planning/trajectory"),
         File("planning/backward"),
         File("planning/nominal", NominalContext(facts.linear, facts.steady)),
+        File("planning/shooting"),
         File("planning/ce_solver"),
         File("planning/riccati", RiccatiContext(s.input_delay, parameter_spans(facts.derivation))),
         *([File("planning/saturation")] if has.saturation else []),
