@@ -1,11 +1,15 @@
 """How much controllers lose to the exact optimum of the integrator with an unknown gain, x' = x + b u + e.
 
     python benchmarks/optimum.py [--runs 200] [--steps 2 4 6] [--controller ce cautious dual planned] [--store FILE]
+    python benchmarks/optimum.py --first [--steps 2 4 6] [--controller ...]
 
 Unit noise, cost x^2, b ~ N(m, 1), in 27 beliefs (x, m). What an input costs beyond the best one is known exactly
 (`symdual.runtime.unknown_gain`). The loss of a controller is the mean over episodes of the sum of these, in percent of
 what the optimum costs beyond the present state. Inputs have a cost of 1e-6, because a search needs one; the optimum has
 none. What is done is kept in the store, and the command goes on from there.
+
+With --first, only the first input of each belief counts: what it costs beyond the best one, if all later ones are the
+best. This has no noise.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import argparse
 import json
 import tempfile
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +75,16 @@ def in_percent(problem: Problem, steps: int, x: float, m: float, controller: str
     return {"loss": 100 * lost.mean() / least, "error": 100 * lost.std() / np.sqrt(runs) / least, "ms": spent}
 
 
+def first_losses(problem: Problem, steps: int, controller: str) -> dict[tuple[float, float], float]:
+    """What the first input in each belief (x, m) costs beyond the best one, in percent of the optimum."""
+    found = {}
+    for x, m in product(STATES, MEANS):
+        here = problem.changed(horizon=steps, start=[x], prior_mean={"b": m})
+        (u,) = api.controller(here, controller).act()
+        found[x, m] = 100 * OPTIMUM.loss(u, steps, x, m, 1.0) / (OPTIMUM.cost(steps, x, m, 1.0) - x * x)
+    return found
+
+
 def table(store: dict[str, Any], steps: list[int], controllers: list[str]) -> str:
     """Mean and worst loss by number of steps and controller."""
     lines = ["| steps | controller | mean loss, % | worst, % | worst belief (x, m) | ms |", "|---|---|---|---|---|---|"]
@@ -95,11 +110,18 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--steps", type=int, nargs="+", default=[2, 4, 6])
     parser.add_argument("--controller", nargs="+", default=["ce", "cautious", "dual", "planned"])
+    parser.add_argument("--first", action="store_true", help="the first input alone, without noise")
     parser.add_argument("--store", type=Path, default=Path("results/optimum.json"))
     chosen = parser.parse_args()
     store: dict[str, Any] = json.loads(chosen.store.read_text()) if chosen.store.exists() else {}
     chosen.store.parent.mkdir(parents=True, exist_ok=True)
     problem = integrator()
+    for steps, name in product(chosen.steps, chosen.controller) if chosen.first else ():
+        lost = first_losses(problem, steps, name)
+        worst = max(lost, key=lost.__getitem__)
+        print(f"{steps} steps, {name}: mean {np.mean(list(lost.values())):.2f} %, worst {lost[worst]:.2f} % at {worst}")
+    if chosen.first:
+        return
     for steps in chosen.steps:
         for name in chosen.controller:
             for x in STATES:

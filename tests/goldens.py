@@ -71,16 +71,16 @@ def packages(folders: Iterable[Path]) -> dict[str, dict[str, bytes]]:
     return {folder.name: files_of(folder) for folder in folders}
 
 
-def body(text: bytes) -> str:
-    """A code file without its header, which has the name and the digest of the package: packages share many bodies."""
-    return text.decode().split("\n", 2)[2]
+def body(file: Path, name: str) -> str:
+    """A code file of a package without its header and without the package's name: packages share many bodies."""
+    return file.read_text().split("\n", 2)[2].replace(f"`{name}`", "`model`")
 
 
 def distinct(folders: Iterable[Path]) -> Iterator[tuple[Path, str]]:
     """The code files of packages with their bodies, each body once."""
     met = set[str]()
-    for file in (file for folder in folders for file in sorted(folder.rglob("*.py"))):
-        text = body(file.read_bytes())
+    for package, file in ((one, file) for one in folders for file in sorted(one.rglob("*.py"))):
+        text = body(file, package.name)
         if text not in met:
             met.add(text)
             yield file, text

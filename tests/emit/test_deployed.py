@@ -57,14 +57,14 @@ def both(
 
 
 @pytest.mark.parametrize("name", ["ce", "cautious", "dual", "planned"])
-def test_to_the_end_of_a_scenario(toy_package: LoadedPackage, fresh_python: Run, name: str) -> None:
-    both(toy_package, fresh_python, name, [None, [0.3], [-0.2]], [{}, {}])
+def test_to_the_end_of_a_scenario(numba_toy_package: LoadedPackage, fresh_python: Run, name: str) -> None:
+    both(numba_toy_package, fresh_python, name, [None, [0.3], [-0.2]], [{}, {}])
 
 
-def test_with_a_moving_horizon_and_gaps(toy_package: LoadedPackage, fresh_python: Run) -> None:
+def test_with_a_moving_horizon_and_gaps(numba_toy_package: LoadedPackage, fresh_python: Run) -> None:
     ys = [[1.1], None, [0.4], [0.1], None, [-0.3]]
-    both(toy_package, fresh_python, "ce", ys, [{}] * 5, window=2)
-    both(toy_package, fresh_python, "dual", ys, [{}] * 5, window=2)
+    both(numba_toy_package, fresh_python, "ce", ys, [{}] * 5, window=2)
+    both(numba_toy_package, fresh_python, "dual", ys, [{}] * 5, window=2)
 
 
 @pytest.mark.soak
@@ -94,17 +94,19 @@ LIVES = """
 """
 
 
-def test_copies_and_pickles_go_on_by_themselves(toy_package: LoadedPackage, fresh_python: Run, tmp_path: Path) -> None:
-    code = LIVES.format(folder=str(toy_package.folder.parent), name=toy_package.name)
+def test_copies_and_pickles_go_on_by_themselves(
+    numba_toy_package: LoadedPackage, fresh_python: Run, tmp_path: Path
+) -> None:
+    code = LIVES.format(folder=str(numba_toy_package.folder.parent), name=numba_toy_package.name)
     copied, own = json.loads(fresh_python(code, tmp_path, with_symdual=False).stdout)
     (woken,) = json.loads(fresh_python(code, tmp_path, with_symdual=False).stdout)
     assert copied == own == woken and own[0][0] != own[0][1]
 
 
-def test_what_it_does_not_know(toy_package: LoadedPackage) -> None:
+def test_what_it_does_not_know(numba_toy_package: LoadedPackage) -> None:
     for options, sentence in (({"name": "duel"}, "there is no controller"), ({"scenario": "?"}, "no scenario")):
         with pytest.raises(ValueError, match=sentence):
-            toy_package.controller.Controller(**options)
+            numba_toy_package.controller.Controller(**options)
 
 
 @pytest.mark.soak

@@ -81,7 +81,7 @@ def unreached(package: Uses) -> set[str]:
 @pytest.fixture(scope="module")
 def used(every_package: list[Path]) -> dict[str, Uses]:
     """Who uses whom in each package of the project."""
-    return {folder.name: uses(body(file.read_bytes()) for file in folder.rglob("*.py")) for folder in every_package}
+    return {folder.name: uses(body(file, folder.name) for file in folder.rglob("*.py")) for folder in every_package}
 
 
 def test_every_function_of_a_package_is_used(used: dict[str, Uses]) -> None:

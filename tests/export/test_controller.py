@@ -430,12 +430,12 @@ def test_the_same_bytes_under_any_hash_seed(
     assert fresh_python(code, tmp_path, PYTHONHASHSEED="123").stdout.strip() == own
 
 
-def test_a_guarded_dual_is_exported(task: Problem, tmp_path: Path) -> None:
+def test_a_guarded_dual_is_exported(problem: Problem, tmp_path: Path) -> None:
     """Where `dual` counts uncertainty far too much: the same inputs are rejected, in favour of the same ones."""
-    reckless, options = replace(task, dual_weight=50.0), Options(guard=True, samples=16)
+    reckless, options = replace(problem, dual_weight=50.0), Options(guard=True, samples=16)
     found = export(reckless, Settings("swing", controllers=("ce", "dual"), options=options))
     assert "swing_set_samples" in found.files["swing.h"] and "swing_set_guard" not in found.files["swing.h"]
-    assert "swing_set_samples" not in export(task, Settings("swing", controllers=("dual",))).files["swing.h"]
+    assert "swing_set_samples" not in export(problem, Settings("swing", controllers=("dual",))).files["swing.h"]
     native, (ce, dual) = build(found, tmp_path), found.choices
     for one in (ce, dual):
         twin, state, expected, rejected = controller(reckless, one.name, options=options), None, [], 0

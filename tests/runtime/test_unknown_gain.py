@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 
 from symdual.common.errors import SymdualError
 from symdual.runtime import exact, nested_quadrature
-from symdual.runtime.problem import Problem
+from symdual.runtime.controller import controller
+from symdual.runtime.loading import LoadedPackage
+from symdual.runtime.problem import Problem, problem
 from symdual.runtime.unknown_gain import UnknownGain
 
 BELIEFS = [(0.0, 0.3, 1.0), (1.0, 0.1, 4.0), (-3.0, 2.0, 0.5), (0.2, -1.0, 1.0)]
@@ -81,3 +84,27 @@ def test_problems_that_fit_and_that_do_not(toy: Problem) -> None:
         exact.optimum(replace(free, reference=np.ones_like(free.reference)))
     with pytest.raises(SymdualError, match="always the same"):
         exact.optimum(replace(free, state_cost=free.state_cost * np.array([1.0, 1.0, 2.0])[:, None, None]))
+
+
+INTEGRATOR = """
+import sympy as sp
+from symdual import Model, Scenario, unknown
+x, u = sp.symbols("x u")
+b = unknown("b", mean=0.03, variance=1.0)
+integrator = Model([x], [u], [x + b * u], process_noise=1.0, measurement_noise=0.0)
+scenario = Scenario(integrator, horizon=2, state_cost=1.0, input_cost=1e-6, start=3.0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("steps", "x", "m", "most"),
+    [(2, 3.0, 0.03, 0.005), (2, 1.0, 0.1, 0.005), pytest.param(8, 3.0, 0.3, 0.01, marks=pytest.mark.soak)],
+)
+def test_planned_is_near_the_optimum_away_from_zero(
+    make_quickly: Callable[[str, str], LoadedPackage], steps: int, x: float, m: float, most: float
+) -> None:
+    """Where the gain is hardly known, certainty equivalence would cost a thousand times as much as the best plan."""
+    task = problem(make_quickly("integrator", INTEGRATOR)).changed(horizon=steps, start=[x], prior_mean={"b": m})
+    (u,) = controller(task, "planned").act()
+    best = UnknownGain(a=1.0, noise=1.0, weight=1.0)
+    assert best.loss(u, steps, x, m, 1.0) < most * best.cost(steps, x, m, 1.0)
