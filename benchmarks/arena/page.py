@@ -65,7 +65,12 @@ def draw_ranks(found: Ranks) -> Any:
             axes.plot([rank, rank], [0, -1 - place], color=colour, lw=1.0)
             axes.plot(rank, 0, marker=LOOKS[name].marker or "o", color=colour, clip_on=False)
             axes.annotate(
-                f"{name}  {rank:.2f}", (rank, -1 - place), xytext=(4, -3), textcoords="offset points", color=colour
+                f"{name}  {rank:.2f}",
+                (rank, -1 - place),
+                xytext=(4, -3),
+                textcoords="offset points",
+                color=colour,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},  # over the lines of those behind
             )
         for place, group in enumerate(groups):
             ends = [found.mean[group[0]] - 0.03, found.mean[group[-1]] + 0.03]
@@ -89,6 +94,7 @@ def draw_times(played: list[Played], found: Ranks) -> Any:
             axes.annotate(name, (ms, rank), xytext=(6, -3), textcoords="offset points", color=LOOKS[name].colour)
         axes.set(xlabel="milliseconds of a decision, median over systems", ylabel="mean rank (1 is the best)")
         axes.invert_yaxis()
+        axes.margins(x=0.15)
     return figure
 
 

@@ -90,7 +90,7 @@ class System:
     @property
     def reference(self) -> str:
         """The controller with which regret is counted."""
-        return str(self.told.get("reference", "oracle"))
+        return str(self.told.get("regret_beyond", "oracle"))
 
     @property
     def losses(self) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray] | None:

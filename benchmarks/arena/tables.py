@@ -107,14 +107,18 @@ def conditions(runs: int, seed: int, played: list[Played]) -> str:
     return f"{len(played)} systems, {runs} runs each with the truth drawn from the prior, seed {seed}."
 
 
-def write() -> None:
-    """Renew all tables of the page: what stands between `<!-- arena: TABLE of RESULTS -->` and `<!-- end -->`."""
+def renewed(text: str) -> str:
+    """A page with all its tables made again: `<!-- arena: TABLE of RESULTS -->`, a table, `<!-- end -->`."""
     makers = {"overview": overview, "differences": gaps, "regret": regrets, "systems": systems}
 
-    def renewed(match: re.Match[str]) -> str:
+    def made(match: re.Match[str]) -> str:
         played, runs, seed = read(match[2])
-        text = conditions(runs, seed, played) if match[1] == "conditions" else makers[match[1]](played)
-        return f"<!-- arena: {match[1]} of {match[2]} -->\n\n{text}\n\n<!-- end -->"
+        made_of = conditions(runs, seed, played) if match[1] == "conditions" else makers[match[1]](played)
+        return f"<!-- arena: {match[1]} of {match[2]} -->\n\n{made_of}\n\n<!-- end -->"
 
-    pattern = r"<!-- arena: (\w+) of ([\w-]+) -->.*?<!-- end -->"
-    PAGE.write_text(re.sub(pattern, renewed, PAGE.read_text(), flags=re.S))
+    return re.sub(r"<!-- arena: (\w+) of ([\w-]+) -->.*?<!-- end -->", made, text, flags=re.DOTALL)
+
+
+def write() -> None:
+    """Renew all tables of the page."""
+    PAGE.write_text(renewed(PAGE.read_text()))

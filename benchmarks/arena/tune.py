@@ -33,7 +33,15 @@ GRID: dict[str, tuple[dict[str, float], ...]] = {
 
 def tune(everyone: list[System], round_: Round, execute: Execute, file: Path) -> None:
     """Choose settings, and write them with the ranks of all candidates."""
-    told: dict[str, Any] = {"seed": round_.seed, "runs": round_.runs, "options": {}, "bonus": 1.0, "ranks": {}}
+    names = [system.name for system in everyone]
+    told: dict[str, Any] = {
+        "seed": round_.seed,
+        "runs": round_.runs,
+        "systems": names,
+        "options": {},
+        "bonus": 1.0,
+        "ranks": {},
+    }
     for name, candidates in GRID.items():
         rows = [row for system in everyone if (row := costs(name, candidates, system, round_, execute)) is not None]
         mean = np.mean([stats.rankdata(row) for row in rows], axis=0)

@@ -7,4 +7,4 @@ Source: experiment 1 of Klenske and Hennig, "Dual control for approximate Bayesi
 from symdual.paper.models.toy import model, scenario
 
 __all__ = ["model", "scenario"]
-reference = "exact"
+regret_beyond = "exact"
