@@ -273,7 +273,7 @@ def knows_truth(name: str) -> bool:
     return name in CONTROLLERS and CONTROLLERS[name].knows_truth
 
 
-def switches_of(name: str) -> dict[str, str]:
+def cost_changes_of(name: str) -> dict[str, str]:
     """The options by which a controller minimises another cost, with that cost."""
     return {option: OPTIONS[option].cost for option in CONTROLLERS[name].options if OPTIONS[option].cost}
 
@@ -282,8 +282,8 @@ def parts_for(controllers: str | Iterable[str], told: Mapping[str, float] | None
     """The parts of a package that controllers need if they are told these options, by name."""
     names = [controllers] if isinstance(controllers, str) else controllers
     known = [name for name in names if name in CONTROLLERS]
-    switched = (cost for name in known for option, cost in switches_of(name).items() if (told or {}).get(option))
-    return frozenset([*(CONTROLLERS[name].part for name in known), *(COSTS[cost].part for cost in switched)]) - {""}
+    changed = (cost for name in known for option, cost in cost_changes_of(name).items() if (told or {}).get(option))
+    return frozenset([*(CONTROLLERS[name].part for name in known), *(COSTS[cost].part for cost in changed)]) - {""}
 
 
 def listed() -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple, get_type_hints
 
 from symdual.common.numba_versions import TESTED
 from symdual.common.parts import PARTS
-from symdual.controllers import CONTROLLERS, COSTS, EXPORTED, OPTIONS, switches_of
+from symdual.controllers import CONTROLLERS, COSTS, EXPORTED, OPTIONS, cost_changes_of
 from symdual.derive.derivation import Derivation
 from symdual.emit.blocks import block_text, motion_text
 from symdual.emit.contexts import (
@@ -85,6 +85,7 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
     records = facts.records()
     able = [kind for kind in EXPORTED if not (has.processes and "processes" in dict(kind.refuses))]
     alone = tuple(kind.name for kind in able if kind.part in ("", *facts.parts))
+    changes = {name: cost_changes_of(name) for name in CONTROLLERS}
     addable = {kind.name: kind.part for kind in able if kind.name not in alone}
     asked = {kind.cost for kind in EXPORTED if kind.name in alone}
     own = tuple(name for name, cost in COSTS.items() if cost.own_module and (name in asked or cost.part in facts.parts))
@@ -118,7 +119,7 @@ def files(facts: Facts, digest_placeholder: str = "") -> tuple[File, ...]:
         *([File("search/combinations"), File("search/discrete_inputs")] if has.discrete_inputs else []),
         *(File(f"controllers/{name}") for name in own),
         File("search/decision", DecisionContext(costs, own, signature(Cost, "types."))),
-        File("settings", SettingsContext(CONTROLLERS, COSTS, alone, {name: switches_of(name) for name in CONTROLLERS})),
+        File("settings", SettingsContext(CONTROLLERS, COSTS, alone, changes)),
         File("controller", ControllerContext(alone, addable)),
         File("plant", _plant()),
         File("episode"),

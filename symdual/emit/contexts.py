@@ -155,7 +155,7 @@ class SettingsContext(NamedTuple):
     kinds: Mapping[str, Kind]
     costs: Mapping[str, Cost]
     names: tuple[str, ...]  # of those that stand by themselves
-    switches: Mapping[str, Mapping[str, str]]
+    cost_changes: Mapping[str, Mapping[str, str]]
 
 
 class ControllerContext(NamedTuple):

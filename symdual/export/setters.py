@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from symdual.backends.c.expressions import LARGEST
 from symdual.backends.c.kinds import Array, Kind
-from symdual.controllers import CONTROLLERS, OPTIONS, switches_of
+from symdual.controllers import CONTROLLERS, OPTIONS, cost_changes_of
 
 #: fields of a cost and the names of their setters; the input cost, of which an eigenvalue is asked for, has its own
 _OF_COSTS = {
@@ -61,9 +61,9 @@ def option_setters(controllers: Iterable[str], told: Mapping[str, float]) -> tup
     """
     wanted = set[str]()
     for one in controllers:
-        switches = switches_of(one)
-        if not switches or any(told[name] for name in switches):
-            wanted.update(name for name in CONTROLLERS[one].options if name not in switches)
+        cost_changes = cost_changes_of(one)
+        if not cost_changes or any(told[name] for name in cost_changes):
+            wanted.update(name for name in CONTROLLERS[one].options if name not in cost_changes)
     return tuple(
         OptionSetter(o.name, o.field, o.meaning, o.least, o.most) for o in OPTIONS.values() if o.name in wanted
     )

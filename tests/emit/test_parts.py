@@ -16,7 +16,7 @@ from symdual.spec.loading import load_model_file
 from ..goldens import model_file
 
 FOLDERS = {
-    "planned": {"slopes", "dual_planner"},
+    "planned": {"controllers", "slopes", "dual_planner"},
     "thompson": {"controllers"},
     "rivals": {"controllers", "slopes", "dual_planner"},
     "likelihood": {"likelihood"},

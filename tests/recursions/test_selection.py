@@ -41,6 +41,20 @@ def test_streams_of_neighbours_have_nothing_in_common(case: Callable[..., Any]) 
     assert abs((rows[1:, 0] * rows[:-1, 0]).mean()) < 4 / 12 / np.sqrt(len(rows))
 
 
+def test_streams_are_no_lattice(case: Callable[..., Any]) -> None:
+    """Neither rollouts nor times nor seeds that follow each other are at equal distances; those are uniform."""
+    random_numbers = case("mixed").package.random_numbers
+    for step in np.eye(3):
+        firsts = []
+        for n in range(400):
+            stream = np.zeros(6)
+            random_numbers.open_stream(*(3.0 + n * step), stream)
+            firsts.append([random_numbers.uniform(stream) for _ in range(3)])
+        distances = np.diff(firsts, axis=0) % 1.0
+        for column in distances.T:
+            assert stats.kstest(column, "uniform").pvalue > 1e-4
+
+
 @pytest.mark.parametrize("name", ["mixed", "drifting", "robust", "robust_drift", "lit"])
 def test_a_rollout_is_the_one_of_dense_matrices(case: Callable[..., Any], name: str) -> None:
     """Truth, noise, filter and cost of a plan that is followed by its feedback to the end."""
@@ -144,7 +158,7 @@ def test_what_nobody_can_tell_apart_is_applied_unless_confirmation_is_asked_for(
     unclear = 0
     for away in (-0.12, 0.12, 0.3, 0.5, 0.8):
         place, log = _race(c, {BEST: away}, 16.0, 1.0)
-        sure = max(log["entry_sure"][n] for n in range(int(log["entries"])) if log["entry_place"][n] == BEST)
+        sure = np.nanmax([log["entry_sure"][n] for n in range(int(log["entries"])) if log["entry_place"][n] == BEST])
         if 0.05 < sure < 0.95:
             unclear += 1
             assert place == BEST

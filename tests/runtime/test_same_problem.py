@@ -129,7 +129,7 @@ GAINS = (
     HEAD
     + """
 {name} = Model([x], [u], [0.9 * x + {gain}], process_noise=1e-2, measurement_noise=1e-2)
-scenario = Scenario({name}, 8, input_cost=0.05, reference=1.0, start=0.2)
+scenario = Scenario({name}, 15, input_cost=0.05, reference=1.0, start=0.2)
 """
 )
 
@@ -137,7 +137,8 @@ scenario = Scenario({name}, 8, input_cost=0.05, reference=1.0, start=0.2)
 def test_a_function_of_which_nothing_is_remembered_is_uncertain(make_quickly: Make) -> None:
     """A straight line through zero with a random slope is an unknown gain.
 
-    With eight steps, so that neither looks ahead, and without rollouts, which draw each in its own way.
+    With more steps than those of short plans, which have a closer look ahead, and without rollouts, which draw each in
+    its own way.
     """
     gains = {
         "gained": 'unknown("b", 0.0, 0.4) * u',
