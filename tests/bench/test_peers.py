@@ -19,7 +19,7 @@ FEATURES = 6
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.soak) if name == "export" else name for name in PEERS]
+    "name", [pytest.param(name, marks=pytest.mark.soak) if name in ("c", "export") else name for name in PEERS]
 )
 def test_every_installed_peer_gives_the_reference_answers(name: str, tmp_path: Path) -> None:
     peer = contender(name)

@@ -50,7 +50,10 @@ def around_one(package: LoadedPackage) -> Place:
 
 @pytest.mark.parametrize(
     "name",
-    ["bent", "bent_once", "iterated", "pushed_again", "known", "mixing", "rooted_mixing", "rough", "squared", "staged"],
+    [
+        pytest.param("bent", marks=pytest.mark.soak),
+        *["bent_once", "iterated", "pushed_again", "known", "mixing", "rooted_mixing", "rough", "squared", "staged"],
+    ],
 )
 def test_every_function_agrees_with_plain_python(name: str, through_c: Callable[[str], LoadedPackage]) -> None:
     package = through_c(name)

@@ -45,7 +45,7 @@ def problem_of(
     return lambda name: symdual.problem(symdual.load(shared_models(file) / name, backend="c"))
 
 
-@pytest.mark.parametrize("name", ["single", "angled", "picked"])
+@pytest.mark.parametrize("name", ["single", "angled", pytest.param("picked", marks=pytest.mark.soak)])
 def test_an_exported_controller_says_what_speaks_against_its_input(
     problem_of: Callable[[str], Problem], name: str, tmp_path: Path
 ) -> None:

@@ -121,7 +121,9 @@ OTHER: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", list(OTHER))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.soak) if name in ("squeezed", "walled") else name for name in OTHER]
+)
 def test_the_same_numbers_make_the_same_inputs(
     name: str, made: Callable[[str], tuple[Problem, Exported, ctypes.CDLL]]
 ) -> None:

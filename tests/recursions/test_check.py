@@ -132,6 +132,7 @@ def test_slopes_agree_with_differences_of_many_digits(
     assert not _slope_row(model, package).passed
 
 
+@pytest.mark.soak
 def test_slopes_of_plans_whose_values_stand_for_parameters(
     interpret: Callable[[Model], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,7 +65,7 @@ def test_act_is_step_with_a_memory(toy: Problem) -> None:
 @pytest.mark.parametrize(
     "copied", [copy.copy, copy.deepcopy, lambda c: pickle.loads(pickle.dumps(c))], ids=["copy", "deepcopy", "pickle"]
 )
-@pytest.mark.parametrize("name", ["dual", "oracle", "exact"])
+@pytest.mark.parametrize("name", ["dual", "oracle", pytest.param("exact", marks=pytest.mark.soak)])
 def test_a_copy_continues_where_the_original_was(toy: Problem, name: str, copied: Callable[[Controller], Any]) -> None:
     original = controller(toy, name)
     original.act()

@@ -608,6 +608,7 @@ def test_costs_that_overflow_are_failures(toy: Problem, tmp_path: Path) -> None:
 # ------------------------------------------------------------ resources
 
 
+@pytest.mark.soak
 def test_memory_follows_a_stretch_of_runs_not_all_of_them(
     toy: Problem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
