@@ -89,15 +89,15 @@ def stiffness(model: System, scenarios: Sequence[Scenario], package: LoadedPacka
 
 def _planned_rates(package: LoadedPackage, scenario: str) -> Iterator[tuple[float, float]]:
     """Times and the fastest decay within the steps of the certainty-equivalent plan; none where there is no plan."""
-    task = problem(package, scenario)
-    one = controller(task, "ce")
+    own = problem(package, scenario)
+    one = controller(own, "ce")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             _, _, info = one.step(one.init())
     except SymdualError:
         return
-    theta, length = task.prior.mean[package.NX :], step_length(package)
+    theta, length = own.prior.mean[package.NX :], step_length(package)
     for k, (x, u) in enumerate(zip(info.planned_states[:-1], info.planned_inputs, strict=True)):
         rate = fastest_within(package, k, x, u, theta)
         if math.isfinite(rate):
